@@ -4,10 +4,10 @@ import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
 import io.cistern.internal.registry.OpenAllocator;
-import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.ScopeStack;
 import io.cistern.internal.statistics.StatisticsTable;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
@@ -96,9 +96,9 @@ public final class Allocator implements AutoCloseable {
     }
 
     Scope enter(ScopeOptions options, Runnable whenClosed) {
-        Region outer = router.region();
-        Region region = opened.region(outer, options.target(this));
-        return new Scope(router, this, outer, region, whenClosed, memory.openScopes());
+        ScopeStack outer = router.scopes();
+        ScopeStack scopes = opened.scopes(outer, options.target(this));
+        return new Scope(router, this, outer, scopes, whenClosed, memory.openScopes());
     }
 
     /// Runs code in a scope: see [#call].
@@ -120,7 +120,7 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalStateException if this allocator is closed
     /// @throws X what the code throws
     public <R, X extends Throwable> R call(ScopeOptions options, ScopedValue.CallableOp<R, X> body) throws X {
-        return router.callIn(opened.region(router.region(), options.target(this)), body);
+        return router.callIn(opened.scopes(router.scopes(), options.target(this)), body);
     }
 
     private static void nothing() {}
@@ -174,8 +174,8 @@ public final class Allocator implements AutoCloseable {
         return opened.trim(device, keepBytes, mode);
     }
 
-    /// Returns what is counted on a device, by the names of PyTorch's `memory_stats`: what the framework
-    /// counts for every allocator, and all that the allocator counts itself. See [io.cistern.spi.MemoryStatistics].
+    /// Returns what is counted on a device, by the names of PyTorch's `memory_stats`: what the framework counts
+    /// for every allocator, and all that the allocator counts itself. See [io.cistern.spi.MemoryStatistics].
     ///
     /// Of this allocator alone. PyTorch's private pools (`reserved_bytes_by_private_pools`) are allocators
     /// of their own here: see [MemoryPool#statistics] and

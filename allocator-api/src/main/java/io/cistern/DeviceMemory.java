@@ -27,12 +27,12 @@ import io.cistern.internal.routing.BlockUses;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Devices;
-import io.cistern.internal.routing.Lane;
 import io.cistern.internal.routing.LimitHandle;
-import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.ScopeStack;
 import io.cistern.internal.routing.ScopeWatch;
+import io.cistern.internal.routing.ThreadCounters;
 import io.cistern.internal.statistics.StatisticsTable;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.MemoryStatistics;
@@ -248,15 +248,15 @@ public final class DeviceMemory implements AutoCloseable {
     ///     configured one can't be opened
     /// @throws IllegalStateException if this device memory, or the allocator, is closed
     public long allocate(long byteSize, int device, long stream) {
-        Lane lane = router.lane();
-        Region region = router.region(lane);
-        Route route = region == null ? null : region.route(device, stream);
+        ThreadCounters counters = router.counters();
+        ScopeStack scopes = router.scopes(counters);
+        Route route = scopes == null ? null : scopes.route(device, stream);
         if (route == null) {
             route = currentRoute(device, stream);
         }
         long address;
         try {
-            address = router.allocate(lane, route, byteSize, stream);
+            address = router.allocate(counters, route, byteSize, stream);
         } catch (DeviceOutOfMemoryException failure) {
             return reclaim(route, byteSize, stream, failure);
         }
@@ -264,8 +264,8 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     private long reclaim(Route refusing, long byteSize, long stream, DeviceOutOfMemoryException failure) {
-        Region region = router.region();
-        LimitHandle limit = region == null ? null : region.limit(refusing.device(), stream);
+        ScopeStack scopes = router.scopes();
+        LimitHandle limit = scopes == null ? null : scopes.limit(refusing.device(), stream);
         var request =
                 new OutOfMemoryHandler.Request(refusing, limit, byteSize, stream, closed -> nextRoute(closed, stream));
         return outOfMemory.serve(request, failure);
@@ -303,8 +303,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @throws IllegalStateException if it is the same
     private Route nextRoute(Route closed, long stream) {
-        Region region = router.region();
-        Route route = region == null ? null : region.route(closed.device(), stream);
+        ScopeStack scopes = router.scopes();
+        Route route = scopes == null ? null : scopes.route(closed.device(), stream);
         if (route == null) {
             route = currentRoute(closed.device(), stream);
         }
@@ -365,7 +365,8 @@ public final class DeviceMemory implements AutoCloseable {
             int device = router.deviceOf(address);
             long stream = eventStreams.after(device, event);
             if (captures.isCaptured(device, stream)) {
-                // The event's capture has it now, and the program does not join it: the free must become no node there.
+                // The event's capture has it now, and the program does not join it: the free must become no node
+                // there.
                 uses.recordUse(address, stream);
             }
             router.free(address, stream);

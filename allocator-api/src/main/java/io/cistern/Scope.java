@@ -1,7 +1,7 @@
 package io.cistern;
 
-import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.ScopeStack;
 import java.lang.ref.Reference;
 import org.jspecify.annotations.Nullable;
 
@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
 public final class Scope implements AutoCloseable {
     private final Router router;
     private final Allocator allocator;
-    private final @Nullable Region outer;
-    private final Region region;
+    private final @Nullable ScopeStack outer;
+    private final ScopeStack scopes;
     private final Runnable whenClosed;
     private final Thread owner = Thread.currentThread();
     private final OpenScopes.@Nullable Entry entry;
@@ -34,17 +34,17 @@ public final class Scope implements AutoCloseable {
     Scope(
             Router router,
             Allocator allocator,
-            @Nullable Region outer,
-            Region region,
+            @Nullable ScopeStack outer,
+            ScopeStack scopes,
             Runnable whenClosed,
             @Nullable OpenScopes watch) {
         this.router = router;
         this.allocator = allocator;
         this.outer = outer;
-        this.region = region;
+        this.scopes = scopes;
         this.whenClosed = whenClosed;
         this.entry = watch == null ? null : watch.entered(this, allocator);
-        router.enter(region);
+        router.enter(scopes);
     }
 
     /// Returns the allocator that serves the scope.
@@ -65,9 +65,9 @@ public final class Scope implements AutoCloseable {
         if (closed) {
             return;
         }
-        if (router.region() != region) {
+        if (router.scopes() != scopes) {
             throw new IllegalStateException("the scope of " + allocator + " is not the innermost: the scope of "
-                    + router.region() + " must be closed first");
+                    + router.scopes() + " must be closed first");
         }
         closed = true;
         try {

@@ -1,7 +1,7 @@
 package io.cistern;
 
-import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.ScopeStack;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -31,11 +31,11 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Immutable; any thread may use it at any time, also several at once.
 public final class ScopeCarrier {
     private final Router router;
-    private final @Nullable Region region;
+    private final @Nullable ScopeStack scopes;
 
-    private ScopeCarrier(Router router, @Nullable Region region) {
+    private ScopeCarrier(Router router, @Nullable ScopeStack scopes) {
         this.router = router;
-        this.region = region;
+        this.scopes = scopes;
     }
 
     /// Captures the calling thread's scopes in the process's own device memory; none is captured as none.
@@ -45,7 +45,7 @@ public final class ScopeCarrier {
 
     /// Captures the calling thread's scopes.
     public static ScopeCarrier capture(DeviceMemory memory) {
-        return new ScopeCarrier(memory.router(), memory.router().region());
+        return new ScopeCarrier(memory.router(), memory.router().scopes());
     }
 
     /// Returns a carrier of no scopes: where it is used, the current allocator serves.
@@ -55,20 +55,20 @@ public final class ScopeCarrier {
 
     /// Returns whether no scopes were captured.
     public boolean isEmpty() {
-        return region == null;
+        return scopes == null;
     }
 
     /// Puts the calling thread into the captured scopes, in place of those that it is in. For frameworks that set
     /// and reset in two calls: what was captured before is restored after. Else [#run] is to be preferred, since
     /// it can't forget the second.
     public void restore() {
-        router.enter(region);
+        router.enter(scopes);
     }
 
     /// Runs code in the captured scopes, on the calling thread.
     public void run(Runnable body) {
-        Region before = router.region();
-        router.enter(region);
+        ScopeStack before = router.scopes();
+        router.enter(scopes);
         try {
             body.run();
         } finally {
@@ -80,8 +80,8 @@ public final class ScopeCarrier {
     ///
     /// @throws Exception what the code throws
     public <T> T call(Callable<T> body) throws Exception {
-        Region before = router.region();
-        router.enter(region);
+        ScopeStack before = router.scopes();
+        router.enter(scopes);
         try {
             return body.call();
         } finally {
@@ -99,7 +99,8 @@ public final class ScopeCarrier {
         return () -> call(task);
     }
 
-    /// Returns an executor whose tasks run in the captured scopes: for [java.util.concurrent.CompletableFuture] too.
+    /// Returns an executor whose tasks run in the captured scopes: for [java.util.concurrent.CompletableFuture]
+    /// too.
     public Executor executor(Executor executor) {
         return task -> executor.execute(wrap(task));
     }
@@ -109,7 +110,8 @@ public final class ScopeCarrier {
         return task -> factory.newThread(wrap(task));
     }
 
-    /// Returns an executor service whose tasks run in the captured scopes. Shutting it down shuts the given one down.
+    /// Returns an executor service whose tasks run in the captured scopes. Shutting it down shuts the given one
+    /// down.
     public ExecutorService executorService(ExecutorService executor) {
         return new CarryingExecutor(executor);
     }

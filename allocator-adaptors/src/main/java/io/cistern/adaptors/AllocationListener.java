@@ -20,11 +20,11 @@ public interface AllocationListener {
     ///
     /// @param thresholdBytes the threshold
     /// @param liveBytes bytes asked for that are live now
-    default void rose(int device, long thresholdBytes, long liveBytes) {}
+    default void onThresholdExceeded(int device, long thresholdBytes, long liveBytes) {}
 
     /// The live bytes of a device fell below a threshold.
     ///
     /// @param thresholdBytes the threshold
     /// @param liveBytes bytes asked for that are live now
-    default void fell(int device, long thresholdBytes, long liveBytes) {}
+    default void onThresholdCleared(int device, long thresholdBytes, long liveBytes) {}
 }

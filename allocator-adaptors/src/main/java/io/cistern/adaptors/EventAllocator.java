@@ -61,9 +61,9 @@ public final class EventAllocator extends AllocatorAdaptor {
         long before = after - change;
         for (long threshold : thresholds) {
             if (before < threshold && threshold <= after) {
-                tell(() -> listener.rose(device, threshold, after));
+                tell(() -> listener.onThresholdExceeded(device, threshold, after));
             } else if (after < threshold && threshold <= before) {
-                tell(() -> listener.fell(device, threshold, after));
+                tell(() -> listener.onThresholdCleared(device, threshold, after));
             }
         }
     }

@@ -4,9 +4,8 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 
 /// Provides `events`: an [EventAllocator] that logs, as `io.cistern.adaptors.EventProvider`, each crossing of a
-/// threshold.
-/// Options: `threshold`, live bytes of a device; `upstream`, a spec. More thresholds by nesting, other listeners in
-/// code.
+/// threshold. Options: `threshold`, live bytes of a device; `upstream`, a spec. More thresholds by nesting, other
+/// listeners in code.
 public final class EventProvider extends AdaptorProvider {
     /// For [java.util.ServiceLoader].
     public EventProvider() {}
@@ -27,12 +26,12 @@ public final class EventProvider extends AdaptorProvider {
         private static final System.Logger LOG = System.getLogger(EventProvider.class.getName());
 
         @Override
-        public void rose(int device, long thresholdBytes, long liveBytes) {
+        public void onThresholdExceeded(int device, long thresholdBytes, long liveBytes) {
             log("has reached", device, thresholdBytes, liveBytes);
         }
 
         @Override
-        public void fell(int device, long thresholdBytes, long liveBytes) {
+        public void onThresholdCleared(int device, long thresholdBytes, long liveBytes) {
             log("has fallen below", device, thresholdBytes, liveBytes);
         }
 

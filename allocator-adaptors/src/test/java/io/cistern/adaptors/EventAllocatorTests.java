@@ -32,12 +32,12 @@ final class EventAllocatorTests extends AdaptorContract {
         }
 
         @Override
-        public void rose(int device, long thresholdBytes, long liveBytes) {
+        public void onThresholdExceeded(int device, long thresholdBytes, long liveBytes) {
             heard.add("rose " + thresholdBytes + " at " + liveBytes);
         }
 
         @Override
-        public void fell(int device, long thresholdBytes, long liveBytes) {
+        public void onThresholdCleared(int device, long thresholdBytes, long liveBytes) {
             heard.add("fell " + thresholdBytes + " at " + liveBytes);
         }
     };

@@ -26,7 +26,7 @@ public record OutOfMemoryReport(
         List<ProcessMemory> processes,
         List<String> advice) {
     /// Streams and tags named in the text; the record has all.
-    private static final int MOST_NAMED = 8;
+    private static final int MAX_NAMED = 8;
 
     /// Copies the lists but for the last two, which nobody changes and which may not be there yet.
     public OutOfMemoryReport {
@@ -92,7 +92,7 @@ public record OutOfMemoryReport(
                         + " requested in " + allocator.liveBlocks() + " live blocks, largest free block "
                         + known(allocator.largestFreeBytes()));
         allocator.streams().stream()
-                .limit(MOST_NAMED)
+                .limit(MAX_NAMED)
                 .forEach(each -> line(
                         text,
                         "  stream 0x" + Long.toHexString(each.stream()) + ": " + each.liveBytes()

@@ -18,7 +18,7 @@ import java.util.SplittableRandom;
 /// **Threads.** One, beside others on the same device memory.
 final class OrderProgram {
     private static final int STEPS = 14;
-    private static final int MOST_LIVE = 8;
+    private static final int MAX_LIVE = 8;
 
     /// So that blocks share pages, fill one, and span some.
     private static final double LARGEST_LOG2 = 22;
@@ -92,7 +92,7 @@ final class OrderProgram {
 
     private void step() {
         int dice = random.nextInt(100);
-        if (live.isEmpty() || (dice < 38 && live.size() < MOST_LIVE)) {
+        if (live.isEmpty() || (dice < 38 && live.size() < MAX_LIVE)) {
             live.add(allocate(stream()));
         } else if (dice < 68) {
             free(remove());

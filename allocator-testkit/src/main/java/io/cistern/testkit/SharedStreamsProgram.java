@@ -11,13 +11,13 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentNavigableMap;
 
-/// What one of many threads does: random allocations and frees on streams that all threads share and on one of its
-/// own, which ends now and then and comes again; hand-overs to other streams, trims. No two live blocks may overlap,
-/// and of every eighth block the contents are checked.
+/// What one of many threads does: random allocations and frees on streams that all threads share and on one of
+/// its own, which ends now and then and comes again; hand-overs to other streams, trims. No two live blocks may
+/// overlap, and of every eighth block the contents are checked.
 ///
 /// Sizes are spread evenly over their powers of two.
 final class SharedStreamsProgram implements Runnable {
-    private static final int MOST_LIVE = 200;
+    private static final int MAX_LIVE = 200;
     private static final long LARGEST = 32L << 20;
     private static final int CHECKED = 8;
     private static final int PERCENT = 100;
@@ -86,7 +86,7 @@ final class SharedStreamsProgram implements Runnable {
             memory.current(0).trim(0, random.nextLong(mostBytes), TrimMode.WITHOUT_WAITING);
         } else if (dice < 10) {
             replaceOwnStream();
-        } else if (dice % PERCENT < 52 && live.size() < MOST_LIVE && liveBytes < mostBytes) {
+        } else if (dice % PERCENT < 52 && live.size() < MAX_LIVE && liveBytes < mostBytes) {
             allocate();
         } else if (!live.isEmpty()) {
             free();

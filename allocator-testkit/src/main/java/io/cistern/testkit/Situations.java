@@ -8,9 +8,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/// Short random programs on a few streams, some of which are held by a kernel while memory is freed, taken by others
-/// and written again. Each program keeps the rules of stream order; so a block whose contents differ when its stream
-/// gets to the check was handed out too early.
+/// Short random programs on a few streams, some of which are held by a kernel while memory is freed, taken by
+/// others and written again. Each program keeps the rules of stream order; so a block whose contents differ when
+/// its stream gets to the check was handed out too early.
 ///
 /// One *situation*, from its seed:
 ///
@@ -26,7 +26,7 @@ import java.util.SplittableRandom;
 final class Situations implements AutoCloseable {
     private static final int STREAMS = 4;
     private static final int STEPS = 40;
-    private static final int MOST_LIVE = 24;
+    private static final int MAX_LIVE = 24;
     /// A few pages of the smallest kind, so that blocks share pages, fill them, and span them.
     private static final long LARGEST = 8L << 20;
 
@@ -106,7 +106,7 @@ final class Situations implements AutoCloseable {
 
     private void step() {
         int dice = random.nextInt(100);
-        if (dice < 45 && live.size() < MOST_LIVE) {
+        if (dice < 45 && live.size() < MAX_LIVE) {
             allocate();
         } else if (dice < 80) {
             free();

@@ -26,9 +26,10 @@ import java.util.Arrays;
 /// 4. The rule saves 5 % of all time, up to price(peak), and pays for what was given back. While price(peak) is
 /// saved, the threshold is the top of the highest level held; else there is none, and all is kept.
 /// 5. Memory that is given back and got again may fit together worse than before. So a pool of few large pieces,
-/// whose largest block that was freed is over a third of its peak (and not nearly all there is), keeps all. And when
-/// a pool that has given something back grows to where it once was, without more in use than then, all that lies
-/// idle goes back ([#isSwollen]), if its price is saved: pages between blocks come again where they are needed.
+/// whose largest block that was freed is over a third of its peak (and not nearly all there is), keeps all. And
+/// when a pool that has given something back grows to where it once was, without more in use than then, all that
+/// lies idle goes back ([#isSwollen]), if its price is saved: pages between blocks come again where they are
+/// needed.
 ///
 /// **Bounds.** Gaps are as the looks see them, without time in which nobody calls, since nothing can be done
 /// then; pools of few large pieces have the first two alone; k = 1 + log₂(limit / 1 ms) is how often a window can
@@ -62,13 +63,13 @@ final class AdaptiveThreshold {
     static final long LIMIT_NANOS_PER_MIB = PRICE_NANOS_PER_MIB * TIME_SHARE;
 
     /// Under this a gap is not told from the time between looks; it saves a level its first doublings.
-    static final long LEAST_WINDOW_NANOS = 1_000_000;
+    static final long MIN_WINDOW_NANOS = 1_000_000;
 
     /// What a pool may grow by until the next look, some pages of 32 MiB.
     private static final long NEAR_PEAK_BYTES = 128L << 20;
 
     /// A page: less than that can't go back.
-    private static final long LEAST_IDLE_BYTES = 32L << 20;
+    private static final long MIN_IDLE_BYTES = 32L << 20;
 
     private static final long NEVER = Long.MIN_VALUE;
 
@@ -172,7 +173,7 @@ final class AdaptiveThreshold {
         if (wasIdle && wantedLastNanos[level] != NEVER) {
             long gap = nanos - wantedLastNanos[level];
             if (gap <= limitNanos()) {
-                long window = Math.clamp(2 * gap, LEAST_WINDOW_NANOS, limitNanos());
+                long window = Math.clamp(2 * gap, MIN_WINDOW_NANOS, limitNanos());
                 windowNanos[level] = Math.max(windowNanos[level], window);
             }
         }
@@ -201,7 +202,7 @@ final class AdaptiveThreshold {
                 && !moreInUse
                 && reservedBytesNow > reservedBytes
                 && reservedBytesNow > keptPeakBytes - NEAR_PEAK_BYTES
-                && idleBytes >= LEAST_IDLE_BYTES
+                && idleBytes >= MIN_IDLE_BYTES
                 && creditNanos >= priceNanos(idleBytes);
     }
 
@@ -212,7 +213,7 @@ final class AdaptiveThreshold {
 
     /// The longest that anything is held idle, in nanoseconds.
     long limitNanos() {
-        return Math.max(LEAST_WINDOW_NANOS, (reservedPeakBytes >> 20) * LIMIT_NANOS_PER_MIB);
+        return Math.max(MIN_WINDOW_NANOS, (reservedPeakBytes >> 20) * LIMIT_NANOS_PER_MIB);
     }
 
     /// The threshold as of the last look.

@@ -22,15 +22,15 @@ import java.util.OptionalLong;
 
 /// The driver's stream-ordered allocator, on pools as the options choose them: of its own, or somebody else's.
 ///
-/// Reuse, within a stream and across streams, is the driver's doing. Each call is one driver call, without garbage;
-/// what is rare is behind a read each that says that there is none of it.
+/// Reuse, within a stream and across streams, is the driver's doing. Each call is one driver call, without
+/// garbage; what is rare is behind a read each that says that there is none of it.
 ///
 /// **Out of memory.** 1. Wait for all work of the device: only memory whose frees have completed goes to another
-/// stream or back to the device. 2. Free what had waited for that. 3. Trim all pools of the device: pages that lie
-/// in pieces between blocks go back, and come again in one. 4. Try once more. 5. Say what is held.
+/// stream or back to the device. 2. Free what had waited for that. 3. Trim all pools of the device: pages that
+/// lie in pieces between blocks go back, and come again in one. 4. Try once more. 5. Say what is held.
 final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
-    /// What calls the driver, for all devices: one read away, since the driver's locks hold up each call until what
-    /// stands before it has been read.
+    /// What calls the driver, for all devices: one read away, since the driver's locks hold up each call until
+    /// what stands before it has been read.
     private final MemoryPools memory;
 
     private final AsyncDevice[] devices;
@@ -41,7 +41,7 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
 
     AsyncAllocator(CudaDriver driver, int deviceCount, AsyncOptions options, StreamOrder order) {
         this.options = options;
-        this.memory = options.brief() ? driver.pools().brief() : driver.pools();
+        this.memory = options.critical() ? driver.pools().critical() : driver.pools();
         this.devices = new AsyncDevice[deviceCount];
         for (int device = 0; device < deviceCount; device++) {
             devices[device] = new AsyncDevice(driver, memory, device, options, order);

@@ -14,13 +14,13 @@ import io.cistern.spi.StreamOrder;
 final class AsyncDevice {
     final int device;
     final DevicePools pools;
-    final LaterFrees later;
+    final DeferredFrees later;
     final PoolEvents events = new PoolEvents();
-    private final RefusedFrees refused;
+    private final FailedFrees refused;
     private final CudaDriver driver;
     private final MemoryPools memory;
 
-    private final Turns turns = new Turns();
+    private final DriverMutex mutex = new DriverMutex();
     private final boolean takesTurns;
 
     /// Whether there is anything to do beside the driver's calls: a threshold that adapts; from the first of them
@@ -41,7 +41,7 @@ final class AsyncDevice {
     final Runnable closing = this::close;
 
     // Plain: a count that is lost puts a look off.
-    private int callsUntilLook = Turns.CALLS_BETWEEN_LOOKS;
+    private int callsUntilLook = DriverMutex.CALLS_BETWEEN_LOOKS;
 
     AsyncDevice(CudaDriver driver, MemoryPools memory, int device, AsyncOptions options, StreamOrder order) {
         this.driver = driver;
@@ -49,11 +49,11 @@ final class AsyncDevice {
         this.device = device;
         this.pools = new DevicePools(driver, device, options);
         this.closingPools = pools::close;
-        this.takesTurns = options.turns();
+        this.takesTurns = options.serializeCalls();
         this.lasting = options.adaptive();
         this.eventful = lasting;
-        this.refused = new RefusedFrees(memory, driver.graphs(), device);
-        this.later = new LaterFrees(new BatchFences(device, order, this::waitForAllWork), this::freeLater);
+        this.refused = new FailedFrees(memory, driver.graphs(), device);
+        this.later = new DeferredFrees(new BatchFences(device, order, this::waitForAllWork), this::freeLater);
     }
 
     /// Whether an allocation is a call of the driver and nothing else.
@@ -64,8 +64,8 @@ final class AsyncDevice {
     /// Allocates where it is more than that; fails if the driver does.
     long allocate(long byteSize, long stream) {
         if (!inTurns && isTimeToLook()) {
-            callsUntilLook = Turns.CALLS_BETWEEN_LOOKS;
-            if (takesTurns && turns.areWanted()) {
+            callsUntilLook = DriverMutex.CALLS_BETWEEN_LOOKS;
+            if (takesTurns && mutex.areWanted()) {
                 takeTurns(true);
             }
         }
@@ -90,13 +90,13 @@ final class AsyncDevice {
     }
 
     private void endTurn() {
-        if (turns.end()) {
+        if (mutex.end()) {
             takeTurns(false);
         }
     }
 
     private void takeTurns(boolean taken) {
-        synchronized (turns) {
+        synchronized (mutex) {
             inTurns = taken;
             eventful = lasting || taken;
         }
@@ -105,7 +105,7 @@ final class AsyncDevice {
     /// A free that saw this false would not wait for other streams.
     private void becomeEventful() {
         if (!lasting) {
-            synchronized (turns) {
+            synchronized (mutex) {
                 eventful = true; // first, since others read the second to know of both
                 lasting = true;
             }
@@ -126,7 +126,7 @@ final class AsyncDevice {
     /// Frees a block while [#eventful].
     void free(long address, long byteSize, long stream) {
         pools.freed(byteSize);
-        LaterFree usedElsewhere = later.find(address);
+        DeferredFree usedElsewhere = later.find(address);
         if (usedElsewhere == null) {
             freeNow(address, stream);
         } else {
@@ -163,7 +163,7 @@ final class AsyncDevice {
 
     /// Returns whether there is a turn to end.
     private boolean beginTurn() {
-        return inTurns && turns.begin();
+        return inTurns && mutex.begin();
     }
 
     /// Keeps a free that the driver refused for another try.
@@ -203,8 +203,8 @@ final class AsyncDevice {
     }
 
     /// Waits for all work, so that every free completes: also those that the driver had not heard of, which a
-    /// second wait is for, since pools see frees when the host waits for them. What other threads free meanwhile is
-    /// not taken for waited for.
+    /// second wait is for, since pools see frees when the host waits for them. What other threads free meanwhile
+    /// is not taken for waited for.
     ///
     /// @return false if captures under way forbid to wait; then what has passed is freed
     boolean synchronize() {

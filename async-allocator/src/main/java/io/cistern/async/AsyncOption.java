@@ -122,8 +122,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             SpecOption::text);
 
     /// Whether the JVM is not told of calls.
-    public static final AsyncOption<Boolean> BRIEF = flag(
-            "brief",
+    public static final AsyncOption<Boolean> CRITICAL = flag(
+            "critical",
             FLAG,
             "`false`",
             "whether the driver is called without telling the JVM that the thread leaves Java: a pair takes less time."
@@ -131,8 +131,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
                     + " while a pool grows");
 
     /// Whether threads call the driver one at a time.
-    public static final AsyncOption<Boolean> TURNS = flag(
-            "turns",
+    public static final AsyncOption<Boolean> SERIALIZE_CALLS = flag(
+            "serialize_calls",
             FLAG,
             "`true`",
             "whether threads call the driver one at a time while several allocate on a device: 16 threads take half as"
@@ -153,8 +153,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             HARDWARE_DECOMPRESS,
             SMALL_POOL,
             INITIAL_SIZE,
-            BRIEF,
-            TURNS);
+            CRITICAL,
+            SERIALIZE_CALLS);
 
     /// Those that say what a new pool is made of.
     static final List<AsyncOption<?>> OF_OWN_POOLS =

@@ -27,8 +27,8 @@ import java.util.Optional;
 /// @param hardwareDecompress whether own pools are for the decompression engine
 /// @param smallBytes the largest block of the pool for small ones, or 0 if there is none
 /// @param initialBytes what each pool obtains when it is first used
-/// @param brief whether the JVM is not told of driver calls
-/// @param turns whether several threads call the driver one at a time
+/// @param critical whether the JVM is not told of driver calls
+/// @param serializeCalls whether several threads call the driver one at a time
 record AsyncOptions(
         PoolChoice pool,
         boolean perStream,
@@ -40,8 +40,8 @@ record AsyncOptions(
         boolean hardwareDecompress,
         long smallBytes,
         long initialBytes,
-        boolean brief,
-        boolean turns) {
+        boolean critical,
+        boolean serializeCalls) {
     /// Every option as it usually is.
     static final AsyncOptions USUAL = new AsyncOptions(
             PoolChoice.OWN,
@@ -75,8 +75,8 @@ record AsyncOptions(
                 hardwareDecompress,
                 smallBytes,
                 initialBytes,
-                brief,
-                turns);
+                critical,
+                serializeCalls);
     }
 
     /// Copies the settings.
@@ -106,8 +106,8 @@ record AsyncOptions(
                 AsyncOption.HARDWARE_DECOMPRESS.read(given).orElse(false),
                 positive(AsyncOption.SMALL_POOL, given),
                 positive(AsyncOption.INITIAL_SIZE, given),
-                AsyncOption.BRIEF.read(given).orElse(false),
-                AsyncOption.TURNS.read(given).orElse(true));
+                AsyncOption.CRITICAL.read(given).orElse(false),
+                AsyncOption.SERIALIZE_CALLS.read(given).orElse(true));
         options.check();
         return options;
     }

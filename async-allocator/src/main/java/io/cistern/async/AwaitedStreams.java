@@ -3,7 +3,7 @@ package io.cistern.async;
 import org.jspecify.annotations.Nullable;
 
 /// The streams that use blocks of one device, and a queue of those that freed blocks wait for: the one looked at
-/// longest ago is first. Guarded by the monitor of [LaterFrees].
+/// longest ago is first. Guarded by the monitor of [DeferredFrees].
 ///
 /// Only [#named] needs Java heap.
 final class AwaitedStreams {

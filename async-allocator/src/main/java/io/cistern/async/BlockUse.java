@@ -3,9 +3,9 @@ package io.cistern.async;
 import org.jspecify.annotations.Nullable;
 
 /// That a stream uses a block; and once the block is freed, its place in the batch of that stream. Guarded by the
-/// monitor of [LaterFrees].
+/// monitor of [DeferredFrees].
 final class BlockUse {
-    final LaterFree block;
+    final DeferredFree block;
     final UsingStream on;
     final @Nullable BlockUse nextOfBlock;
 
@@ -19,7 +19,7 @@ final class BlockUse {
     @Nullable
     BlockUse nextInBatch;
 
-    BlockUse(LaterFree block, UsingStream on, @Nullable BlockUse nextOfBlock) {
+    BlockUse(DeferredFree block, UsingStream on, @Nullable BlockUse nextOfBlock) {
         this.block = block;
         this.on = on;
         this.nextOfBlock = nextOfBlock;

@@ -1,15 +1,17 @@
 package io.cistern.async;
 
-/// Tells a thread after how many of its calls to read the clock: as many as lately took it a given time, at most 31.
+/// Tells a thread after how many of its calls to read the clock: as many as lately took it a given time, at most
+/// 31.
 ///
-/// Each thread counts for itself, in a cache line that no other writes, unless the ids of two are equal in their low
-/// bits. So with any number of threads a call costs what it costs with one, and a thread reads the clock with its first
-/// call and at the latest with each 31st from then on; one that calls once in a while, with every call.
+/// Each thread counts for itself, in a cache line that no other writes, unless the ids of two are equal in their
+/// low bits. So with any number of threads a call costs what it costs with one, and a thread reads the clock with
+/// its first call and at the latest with each 31st from then on; one that calls once in a while, with every call.
 ///
-/// **Threads.** Any. Plain words: where two threads share a line, a count that is lost puts a look at the clock off.
+/// **Threads.** Any. Plain words: where two threads share a line, a count that is lost puts a look at the clock
+/// off.
 final class ClockCountdown {
     /// Odd, so that looks come at allocations and at frees where a program makes one after the other.
-    static final int MOST_CALLS = 31;
+    static final int MAX_CALLS = 31;
 
     private static final int LINES = 64;
 
@@ -51,7 +53,7 @@ final class ClockCountdown {
     void read(long nanos) {
         int line = line();
         long nanosPerCall = Math.max(1, (nanos - lines[line + COUNTED_NANOS]) / lines[line + PLANNED]);
-        long planned = Math.clamp(nanosPlanned / nanosPerCall, 1, MOST_CALLS) | 1;
+        long planned = Math.clamp(nanosPlanned / nanosPerCall, 1, MAX_CALLS) | 1;
         lines[line + COUNTED_NANOS] = nanos;
         lines[line + PLANNED] = planned;
         lines[line + LEFT] = planned - 1;

@@ -2,18 +2,18 @@ package io.cistern.async;
 
 import org.jspecify.annotations.Nullable;
 
-/// Freed blocks that wait for one stream, behind one fence. Guarded by the monitor of [LaterFrees].
+/// Freed blocks that wait for one stream, behind one fence. Guarded by the monitor of [DeferredFrees].
 ///
-/// It is *open* until its fence is recorded, which comes behind what the stream was given until then; so it is not left
-/// open for long.
+/// It is *open* until its fence is recorded, which comes behind what the stream was given until then; so it is
+/// not left open for long.
 final class FencedBatch {
     /// No fence: not recorded yet, or, once closed, there is nothing to wait for.
     static final long NONE = 0;
 
     /// A fence costs a call; what waits for it meanwhile, memory.
-    private static final int MOST_BLOCKS = 16;
+    private static final int MAX_BLOCKS = 16;
 
-    private static final long MOST_BYTES = 32 << 20;
+    private static final long MAX_BYTES = 32 << 20;
 
     private @Nullable BlockUse first;
     private int blocks;
@@ -61,7 +61,7 @@ final class FencedBatch {
     }
 
     boolean isFull() {
-        return blocks >= MOST_BLOCKS || byteSize >= MOST_BYTES;
+        return blocks >= MAX_BLOCKS || byteSize >= MAX_BYTES;
     }
 
     /// Whether it waits for nothing, as is known without asking.
@@ -69,7 +69,8 @@ final class FencedBatch {
         return !open && fence == NONE;
     }
 
-    /// Closes it with a fence behind what the stream was given until now, or [#NONE] if nothing is to be waited for.
+    /// Closes it with a fence behind what the stream was given until now, or [#NONE] if nothing is to be waited
+    /// for.
     void seal(long recorded) {
         fence = recorded;
         open = false;

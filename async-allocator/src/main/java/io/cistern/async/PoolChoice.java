@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 
 /// Which of the driver's pools an allocator takes memory from. Immutable.
 ///
-/// A pool that is not its own is never destroyed, and keeps its settings but for those that options name; these are
-/// set back when the allocator closes.
+/// A pool that is not its own is never destroyed, and keeps its settings but for those that options name; these
+/// are set back when the allocator closes.
 public final class PoolChoice {
     /// A new pool for each device, which nobody else knows.
     public static final PoolChoice OWN = new PoolChoice("own", null, List.of());
@@ -24,7 +24,7 @@ public final class PoolChoice {
     public static final PoolChoice CURRENT = new PoolChoice("current", MemoryPools::currentPool, List.of());
 
     private static final String HANDLE = "0x";
-    private static final int MOST_DIGITS = 16;
+    private static final int MAX_DIGITS = 16;
 
     private final String word;
     private final @Nullable BiFunction<MemoryPools, Integer, Long> lookUp;
@@ -64,7 +64,7 @@ public final class PoolChoice {
     private static long handle(String text) {
         String digits = text.startsWith(HANDLE) ? text.substring(HANDLE.length()) : "";
         boolean number = !digits.isEmpty()
-                && digits.length() <= MOST_DIGITS
+                && digits.length() <= MAX_DIGITS
                 && digits.chars().allMatch(HexFormat::isHexDigit);
         return number ? HexFormat.fromHexDigitsToLong(digits) : 0;
     }

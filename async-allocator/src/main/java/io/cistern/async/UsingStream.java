@@ -3,10 +3,10 @@ package io.cistern.async;
 import org.jspecify.annotations.Nullable;
 
 /// A stream that uses blocks which are freed on other streams, and the batches of freed blocks that wait for it.
-/// Guarded by the monitor of [LaterFrees], but for what is volatile.
+/// Guarded by the monitor of [DeferredFrees], but for what is volatile.
 ///
-/// Only the last batch is open. Once the stream has ended, blocks that it used and that are freed then wait for its
-/// end.
+/// Only the last batch is open. Once the stream has ended, blocks that it used and that are freed then wait for
+/// its end.
 final class UsingStream {
     /// [BatchFences#ENDED] once it has ended.
     volatile long stream;

@@ -14,7 +14,7 @@ final class AdaptiveThresholdBoundTests {
     private static final long PEAK = 4L << 30;
     private static final int STRETCHES = 300;
     /// Gaps are seen two ticks too long at most, and the shortest here is this many ticks.
-    private static final int LEAST_TICKS = 20;
+    private static final int MIN_TICKS = 20;
 
     /// Use that stays the same for a while.
     private record Stretch(int level, long nanos) {}
@@ -50,7 +50,7 @@ final class AdaptiveThresholdBoundTests {
         double nanos = 0;
         for (int i = 0; i < STRETCHES; i++) {
             if (i % 12 == 0) {
-                nanos = LEAST_TICKS * ModelledPool.TICK_NANOS * Math.pow(10, 3 * random.nextDouble());
+                nanos = MIN_TICKS * ModelledPool.TICK_NANOS * Math.pow(10, 3 * random.nextDouble());
             }
             int level = random.nextInt(4) == 0 ? top : random.nextInt(top + 1);
             long tops = (long) (nanos * (0.5 + random.nextDouble()) / ModelledPool.TICK_NANOS);

@@ -32,8 +32,8 @@ class ClockCountdownTests {
     @Test
     void quickCallsReadItWithEach31st() {
         callsUntilDue(1, 1);
-        assertThat(callsUntilDue(500, 1)).isEqualTo(ClockCountdown.MOST_CALLS);
-        assertThat(callsUntilDue(500, 1)).isEqualTo(ClockCountdown.MOST_CALLS);
+        assertThat(callsUntilDue(500, 1)).isEqualTo(ClockCountdown.MAX_CALLS);
+        assertThat(callsUntilDue(500, 1)).isEqualTo(ClockCountdown.MAX_CALLS);
     }
 
     @Test
@@ -59,7 +59,7 @@ class ClockCountdownTests {
     @Test
     void otherThreadsDoNotPutItOff() throws InterruptedException {
         callsUntilDue(1, 1);
-        for (int call = 1; call < ClockCountdown.MOST_CALLS; call++) {
+        for (int call = 1; call < ClockCountdown.MAX_CALLS; call++) {
             assertThat(countdown.isDue(1)).isFalse();
         }
         Thread other = Thread.ofPlatform().unstarted(this::hundredCountdowns);

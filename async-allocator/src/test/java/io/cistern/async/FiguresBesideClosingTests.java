@@ -21,10 +21,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.mockito.invocation.InvocationOnMock;
 
-/// An allocator that another thread closes just when a call on a pool is about to be made, whichever call that is.
+/// An allocator that another thread closes just when a call on a pool is about to be made, whichever call that
+/// is.
 final class FiguresBesideClosingTests {
     private static final long MIB = 1 << 20;
-    private static final int MOST_CALLS = 24;
+    private static final int MAX_CALLS = 24;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final MemoryPools pools = mock(MemoryPools.class, delegatesTo(gpu.pools()));
@@ -84,7 +85,7 @@ final class FiguresBesideClosingTests {
     @EnumSource(Asked.class)
     void everyCallComesBeforeTheEndOfThePoolOrIsNone(Asked asked) throws InterruptedException {
         for (AsyncOptions options : new AsyncOptions[] {AsyncOptions.USUAL, adaptive()}) {
-            for (int calls = 0; calls < MOST_CALLS; calls++) {
+            for (int calls = 0; calls < MAX_CALLS; calls++) {
                 askWhileClosing(options, asked, calls);
             }
         }

@@ -24,24 +24,25 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// A pair of `async` beside the same pair in C: in one process, on one pool, on the same streams, in rounds that take
-/// turns, since the driver's own calls drift by more than what is between them.
+/// A pair of `async` beside the same pair in C: in one process, on one pool, on the same streams, in rounds that
+/// take turns, since the driver's own calls drift by more than what is between them.
 ///
 /// - `C`: `cuMemAllocFromPoolAsync` and `cuMemFreeAsync` in a loop of C;
 /// - `floor`, `brief_floor`: the two calls in a loop of Java with nothing around them, plain and critical: see
 ///   [PairInFfm]; one thread;
 /// - `raw`: the provider's own `allocate` and `free`;
-/// - `brief`: the same with `brief=true`;
-/// - `brief_public`: as `public`, with `brief=true`;
+/// - `brief`: the same with `critical=true`;
+/// - `brief_public`: as `public`, with `critical=true`;
 /// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], what a program calls;
-/// - `raw_without_turns`: `raw` with `turns=false`, so that threads meet at the driver's lock; several threads.
+/// - `raw_without_turns`: `raw` with `serialize_calls=false`, so that threads meet at the driver's lock; several
+///   threads.
 ///
 /// One thread is kept on the last processor for all its sides.
 ///
-/// Arguments: the library made of `peers/async_pair.c`, seconds for each size (5), threads (16). Prints a line of JSON
-/// for each size, number of threads and side: medians over the rounds, the tenths of them below and above, and
-/// `overC`, the median of what a round took over the round of C beside it. With several threads a pair's time is that
-/// of the whole divided by the pairs of all.
+/// Arguments: the library made of `peers/async_pair.c`, seconds for each size (5), threads (16). Prints a line of
+/// JSON for each size, number of threads and side: medians over the rounds, the tenths of them below and above,
+/// and `overC`, the median of what a round took over the round of C beside it. With several threads a pair's time
+/// is that of the whole divided by the pairs of all.
 public final class AsyncPair {
     private static final long[] BYTE_SIZES = {4 << 10, 1 << 20};
     private static final long PAIRS = 10_000;
@@ -83,8 +84,8 @@ public final class AsyncPair {
         driver.pools().setAttribute(0, pool, PoolAttribute.RELEASE_THRESHOLD, -1);
         String spec = "async:pool=0x" + Long.toHexString(pool);
         ProviderTap tap = new ProviderTap(spec);
-        ProviderTap briefTap = new ProviderTap("brief_tap", spec + ",brief=true");
-        ProviderTap turnsTap = new ProviderTap("turns_tap", spec + ",turns=false");
+        ProviderTap briefTap = new ProviderTap("brief_tap", spec + ",critical=true");
+        ProviderTap turnsTap = new ProviderTap("turns_tap", spec + ",serialize_calls=false");
         List<AllocatorProvider> providers = new ArrayList<>(List.of(tap, briefTap, turnsTap));
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
         memory = DeviceMemory.builder(driver)
@@ -94,7 +95,7 @@ public final class AsyncPair {
         memory.open("brief_tap");
         memory.open("turns_tap");
         memory.setCurrent(spec);
-        publicBriefly = memory.open(spec + ",brief=true");
+        publicBriefly = memory.open(spec + ",critical=true");
         raw = tap.tapped();
         briefly = briefTap.tapped();
         withoutTurns = turnsTap.tapped();

@@ -17,8 +17,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What an allocation and a free cost beside ever more live blocks: the scenario `scale` of `cistern bench`, on the
-/// GPU if there is one.
+/// What an allocation and a free cost beside ever more live blocks: the scenario `scale` of `cistern bench`, on
+/// the GPU if there is one.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -26,7 +26,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 5, time = 1)
 @Fork(3)
 public class LiveBlocksBenchmark {
-    private static final long MOST_BYTES = 4 << 10;
+    private static final long MAX_BYTES = 4 << 10;
 
     @Param({"caching"})
     private String allocator = "caching";
@@ -34,8 +34,8 @@ public class LiveBlocksBenchmark {
     @Param({"1000", "10000", "100000", "1000000"})
     private int liveBlocks;
 
-    private final DrawnSizes sizes = DrawnSizes.upperHalf(MOST_BYTES);
-    private final DrawnSizes magnitudes = DrawnSizes.ofAllMagnitudes(MOST_BYTES);
+    private final DrawnSizes sizes = DrawnSizes.upperHalf(MAX_BYTES);
+    private final DrawnSizes magnitudes = DrawnSizes.ofAllMagnitudes(MAX_BYTES);
     private final SplittableRandom random = new SplittableRandom(1);
     private OpenMemory open;
     private DeviceMemory memory;

@@ -20,14 +20,14 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.DoubleSupplier;
 
-/// What the way between Java and C costs a pair of allocation and free, in both directions, beside the same pair that
-/// stays on one side. Rounds take turns, so that the machine's moods disturb all alike; medians are told.
+/// What the way between Java and C costs a pair of allocation and free, in both directions, beside the same pair
+/// that stays on one side. Rounds take turns, so that the machine's moods disturb all alike; medians are told.
 ///
 /// | row | who calls | whom |
 /// |---|---|---|
 /// | `c` | C | the library's two functions, which do nothing |
 /// | `library` | Java | the same two through `DeviceMemory`, as the allocator `library` |
-/// | `brief` | Java | the same, with its option `brief` |
+/// | `brief` | Java | the same, with its option `critical` |
 /// | `java` | Java | an allocator in Java that does nothing, through `DeviceMemory` |
 /// | `exported` | C | that allocator, through the function pointers of `AllocatorFunctions` |
 ///
@@ -77,7 +77,7 @@ public final class NativeBoundary {
             SymbolLookup symbols = symbols(library);
             NativeBoundary boundary = new NativeBoundary(memory, pairsInC(symbols), pairs);
             if (!direction.equals("exported")) {
-                memory.setCurrent("library:path=" + library + ",brief=" + direction.equals("brief"));
+                memory.setCurrent("library:path=" + library + ",critical=" + direction.equals("brief"));
                 MemorySegment malloc = symbols.findOrThrow("my_malloc");
                 MemorySegment free = symbols.findOrThrow("my_free");
                 boundary.measure(rounds, "c", () -> boundary.inC(malloc, free), direction, boundary::inJava);

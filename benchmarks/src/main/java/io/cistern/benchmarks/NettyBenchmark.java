@@ -21,12 +21,14 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// Netty's allocators of direct buffers beside `caching`, in the same loads: pairs of random sizes over half of the
-/// largest, and 64 live blocks of all magnitudes that are exchanged at random. Netty gives objects and host memory,
-/// Cistern addresses and memory of the GPU (simulated where there is none); both are what their users call.
+/// Netty's allocators of direct buffers beside `caching`, in the same loads: pairs of random sizes over half of
+/// the largest, and 64 live blocks of all magnitudes that are exchanged at random. Netty gives objects and host
+/// memory, Cistern addresses and memory of the GPU (simulated where there is none); both are what their users
+/// call.
 ///
-/// All threads of a run (`-t`) share one allocator. Netty is taken as it comes: only its leak detector, a sampling
-/// debugging aid, has to be switched off with `-Dio.netty.leakDetection.level=disabled`, which the fork does.
+/// All threads of a run (`-t`) share one allocator. Netty is taken as it comes: only its leak detector, a
+/// sampling debugging aid, has to be switched off with `-Dio.netty.leakDetection.level=disabled`, which the fork
+/// does.
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @Warmup(iterations = 5, time = 1)
@@ -36,7 +38,7 @@ import org.openjdk.jmh.annotations.Warmup;
         jvmArgsAppend = {"-Dio.netty.leakDetection.level=disabled", "--sun-misc-unsafe-memory-access=allow"})
 public class NettyBenchmark {
     private static final int LIVE_BLOCKS = 64;
-    private static final long MIXED_MOST_BYTES = 1 << 20;
+    private static final long MIXED_MAX_BYTES = 1 << 20;
 
     /// Netty's.
     public enum Netty {
@@ -116,7 +118,7 @@ public class NettyBenchmark {
     /// Which live block is next, and the size of its successor.
     @State(Scope.Thread)
     public static class Exchanges {
-        private final DrawnSizes sizes = DrawnSizes.ofAllMagnitudes(MIXED_MOST_BYTES);
+        private final DrawnSizes sizes = DrawnSizes.ofAllMagnitudes(MIXED_MAX_BYTES);
         private final SplittableRandom random = new SplittableRandom(1);
         private final ByteBuf[] buffers = new ByteBuf[LIVE_BLOCKS];
         private final long[] addresses = new long[LIVE_BLOCKS];

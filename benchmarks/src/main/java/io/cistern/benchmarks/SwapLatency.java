@@ -20,8 +20,8 @@ import java.util.concurrent.atomic.AtomicLong;
 /// many threads that hold some blocks each. The allocator does next to nothing, so that what is seen is the
 /// framework.
 ///
-/// Arguments: threads (16), seconds a phase (5), milliseconds between swaps (10), rounds (5). The phases take turns,
-/// as other programs on the machine disturb both.
+/// Arguments: threads (16), seconds a phase (5), milliseconds between swaps (10), rounds (5). The phases take
+/// turns, as other programs on the machine disturb both.
 public final class SwapLatency {
     private static final double[] PERCENTILES = {50, 99, 99.9, 99.99, 99.999};
     private static final int BLOCKS_HELD = 16;
@@ -149,7 +149,7 @@ public final class SwapLatency {
 
     /// For each stream, which is one thread's here, a few addresses in turn: more than the thread holds at once.
     private static final class Rings implements DeviceAllocator {
-        private static final int MOST_STREAMS = 1024;
+        private static final int MAX_STREAMS = 1024;
         private static final int RING = 4 * BLOCKS_HELD;
         private static final int BLOCK_BYTES = 512;
 
@@ -157,7 +157,7 @@ public final class SwapLatency {
         private static final int STRIDE = 16;
 
         private final long base;
-        private final int[] next = new int[MOST_STREAMS * STRIDE];
+        private final int[] next = new int[MAX_STREAMS * STRIDE];
 
         Rings(long base) {
             this.base = base;

@@ -2,13 +2,13 @@ package io.cistern.caching;
 
 import java.util.Arrays;
 
-/// Addresses of blocks on their way between a lane and the shards, so that many of them cost one pass of a
-/// lock. Used by one thread; keeps its room.
+/// Addresses of blocks on their way between a thread cache and the shards, so that many of them cost one pass of
+/// a lock. Used by one thread; keeps its room.
 final class AddressBatch {
     private static final int FIRST_CAPACITY = 32;
 
-    /// Places that are left behind each block added, for those that a thread has in hand: they must go somewhere where
-    /// the Java heap has no memory.
+    /// Places that are left behind each block added, for those that a thread has in hand: they must go somewhere
+    /// where the Java heap has no memory.
     private static final int IN_HAND = 2;
 
     long[] addresses = new long[FIRST_CAPACITY];
@@ -19,8 +19,8 @@ final class AddressBatch {
         addresses[count++] = address;
     }
 
-    /// Adds a block that is nowhere else: without memory of the Java heap, but no more than two until another one is
-    /// [added][#add] or all are taken out.
+    /// Adds a block that is nowhere else: without memory of the Java heap, but no more than two until another one
+    /// is [added][#add] or all are taken out.
     void addInHand(long address) {
         addresses[count++] = address;
     }

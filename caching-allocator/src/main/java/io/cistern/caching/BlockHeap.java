@@ -18,27 +18,27 @@ import org.jspecify.annotations.Nullable;
 final class BlockHeap {
     final Blocks blocks = new Blocks();
     final IdleMarks marks;
-    private final Gaps gaps;
+    private final FreeRuns freeRuns;
     private final WindowSearch search = new WindowSearch(blocks);
-    private final List<Region> regions = new ArrayList<>();
-    private final Cutting cutting;
+    private final List<AddressRange> ranges = new ArrayList<>();
+    private final SplitPolicy splitPolicy;
     private final ShardCounters counters;
     /// What was searched for in vain last, if nothing became free since; or 0.
     private long missedBytes;
 
-    BlockHeap(Cutting cutting, MissClock clock, ShardCounters counters) {
-        this.cutting = cutting;
+    BlockHeap(SplitPolicy splitPolicy, MissClock clock, ShardCounters counters) {
+        this.splitPolicy = splitPolicy;
         this.counters = counters;
         this.marks = new IdleMarks(blocks, clock);
-        this.gaps = new Gaps(blocks, new SegmentParts(blocks, counters), marks);
+        this.freeRuns = new FreeRuns(blocks, new SegmentParts(blocks, counters), marks);
     }
 
     /// Takes a free block, whole or its first part.
     ///
     /// @return its address, or 0 if none fits
     long allocate(long byteSize) {
-        int block = gaps.bestFit(byteSize);
-        if (block == Blocks.NONE || cutting.wastes(blocks.byteSize[block], byteSize)) {
+        int block = freeRuns.bestFit(byteSize);
+        if (block == Blocks.NONE || splitPolicy.wastes(blocks.byteSize[block], byteSize)) {
             missedBytes = byteSize;
             return 0;
         }
@@ -47,7 +47,7 @@ final class BlockHeap {
 
     /// As [#allocate], also from a block that is worth more whole: nobody has anything else.
     long allocateFromAny(long byteSize) {
-        int block = gaps.bestFit(byteSize);
+        int block = freeRuns.bestFit(byteSize);
         return block == Blocks.NONE ? 0 : handOut(block, byteSize);
     }
 
@@ -55,9 +55,9 @@ final class BlockHeap {
     ///
     /// @return the block, whose state is for the caller to set
     /// @throws UnknownAddressException if no live block starts there
-    int retire(Region region, long address) {
-        int block = liveAt(region, address);
-        region.live.remove(address);
+    int retire(AddressRange range, long address) {
+        int block = liveAt(range, address);
+        range.live.remove(address);
         counters.freed(blocks.byteSize[block]);
         return block;
     }
@@ -65,32 +65,32 @@ final class BlockHeap {
     /// The live block that starts at an address.
     ///
     /// @throws UnknownAddressException if none does
-    int liveAt(Region region, long address) {
-        int block = region.live.find(address);
+    int liveAt(AddressRange range, long address) {
+        int block = range.live.find(address);
         if (block == Blocks.NONE || blocks.address[block] != address) {
             throw new UnknownAddressException(address);
         }
         return block;
     }
 
-    /// Hands out a free block that begins a gap, or its first part.
+    /// Hands out a free block that begins a free run, or its first part.
     private long handOut(int block, long byteSize) {
         reserve(block, 1);
         long available = blocks.byteSize[block];
-        gaps.takeFirst(block, cutting.cuts(available, byteSize) ? byteSize : available);
+        freeRuns.takeFirst(block, splitPolicy.cuts(available, byteSize) ? byteSize : available);
         return live(block);
     }
 
     /// What a block needs of the Java heap to become live, and so many more blocks: before anything changes.
     private void reserve(int block, int more) {
         blocks.reserve(more);
-        blocks.region[block].live.reserve(blocks.address[block]);
+        blocks.range[block].live.reserve(blocks.address[block]);
     }
 
     private long live(int block) {
         blocks.state[block] = Blocks.LIVE;
         long address = blocks.address[block];
-        blocks.region[block].live.put(address, block);
+        blocks.range[block].live.put(address, block);
         counters.allocated(blocks.byteSize[block]);
         return address;
     }
@@ -98,21 +98,21 @@ final class BlockHeap {
     /// Makes a block free, one with the free blocks beside it.
     void makeFree(int block) {
         missedBytes = 0;
-        gaps.add(block, Blocks.FREE);
+        freeRuns.add(block, Blocks.FREE);
     }
 
     void addHole(PageArena arena) {
         blocks.reserve(1);
-        regions.add(arena);
-        gaps.add(blocks.add(arena, Blocks.CLAIMED), Blocks.HOLE);
+        ranges.add(arena);
+        freeRuns.add(blocks.add(arena, Blocks.CLAIMED), Blocks.HOLE);
     }
 
-    long addAndAllocate(Region region, long byteSize) {
+    long addAndAllocate(AddressRange range, long byteSize) {
         blocks.reserve(2);
-        region.live.reserve(region.address);
-        regions.add(region);
-        gaps.holdSegments();
-        int block = blocks.add(region, Blocks.CLAIMED);
+        range.live.reserve(range.address);
+        ranges.add(range);
+        freeRuns.holdSegments();
+        int block = blocks.add(range, Blocks.CLAIMED);
         makeFree(block);
         return handOut(block, byteSize);
     }
@@ -124,30 +124,30 @@ final class BlockHeap {
 
     /// Claims a window, the last one being gone. Under the shard's driver lock.
     @Nullable
-    Window claimWindow(long byteSize, @Nullable IdlePages idle) {
-        Window window = search.best(gaps, idle, byteSize);
+    MappingWindow claimWindow(long byteSize, @Nullable IdlePages idle) {
+        MappingWindow window = search.best(freeRuns, idle, byteSize);
         if (window != null) {
-            gaps.claim(window.gap(), window.first(), window.last());
+            freeRuns.claim(window.gap(), window.first(), window.last());
         }
         return window;
     }
 
     /// Makes sure that [#fillAndAllocate] needs no memory of the Java heap: under the same lock, before anything
     /// changes.
-    void reserveFor(Window window) {
+    void reserveFor(MappingWindow window) {
         reserve(window.first(), 2);
     }
 
     /// Makes a claimed window one block, whose bytes have pages up to `end`, and takes a block from it.
     ///
     /// @return the block's address
-    long fillAndAllocate(Window window, long end, long byteSize) {
+    long fillAndAllocate(MappingWindow window, long end, long byteSize) {
         int block = window.first();
         for (int i = 1; i < window.count(); i++) {
             blocks.absorbNext(block);
         }
         if (end < blocks.end(block)) {
-            gaps.add(blocks.split(block, end - blocks.address[block]), Blocks.HOLE);
+            freeRuns.add(blocks.split(block, end - blocks.address[block]), Blocks.HOLE);
         }
         if (byteSize < blocks.byteSize[block]) {
             makeFree(blocks.split(block, byteSize)); // its stamp is new: fences come after those awaited for it
@@ -156,34 +156,34 @@ final class BlockHeap {
     }
 
     /// Makes the blocks of a window what they were.
-    void abandon(Window window) {
+    void abandon(MappingWindow window) {
         missedBytes = 0;
         for (int i = 0; i < window.count(); i++) {
-            gaps.add(window.block(i), window.state(i));
+            freeRuns.add(window.block(i), window.state(i));
         }
     }
 
     /// Shows all pages that lie in free blocks.
     void findIdle(IdlePages idle) {
-        gaps.measure(Sizes.SLOT);
-        gaps.forEachFree(Sizes.SLOT, block -> {
-            if (blocks.region[block] instanceof PageArena arena) {
+        freeRuns.measure(Sizes.SLOT);
+        freeRuns.forEachFree(Sizes.SLOT, block -> {
+            if (blocks.range[block] instanceof PageArena arena) {
                 idle.addAll(arena, blocks.address[block], blocks.end(block), blocks.gapBytes[block]);
             }
         });
     }
 
-    /// Whether no block is in use, and all pages at home here may go elsewhere. With the page table's lock; without, a
-    /// guess.
+    /// Whether no block is in use, and all pages at home here may go elsewhere. With the page table's lock;
+    /// without, a guess.
     boolean isVacant() {
-        return liveBytes() == 0 && regions.stream().allMatch(region -> isFree(region) && !region.isPinned());
+        return liveBytes() == 0 && ranges.stream().allMatch(range -> isFree(range) && !range.isPinned());
     }
 
-    private boolean isFree(Region region) {
-        for (int block = region.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+    private boolean isFree(AddressRange range) {
+        for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
             boolean taken = switch (blocks.state[block]) {
                 case Blocks.LENT -> Objects.requireNonNull(blocks.lent[block]).isHome(); // somebody is moving the page
-                case Blocks.FREE, Blocks.HOLE, Blocks.SPENT -> false;
+                case Blocks.FREE, Blocks.HOLE, Blocks.RETIRED -> false;
                 default -> true;
             };
             if (taken) {
@@ -195,9 +195,9 @@ final class BlockHeap {
 
     /// Has all that is free count as freed now, and pages at home elsewhere as left now.
     void freeAnew() {
-        marks.stamp(gaps);
-        for (Region region : regions) {
-            for (int block = region.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+        marks.stamp(freeRuns);
+        for (AddressRange range : ranges) {
+            for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
                 if (blocks.state[block] == Blocks.LENT) {
                     marks.stamp(Objects.requireNonNull(blocks.lent[block]));
                 }
@@ -207,12 +207,12 @@ final class BlockHeap {
 
     /// Makes the marks at idle pages anew, if they were let go.
     void renewMarks() {
-        marks.renew(regions, gaps);
+        marks.renew(ranges, freeRuns);
     }
 
     /// Whether the mark at a page is right, if marks are kept.
     boolean isMarkedRightly(Mapping home) {
-        return !marks.areKept() || home.idle == (gaps.findFree(home) != Blocks.NONE);
+        return !marks.areKept() || home.idle == (freeRuns.findFree(home) != Blocks.NONE);
     }
 
     /// Takes the addresses of an idle page out of the free blocks: its home will be elsewhere.
@@ -223,16 +223,16 @@ final class BlockHeap {
             return false;
         }
         boolean known = blocks.is(home.idleBlock, Blocks.FREE) && blocks.isAround(home.idleBlock, home);
-        int free = known ? home.idleBlock : gaps.findFree(home);
+        int free = known ? home.idleBlock : freeRuns.findFree(home);
         blocks.reserve(2);
-        home.block = gaps.lend(free, home.address, home.end());
+        home.block = freeRuns.lend(free, home.address, home.end());
         blocks.lent[home.block] = home;
         return true;
     }
 
     /// A page has come home: its block is free.
     void returned(Mapping home) {
-        gaps.claim(home.block, home.block);
+        freeRuns.claim(home.block, home.block);
         makeFree(home.block);
     }
 
@@ -253,14 +253,14 @@ final class BlockHeap {
     /// there may be a million of them.
     private int[] freeBlocks() {
         IntStream.Builder free = IntStream.builder();
-        gaps.forEachFree(0, free);
-        IdentityHashMap<Region, Integer> order = new IdentityHashMap<>();
-        for (Region region : regions) {
-            order.put(region, -order.size());
+        freeRuns.forEachFree(0, free);
+        IdentityHashMap<AddressRange, Integer> order = new IdentityHashMap<>();
+        for (AddressRange range : ranges) {
+            order.put(range, -order.size());
         }
         return free.build()
                 .boxed()
-                .sorted(Comparator.comparingInt((Integer block) -> order.get(blocks.region[block]))
+                .sorted(Comparator.comparingInt((Integer block) -> order.get(blocks.range[block]))
                         .thenComparingLong(block -> blocks.address[block]))
                 .mapToInt(Integer::intValue)
                 .toArray();
@@ -269,7 +269,7 @@ final class BlockHeap {
     private long claimIdle(int block, long wanted, ClaimedBlocks claimed) {
         long bytes = 0;
         while (bytes < wanted && blocks.state[block] == Blocks.FREE) {
-            Region.Range range = blocks.region[block].lastReturnable(blocks.address[block], blocks.end(block));
+            AddressRange.Range range = blocks.range[block].lastReturnable(blocks.address[block], blocks.end(block));
             if (range == null) {
                 break;
             }
@@ -283,61 +283,61 @@ final class BlockHeap {
     ///
     /// @param claimed as of [#claimIdle]
     void claimAged(long wanted, ClaimedBlocks claimed) {
-        List<Region> idle = regions.stream().filter(this::isIdleSegment).toList();
+        List<AddressRange> idle = ranges.stream().filter(this::isIdleSegment).toList();
         double average =
-                idle.stream().mapToLong(region -> region.idleSince).average().orElse(0);
+                idle.stream().mapToLong(range -> range.idleSince).average().orElse(0);
         long left = wanted;
-        for (Region region : idle) {
-            if (left > 0 && region.idleSince <= average) {
-                left -= claimIdle(region.firstBlock, left, claimed);
+        for (AddressRange range : idle) {
+            if (left > 0 && range.idleSince <= average) {
+                left -= claimIdle(range.firstBlock, left, claimed);
             }
         }
     }
 
-    private boolean isIdleSegment(Region region) {
-        return !region.keepsAddresses()
-                && blocks.is(region.firstBlock, Blocks.FREE)
-                && blocks.byteSize[region.firstBlock] == region.byteSize;
+    private boolean isIdleSegment(AddressRange range) {
+        return !range.keepsAddresses()
+                && blocks.is(range.firstBlock, Blocks.FREE)
+                && blocks.byteSize[range.firstBlock] == range.byteSize;
     }
 
     private int claimPart(int block, long start, long end) {
         blocks.reserve(2);
-        gaps.claim(block, block);
+        freeRuns.claim(block, block);
         int part = block;
         if (start > blocks.address[block]) {
             part = blocks.split(block, start - blocks.address[block]);
-            gaps.add(block, Blocks.FREE);
+            freeRuns.add(block, Blocks.FREE);
         }
         if (end < blocks.end(part)) {
-            gaps.add(blocks.split(part, end - blocks.address[part]), Blocks.FREE);
+            freeRuns.add(blocks.split(part, end - blocks.address[part]), Blocks.FREE);
         }
         return part;
     }
 
-    /// Claims a lent block, or one that is spent but still has its mapping.
+    /// Claims a aliased block, or one that is spent but still has its mapping.
     void claim(int block) {
         if (blocks.state[block] == Blocks.LENT) {
-            gaps.claim(block, block);
+            freeRuns.claim(block, block);
         }
         blocks.state[block] = Blocks.CLAIMED;
     }
 
-    /// Makes a claimed block lent or spent again.
+    /// Makes a claimed block aliased or spent again.
     void unclaim(int block, byte state) {
-        gaps.add(block, state);
+        freeRuns.add(block, state);
     }
 
     /// A claimed block without memory now.
     void gaveBack(int block) {
         blocks.lent[block] = null;
-        Region region = blocks.region[block];
-        if (!region.reusesAddresses() && region.keepsAddresses()) {
-            blocks.state[block] = Blocks.SPENT;
-        } else if (region.keepsAddresses()) {
-            gaps.add(block, Blocks.HOLE);
+        AddressRange range = blocks.range[block];
+        if (!range.reusesAddresses() && range.keepsAddresses()) {
+            blocks.state[block] = Blocks.RETIRED;
+        } else if (range.keepsAddresses()) {
+            freeRuns.add(block, Blocks.HOLE);
         } else {
             blocks.remove(block);
-            regions.remove(region);
+            ranges.remove(range);
         }
     }
 
@@ -348,47 +348,47 @@ final class BlockHeap {
             block = blocks.next[block];
         }
         blocks.reserve(2);
-        gaps.claim(block, block);
+        freeRuns.claim(block, block);
         if (blocks.end(block) > stuck.end()) {
-            gaps.add(blocks.split(block, stuck.end() - blocks.address[block]), Blocks.HOLE);
+            freeRuns.add(blocks.split(block, stuck.end() - blocks.address[block]), Blocks.HOLE);
         }
         if (blocks.address[block] < stuck.address) {
             stuck.block = blocks.split(block, stuck.address - blocks.address[block]);
-            gaps.add(block, Blocks.HOLE);
+            freeRuns.add(block, Blocks.HOLE);
         } else {
             stuck.block = block;
         }
-        blocks.state[stuck.block] = Blocks.SPENT;
+        blocks.state[stuck.block] = Blocks.RETIRED;
     }
 
     /// Takes the regions out of a heap without memory.
     ///
     /// @return the regions, or null if there are mappings left, in use or not
     @Nullable
-    List<Region> removeEmptyRegions() {
-        if (!regions.stream().allMatch(this::isEmpty)) {
+    List<AddressRange> removeEmptyRegions() {
+        if (!ranges.stream().allMatch(this::isEmpty)) {
             return null;
         }
-        List<Region> ended = List.copyOf(regions);
+        List<AddressRange> ended = List.copyOf(ranges);
         ended.forEach(this::removeBlocks);
-        regions.clear();
+        ranges.clear();
         return ended;
     }
 
-    private boolean isEmpty(Region region) {
-        for (int block = region.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
-            if (blocks.state[block] != Blocks.HOLE && blocks.state[block] != Blocks.SPENT) {
+    private boolean isEmpty(AddressRange range) {
+        for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+            if (blocks.state[block] != Blocks.HOLE && blocks.state[block] != Blocks.RETIRED) {
                 return false;
             }
         }
         return true;
     }
 
-    private void removeBlocks(Region region) {
-        for (int block = region.firstBlock; block != Blocks.NONE; ) {
+    private void removeBlocks(AddressRange range) {
+        for (int block = range.firstBlock; block != Blocks.NONE; ) {
             int next = blocks.next[block];
             if (blocks.state[block] == Blocks.HOLE) {
-                gaps.claim(block, block);
+                freeRuns.claim(block, block);
             }
             blocks.remove(block);
             block = next;
@@ -397,9 +397,9 @@ final class BlockHeap {
 
     /// Whether a block of this size is live at an address.
     boolean isLive(long address, long byteSize) {
-        for (Region region : regions) {
-            if (address >= region.address && address < region.end()) {
-                int block = region.live.find(address);
+        for (AddressRange range : ranges) {
+            if (address >= range.address && address < range.end()) {
+                int block = range.live.find(address);
                 return block != Blocks.NONE && blocks.address[block] == address && blocks.byteSize[block] == byteSize;
             }
         }
@@ -411,13 +411,13 @@ final class BlockHeap {
     }
 
     /// What the shard has besides, for a survey of it.
-    List<Region> regions() {
-        return regions;
+    List<AddressRange> ranges() {
+        return ranges;
     }
 
     long largestFreeBytes() {
         long[] largest = {0};
-        gaps.forEachFree(0, block -> largest[0] = Math.max(largest[0], blocks.byteSize[block]));
+        freeRuns.forEachFree(0, block -> largest[0] = Math.max(largest[0], blocks.byteSize[block]));
         return largest[0];
     }
 
@@ -426,7 +426,7 @@ final class BlockHeap {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
-        return new ShardCheck(blocks, gaps, regions)
+        return new ShardCheck(blocks, freeRuns, ranges)
                 .check(liveBytes(), counters.gauge(CacheStat.ALLOCATION).current());
     }
 }

@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 /// Block records in parallel arrays; a block is a number. No object per block, so no garbage when they come and
 /// go.
 ///
-/// The blocks of one [Region] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`. Numbers of
-/// removed blocks are used again, through a list in [#next]. Guarded by the shard's lock.
+/// The blocks of one [AddressRange] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`.
+/// Numbers of removed blocks are used again, through a list in [#next]. Guarded by the shard's lock.
 final class Blocks {
     /// No block.
     static final int NONE = -1;
@@ -29,13 +29,13 @@ final class Blocks {
     static final byte LENT = 6;
     /// Addresses that are not used again: a page left them and must stay the only one, or the driver would not
     /// unmap it.
-    static final byte SPENT = 7;
+    static final byte RETIRED = 7;
 
     private static final int FIRST_CAPACITY = 64;
 
     long[] address = new long[FIRST_CAPACITY];
     long[] byteSize = new long[FIRST_CAPACITY];
-    Region[] region = new Region[FIRST_CAPACITY];
+    AddressRange[] range = new AddressRange[FIRST_CAPACITY];
     /// Neighbours in the region, or [#NONE] at its ends.
     int[] previous = new int[FIRST_CAPACITY];
     int[] next = new int[FIRST_CAPACITY];
@@ -46,18 +46,19 @@ final class Blocks {
     /// The mapping of a block that is [#LENT].
     @Nullable
     Mapping[] lent = new Mapping[FIRST_CAPACITY];
-    /// For the first block of a gap its last, and for the last the first; see [Gaps].
+    /// For the first block of a free run its last, and for the last the first; see [FreeRuns].
     int[] gapEnd = new int[FIRST_CAPACITY];
-    /// The bytes of the gap that a block in a bin begins; of others in a gap, as last [measured][Gaps]. Of a block
-    /// whose free is not [closed][FencedFrees] yet, the key of the stream that freed it.
+    /// The bytes of the free run that a block in a bin begins; of others in a free run, as last
+    /// [measured][FreeRuns]. Of a block whose free is not [closed][FencedFrees] yet, the key of the stream that
+    /// freed it.
     long[] gapBytes = new long[FIRST_CAPACITY];
 
     private int firstUnused = NONE;
     private int unused;
     private int used;
 
-    /// Makes room for so many more blocks: those are then taken without memory of the Java heap, so that a change that
-    /// has begun is finished.
+    /// Makes room for so many more blocks: those are then taken without memory of the Java heap, so that a change
+    /// that has begun is finished.
     void reserve(int more) {
         if (unused + state.length - used < more) {
             enlarge(2 * state.length);
@@ -65,7 +66,7 @@ final class Blocks {
     }
 
     /// Adds a region's only block.
-    int add(Region owner, byte newState) {
+    int add(AddressRange owner, byte newState) {
         int block = take();
         set(block, owner, owner.address, owner.byteSize, newState);
         previous[block] = NONE;
@@ -79,7 +80,7 @@ final class Blocks {
     /// @return the second part, in the same state as the first
     int split(int block, long firstSize) {
         int rest = take();
-        set(rest, region[block], address[block] + firstSize, byteSize[block] - firstSize, state[block]);
+        set(rest, range[block], address[block] + firstSize, byteSize[block] - firstSize, state[block]);
         byteSize[block] = firstSize;
         int after = next[block];
         next[rest] = after;
@@ -145,7 +146,7 @@ final class Blocks {
 
     /// Whether a page lies in a block at its home.
     boolean isAround(int block, Mapping home) {
-        return region[block] == home.arena && address[block] <= home.address && home.end() <= end(block);
+        return range[block] == home.arena && address[block] <= home.address && home.end() <= end(block);
     }
 
     /// The first address after a block.
@@ -153,8 +154,8 @@ final class Blocks {
         return address[block] + byteSize[block];
     }
 
-    private void set(int block, Region owner, long newAddress, long newSize, byte newState) {
-        region[block] = owner;
+    private void set(int block, AddressRange owner, long newAddress, long newSize, byte newState) {
+        range[block] = owner;
         address[block] = newAddress;
         byteSize[block] = newSize;
         state[block] = newState;
@@ -177,7 +178,7 @@ final class Blocks {
     private void enlarge(int capacity) {
         address = Arrays.copyOf(address, capacity);
         byteSize = Arrays.copyOf(byteSize, capacity);
-        region = Arrays.copyOf(region, capacity);
+        range = Arrays.copyOf(range, capacity);
         previous = Arrays.copyOf(previous, capacity);
         next = Arrays.copyOf(next, capacity);
         listPrevious = Arrays.copyOf(listPrevious, capacity);

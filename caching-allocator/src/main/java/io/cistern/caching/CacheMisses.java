@@ -8,13 +8,15 @@ import io.cistern.spi.MemoryReclaim;
 
 /// What happens where no free block of a shard fits.
 ///
-/// 1. Lanes are emptied, if what they hold is worth it; above a threshold [idle memory goes][IdleCollection].
+/// 1. Thread caches are emptied, if what they hold is worth it; above a threshold [idle memory
+///    goes][IdleCollection].
 /// 2. Under the shard's driver lock: frees whose fences have passed, one more search, then [growth][Growth].
 /// 3. Where the driver has no memory: a [ReclaimSearch], unless a cap says that it is to fail at once.
 ///
 /// **Threads.** Any.
 final class CacheMisses {
-    /// Growth by a page costs driver calls; to empty other threads' lanes costs less, but also their next blocks.
+    /// Growth by a page costs driver calls; to empty other threads' thread caches costs less, but also their next
+    /// blocks.
     private static final long WORTH_EMPTYING = 512L << 10;
 
     private final DeviceCache cache;
@@ -52,7 +54,7 @@ final class CacheMisses {
         long size = cache.rounded(asked);
         shard.missed();
         cache.exchange.pagesAreMissing();
-        cache.emptyLanes(shard, shard.small ? WORTH_EMPTYING : 1);
+        cache.emptyThreadCaches(shard, shard.small ? WORTH_EMPTYING : 1);
         boolean collects = collection.isDue();
         long obtained = cache.reserved.obtainedBytes();
         long address;
@@ -77,16 +79,16 @@ final class CacheMisses {
         try {
             collection.collectPages();
         } catch (RuntimeException | Error failure) {
-            cache.free(cache.region(address), address, asked, key);
+            cache.free(cache.range(address), address, asked, key);
             throw failure;
         }
     }
 
-    /// Takes a small block from new memory although what lanes hold would do, within the share for that.
+    /// Takes a small block from new memory although what thread caches hold would do, within the share for that.
     ///
     /// @return its address, or 0 if there is no such memory
-    long allocateForLane(StreamShard shard, long asked) {
-        if (collection.isDue() || !growth.hasLaneShareLeft()) {
+    long allocateForThreadCache(StreamShard shard, long asked) {
+        if (collection.isDue() || !growth.hasThreadCacheShareLeft()) {
             return 0;
         }
         try {

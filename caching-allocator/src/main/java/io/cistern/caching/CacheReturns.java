@@ -6,11 +6,12 @@ import org.jspecify.annotations.Nullable;
 
 /// How a cache gives idle memory back to the driver.
 ///
-/// 1. What lanes hold of a shard is freed, since that is idle too.
+/// 1. What thread caches hold of a shard is freed, since that is idle too.
 /// 2. Under the shard's driver lock, frees are settled whose fences have passed; with waiting, all.
 /// 3. What nobody may still use goes.
 ///
-/// **Threads.** Any; one shard's driver lock is held at a time, and none while the work of a stream is waited for.
+/// **Threads.** Any; one shard's driver lock is held at a time, and none while the work of a stream is waited
+/// for.
 final class CacheReturns {
     private final DeviceCache cache;
     private final Growth growth;
@@ -27,7 +28,7 @@ final class CacheReturns {
     /// @param wait whether to wait for the work of its stream
     /// @return bytes given back
     long giveBack(StreamShard shard, long wanted, boolean wait) {
-        cache.emptyLanes(shard, 1);
+        cache.emptyThreadCaches(shard, 1);
         return wait ? giveBackAfterWaiting(shard, wanted) : giveBackNow(shard, wanted);
     }
 

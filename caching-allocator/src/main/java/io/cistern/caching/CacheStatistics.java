@@ -11,7 +11,8 @@ import java.util.function.Function;
 ///
 /// | own name | meaning |
 /// |---|---|
-/// | `tier.NAME.hits`, `.misses`, `.hit_percent` | requests that the tier served at once, and did not: `lane`; `shard`;
+/// | `tier.NAME.hits`, `.misses`, `.hit_percent` | requests that the tier served at once, and did not: `thread cache`;
+/// `shard`;
 /// `pages`, which serves at once if no call of the driver was needed, about another stream's work neither. Of its
 /// misses `num_device_alloc` got new memory. Plain segments have no such tier |
 /// | `pages.created`, `.released` | pages that came from the source and went back |
@@ -19,27 +20,28 @@ import java.util.function.Function;
 /// | `pages.taken`, `.aliased` | idle pages that moved, and addresses that were added to pages for that |
 /// | `waits.host`, `waits.stream` | waits of the host for a fence, of a stream for another one |
 /// | `steals` | idle pages that moved from one stream to another |
-/// | `largest_free_block` | bytes of the largest free block, in a shard or a lane |
+/// | `largest_free_block` | bytes of the largest free block, in a shard or a thread cache |
 /// | `rounding_loss_bytes` | allocated bytes that nobody asked for |
 /// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now, NAME being `small_pool` or
 /// `large_pool`, STREAM a handle in hexadecimal, or `ended` for what streams left that are no more |
 ///
-/// PyTorch's `reserved_bytes_by_private_pools` is missing: a [pool][io.cistern.MemoryPool] and the
-/// [memory of graphs][io.cistern.graph.GraphMemory] are allocators of their own, with caches of their own, so that no
-/// figure here contains theirs, and no pair of numbers names them. Each tells its own.
+/// PyTorch's `reserved_bytes_by_private_pools` is missing: a [pool][io.cistern.MemoryPool] and the [memory of
+/// graphs][io.cistern.graph.GraphMemory] are allocators of their own, with caches of their own, so that no figure
+/// here contains theirs, and no pair of numbers names them. Each tells its own.
 ///
 /// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128
 /// MiB a stream (large ones), 128 blocks a stream, or a 16th of the stream's own peak; exact while one stream
-/// allocates. What [lanes][Lane] held then counts in the peaks of allocated and active blocks.
-/// `reserved_bytes.all.peak` is exact. A pool's share of it counts pages that come from other places as allocated.
+/// allocates. What [thread caches][ThreadCache] held then counts in the peaks of allocated and active blocks.
+/// `reserved_bytes.all.peak` is exact. A pool's share of it counts pages that come from other places as
+/// allocated.
 ///
 /// **Threads.** Any.
 final class CacheStatistics {
     private static final String ALLOCATED = "allocated";
     private static final String FREED = "freed";
-    private static final String LANE_TIER = "tier.lane";
+    private static final String THREAD_CACHE_TIER = "tier.thread_cache";
     private static final String SHARD_TIER = "tier.shard";
-    private static final List<String> TIERS = List.of(LANE_TIER, SHARD_TIER, "tier.pages");
+    private static final List<String> TIERS = List.of(THREAD_CACHE_TIER, SHARD_TIER, "tier.pages");
 
     private final DeviceCache cache;
     private final DeviceCounters counters;
@@ -66,10 +68,11 @@ final class CacheStatistics {
         figures.put(tier + ".hit_percent", searches == 0 ? 0 : 100 * hits / searches);
     }
 
-    /// Makes the present values the peaks. First has what lanes hold freed, which else would count as allocated.
+    /// Makes the present values the peaks. First has what thread caches hold freed, which else would count as
+    /// allocated.
     void resetPeaks() {
-        cache.emptyLanes();
-        cache.lanes.resetPeaks();
+        cache.emptyThreadCaches();
+        cache.threadCaches.resetPeaks();
         cache.shards().forEach(StreamShard::resetPeaks);
         counters.resetPeaks();
         cache.reserved.resetPeak();
@@ -97,10 +100,10 @@ final class CacheStatistics {
         for (StreamShard shard : cache.shards()) {
             ShardTotals totals = shard.small ? small : large;
             shard.addTo(totals);
-            shard.depot.addTo(totals);
-            surveys.add(shard.survey(false).withIdle(cache.lanes.bytesOf(shard)));
+            shard.transferCache.addTo(totals);
+            surveys.add(shard.survey(false).withIdle(cache.threadCaches.bytesOf(shard)));
         }
-        cache.lanes.addTo(small, large);
+        cache.threadCaches.addTo(small, large);
         ShardTotals all = new ShardTotals(small);
         all.add(large);
         Map<String, Long> figures = new LinkedHashMap<>();
@@ -160,8 +163,8 @@ final class CacheStatistics {
     }
 
     private static void putTiers(Map<String, Long> figures, ShardTotals all) {
-        figures.put(LANE_TIER + ".hits", all.laneHits);
-        figures.put(LANE_TIER + ".misses", all.laneMisses);
+        figures.put(THREAD_CACHE_TIER + ".hits", all.threadCacheHits);
+        figures.put(THREAD_CACHE_TIER + ".misses", all.threadCacheMisses);
         figures.put(SHARD_TIER + ".hits", all.hits);
         figures.put(SHARD_TIER + ".misses", all.misses);
     }
@@ -170,7 +173,7 @@ final class CacheStatistics {
         figures.put(
                 "largest_free_block",
                 Math.max(
-                        cache.lanes.largestBytes(),
+                        cache.threadCaches.largestBytes(),
                         surveys.stream()
                                 .mapToLong(ShardSurvey::largestFreeBytes)
                                 .max()

@@ -10,9 +10,9 @@ import java.util.OptionalLong;
 
 /// Gives one device's idle memory back, and then looks at each shard for what stayed and why.
 ///
-/// `Σ left = reserved`, if nobody allocates meanwhile: each byte of a shard is in use, waits for another stream, is
-/// idle beside a block in use, or is idle and whole; the last could have gone, so it was kept on purpose, its stream
-/// was not known to have finished, or the driver refused it.
+/// `Σ left = reserved`, if nobody allocates meanwhile: each byte of a shard is in use, waits for another stream,
+/// is idle beside a block in use, or is idle and whole; the last could have gone, so it was kept on purpose, its
+/// stream was not known to have finished, or the driver refused it.
 final class CacheTrim {
     private final List<Left> left = new ArrayList<>();
 
@@ -20,7 +20,7 @@ final class CacheTrim {
 
     static TrimResult trim(DeviceCache cache, long keepBytes, TrimMode mode) {
         boolean wait = mode == TrimMode.SYNCHRONIZE;
-        cache.emptyLanes(); // so that what they held is not told as in use
+        cache.emptyThreadCaches(); // so that what they held is not told as in use
         long returned = cache.returns.trim(keepBytes, wait);
         if (cache.asleepBytes() > 0) {
             return left(cache, returned);

@@ -31,14 +31,14 @@ import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
-/// Three tiers: what a thread keeps to itself in [Lane]; blocks in [StreamShard]; physical memory in
+/// Three tiers: what a thread keeps to itself in [ThreadCache]; blocks in [StreamShard]; physical memory in
 /// [PageArena] and [PhysicalPages].
 ///
-/// **Frees** are believed: the framework, which has the record of every block, finds a second free, an
-/// unknown address and a wrong size before it calls. Called alone, this finds unknown addresses outside its
-/// regions at once, and the others when the block leaves the lane; except where the size is given as 0, for
-/// which no lane is used. More is found by the [checking levels][CheckLevel].
-final class CachingAllocator extends LaneTable
+/// **Frees** are believed: the framework, which has the record of every block, finds a second free, an unknown
+/// address and a wrong size before it calls. Called alone, this finds unknown addresses outside its regions at
+/// once, and the others when the block leaves the thread cache; except where the size is given as 0, for which no
+/// thread cache is used. More is found by the [checking levels][CheckLevel].
+final class CachingAllocator extends ThreadCacheTable
         implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
     private final CudaDriver driver;
     private final StreamOrder streams;
@@ -46,7 +46,7 @@ final class CachingAllocator extends LaneTable
     private final SegmentSource source;
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
-    private final boolean usesLanes;
+    private final boolean usesThreadCaches;
     private final MemoryReclaim.Choice reclaimChoice;
     private final CacheSleep sleep;
     /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
@@ -69,7 +69,7 @@ final class CachingAllocator extends LaneTable
                         : Availability.no("its memory comes in whole segments, whose addresses go with them: open it"
                                 + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
-        this.usesLanes = options.usesLanes();
+        this.usesThreadCaches = options.usesThreadCaches();
         this.reclaimChoice = context.extension(MemoryReclaim.Choice.class)
                 .orElse(new MemoryReclaim.Choice(EnumSet.allOf(ReclaimStep.class)));
     }
@@ -82,36 +82,36 @@ final class CachingAllocator extends LaneTable
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        Lane lane = findLane(device);
-        if (lane != null) {
-            long address = lane.take(byteSize, stream);
+        ThreadCache threadCache = findThreadCache(device);
+        if (threadCache != null) {
+            long address = threadCache.take(byteSize, stream);
             if (address != 0) {
                 return address;
             }
         }
-        return allocateFromCache(lane, byteSize, device, stream);
+        return allocateFromCache(threadCache, byteSize, device, stream);
     }
 
-    private long allocateFromCache(@Nullable Lane found, long byteSize, int device, long stream) {
+    private long allocateFromCache(@Nullable ThreadCache found, long byteSize, int device, long stream) {
         DeviceCache cache = cache(device);
-        if (!usesLanes) {
+        if (!usesThreadCaches) {
             return cache.allocate(byteSize, stream);
         }
-        Lane lane = found != null ? found : findOrMakeLane(device, cache.exchange);
-        if (lane == null) {
+        ThreadCache threadCache = found != null ? found : findOrMakeThreadCache(device, cache.exchange);
+        if (threadCache == null) {
             return cache.exchange.allocateShared(byteSize, stream);
         }
-        long address = lane != found ? lane.take(byteSize, stream) : 0;
-        return address != 0 ? address : cache.exchange.allocate(lane, byteSize, stream);
+        long address = threadCache != found ? threadCache.take(byteSize, stream) : 0;
+        return address != 0 ? address : cache.exchange.allocate(threadCache, byteSize, stream);
     }
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        Lane lane = findLane(device);
-        if (lane == null
+        ThreadCache threadCache = findThreadCache(device);
+        if (threadCache == null
                 || (recordsUses && isUsedElsewhere(address, device))
-                || !lane.keep(address, byteSize, stream)) {
-            freeToCache(lane, address, byteSize, device, stream);
+                || !threadCache.keep(address, byteSize, stream)) {
+            freeToCache(threadCache, address, byteSize, device, stream);
         }
     }
 
@@ -119,9 +119,9 @@ final class CachingAllocator extends LaneTable
         return cache(device).isUsedElsewhere(address);
     }
 
-    private void freeToCache(@Nullable Lane found, long address, long byteSize, int device, long stream) {
+    private void freeToCache(@Nullable ThreadCache found, long address, long byteSize, int device, long stream) {
         DeviceCache cache = cache(device);
-        if (!usesLanes) {
+        if (!usesThreadCaches) {
             cache.free(address, byteSize, stream);
             return;
         }
@@ -129,19 +129,19 @@ final class CachingAllocator extends LaneTable
             cache.exchange.freeShared(address, byteSize, stream);
             return;
         }
-        Lane lane = found != null ? found : tryMakeLane(device, cache.exchange);
-        if (lane != null) {
-            cache.exchange.free(lane, address, byteSize, stream);
+        ThreadCache threadCache = found != null ? found : tryMakeThreadCache(device, cache.exchange);
+        if (threadCache != null) {
+            cache.exchange.free(threadCache, address, byteSize, stream);
         } else {
             cache.free(address, byteSize, stream);
         }
     }
 
-    /// Null where the Java heap has no memory for a lane: a free does without.
-    private @Nullable Lane tryMakeLane(int device, LaneExchange exchange) {
+    /// Null where the Java heap has no memory for a thread cache: a free does without.
+    private @Nullable ThreadCache tryMakeThreadCache(int device, ThreadCacheRefill exchange) {
         try {
-            return findOrMakeLane(device, exchange);
-        } catch (OutOfMemoryError noLane) {
+            return findOrMakeThreadCache(device, exchange);
+        } catch (OutOfMemoryError noThreadCache) {
             return null;
         }
     }
@@ -168,14 +168,14 @@ final class CachingAllocator extends LaneTable
         DeviceCache cache = caches.get(device);
         if (cache == null) {
             Reserved reserved = new Reserved(
-                    device, events, new DeviceCounters(options.splitting().oversizeBytes()));
-            RegionMap regions = new RegionMap();
+                    device, events, new DeviceCounters(options.splitOptions().oversizeBytes()));
+            AddressRangeMap ranges = new AddressRangeMap();
             Fences fences = new Fences(device, driver, streams, reserved.counters);
             MissClock clock = new MissClock();
             CrossStreamOrder order =
                     new CrossStreamOrder(fences, clock, options.pages().reuse(), reserved.counters);
             long deviceBytes = driver.devices().totalBytes(device);
-            Growth growth = growth(device, reserved, regions, clock, order, deviceBytes);
+            Growth growth = growth(device, reserved, ranges, clock, order, deviceBytes);
             cache = new DeviceCache(
                     device,
                     reserved,
@@ -185,7 +185,7 @@ final class CachingAllocator extends LaneTable
                     clock,
                     fences,
                     order,
-                    regions,
+                    ranges,
                     reclaimChoice,
                     driver::nanoTime);
             addSleep(cache, growth);
@@ -201,7 +201,7 @@ final class CachingAllocator extends LaneTable
     private Growth growth(
             int device,
             Reserved reserved,
-            RegionMap regions,
+            AddressRangeMap ranges,
             MissClock clock,
             CrossStreamOrder order,
             long deviceBytes) {
@@ -210,17 +210,17 @@ final class CachingAllocator extends LaneTable
             return new PageGrowth(
                     new PageTable(
                             new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pages()),
-                            regions,
+                            ranges,
                             options.pages().stableMapping()),
                     clock,
                     order,
-                    new Purchases(options.pages().slack(), deviceBytes),
+                    new GrowthPolicy(options.pages().slack(), deviceBytes),
                     deviceBytes);
         }
-        RangeSource ranges = segments instanceof PageSource physical
+        RangeSource plain = segments instanceof PageSource physical
                 ? new MappedRanges(driver.virtualMemory(), physical)
                 : (RangeSource) segments;
-        return new SegmentGrowth(device, ranges, reserved, regions, options, deviceBytes);
+        return new SegmentGrowth(device, plain, reserved, ranges, options, deviceBytes);
     }
 
     private SegmentSource capped(int device, long deviceBytes) {
@@ -399,32 +399,32 @@ final class CachingAllocator extends LaneTable
         failures.rethrow();
     }
 
-    /// Bytes of a device's blocks that lanes hold: reserved, but not allocated.
-    long laneBytes(int device) {
+    /// Bytes of a device's blocks that thread caches hold: reserved, but not allocated.
+    long threadCacheBytes(int device) {
         DeviceCache cache = caches.get(device);
-        return cache == null ? 0 : cache.laneBytes();
+        return cache == null ? 0 : cache.threadCacheBytes();
     }
 
     /// Where threads leave a stream's small blocks for each other.
-    Depot depot(int device, long stream) {
-        return cache(device).shard(Fences.key(stream), 1).depot;
+    TransferCache transferCache(int device, long stream) {
+        return cache(device).shard(Fences.key(stream), 1).transferCache;
     }
 
-    /// Has what lanes hold of a device's blocks freed.
-    void emptyLanes(int device) {
+    /// Has what thread caches hold of a device's blocks freed.
+    void emptyThreadCaches(int device) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.emptyLanes();
+            cache.emptyThreadCaches();
         }
     }
 
-    /// Checks the invariants of a device's lanes, which hold also while threads use them.
+    /// Checks the invariants of a device's thread caches, which hold also while threads use them.
     ///
     /// @throws IllegalStateException if one does not hold
-    void checkLanes(int device) {
+    void checkThreadCaches(int device) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.lanes.checkInvariants();
+            cache.threadCaches.checkInvariants();
         }
     }
 

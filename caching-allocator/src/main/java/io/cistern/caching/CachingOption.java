@@ -4,15 +4,15 @@ import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.function.Function;
 
-/// One option of `caching`: its key, what it takes, and what it means. Declared once; specs, code, messages and the
-/// reference table all read it here.
+/// One option of `caching`: its key, what it takes, and what it means. Declared once; specs, code, messages and
+/// the reference table all read it here.
 ///
 /// Those of [#PYTORCH] have PyTorch's names and meaning and are taken from a PyTorch string too:
 /// `caching:pytorch="max_split_size_mb:128,garbage_collection_threshold:0.8"`.
 ///
 /// @param <T> the type of its value
 public final class CachingOption<T> extends SpecOption<T> {
-    private static final long MOST_MEBIBYTES = 1L << 24;
+    private static final long MAX_MEBIBYTES = 1L << 24;
 
     private static Reader<Long> mebibytes(long least, long most) {
         return (options, key) -> options.number(key, least, most);
@@ -85,8 +85,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             YES_OR_NO);
 
     /// Whether threads keep blocks.
-    public static final CachingOption<Boolean> LANES = new CachingOption<>(
-            "lanes",
+    public static final CachingOption<Boolean> THREAD_CACHES = new CachingOption<>(
+            "thread_caches",
             "`true`, `false`",
             "`true`",
             "whether each thread keeps some of the blocks that it freed; not where `alignment` is more than 512,"
@@ -94,8 +94,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             YES_OR_NO);
 
     /// How much of small blocks a thread keeps.
-    public static final CachingOption<Long> LANE_BYTES = new CachingOption<>(
-            "lane_bytes",
+    public static final CachingOption<Long> THREAD_CACHE_BYTES = new CachingOption<>(
+            "thread_cache_bytes",
             "from 1MiB to 1GiB",
             "96 KiB while memory is obtained, then up to 32 MiB",
             "how much of small blocks each thread keeps at most",
@@ -116,7 +116,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "none; segments from a 16th of the device on serve requests of which they are at most an 8th larger",
             "plain segments of this size and more are not cut, and serve only requests of this size and more; pages"
                     + " need no such rule, since each goes back by itself",
-            mebibytes(2, MOST_MEBIBYTES));
+            mebibytes(2, MAX_MEBIBYTES));
 
     /// How much larger an uncut block may be than its request.
     public static final CachingOption<Long> MAX_NON_SPLIT_ROUNDING_MB = new CachingOption<>(
@@ -124,7 +124,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "MiB, a whole number from 1 to 16777216",
             "`large_segment_size_mb`",
             "how much larger than its request a segment may be that `max_split_size_mb` keeps whole",
-            mebibytes(1, MOST_MEBIBYTES));
+            mebibytes(1, MAX_MEBIBYTES));
 
     /// Steps between two powers of two that sizes are rounded up to.
     public static final CachingOption<PowerTwoDivisions> ROUNDUP_POWER2_DIVISIONS = new CachingOption<>(
@@ -195,8 +195,18 @@ public final class CachingOption<T> extends SpecOption<T> {
             THROW_ON_CUDAMALLOC_OOM);
 
     /// Cistern's own options.
-    public static final List<CachingOption<?>> OWN =
-            List.of(SOURCE, PAGE_SIZE, FIT, REUSE, SLACK, STABLE_MAPPING, ALIGNMENT, SPLITS, LANES, LANE_BYTES, CHECK);
+    public static final List<CachingOption<?>> OWN = List.of(
+            SOURCE,
+            PAGE_SIZE,
+            FIT,
+            REUSE,
+            SLACK,
+            STABLE_MAPPING,
+            ALIGNMENT,
+            SPLITS,
+            THREAD_CACHES,
+            THREAD_CACHE_BYTES,
+            CHECK);
 
     /// Those that say something of pages alone; plain segments have none.
     static final List<CachingOption<?>> OF_PAGES = List.of(PAGE_SIZE, FIT, REUSE, SLACK, STABLE_MAPPING);

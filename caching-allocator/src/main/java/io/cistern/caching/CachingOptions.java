@@ -13,10 +13,10 @@ import org.jspecify.annotations.Nullable;
 /// @param pages the sizes of pages, and which of them move
 /// @param largeSegmentBytes the size of a segment that large blocks share
 /// @param alignment what all addresses are multiples of, a power of two
-/// @param rounding the sizes of blocks, where lanes do not choose them
-/// @param splitting which blocks are cut
+/// @param rounding the sizes of blocks, where thread caches do not choose them
+/// @param splitOptions which blocks are cut
 /// @param limit how much may be reserved
-/// @param lanes what threads keep of blocks that they freed
+/// @param threadCaches what threads keep of blocks that they freed
 /// @param check how much is checked
 /// @param givesBack whether idle memory may go back to the driver when there is no more; not that of graphs
 record CachingOptions(
@@ -27,9 +27,9 @@ record CachingOptions(
         long largeSegmentBytes,
         long alignment,
         Rounding rounding,
-        Splitting splitting,
+        SplitOptions splitOptions,
         ReserveLimit limit,
-        LaneLimit lanes,
+        ThreadCacheLimit threadCaches,
         CheckLevel check,
         boolean givesBack) {
     /// What every allocator promises.
@@ -44,7 +44,7 @@ record CachingOptions(
     private static final int MIB_SHIFT = 20;
 
     /// Every option as it usually is.
-    static CachingOptions usual(String source, PagePolicy pages, LaneLimit lanes) {
+    static CachingOptions usual(String source, PagePolicy pages, ThreadCacheLimit threadCaches) {
         return new CachingOptions(
                 source,
                 null,
@@ -53,9 +53,9 @@ record CachingOptions(
                 USUAL_LARGE_SEGMENT,
                 USUAL_ALIGNMENT,
                 new Rounding(Sizes.GRANULE, null),
-                new Splitting(true, 0, USUAL_LARGE_SEGMENT),
+                new SplitOptions(true, 0, USUAL_LARGE_SEGMENT),
                 ReserveLimit.NONE,
-                lanes,
+                threadCaches,
                 CheckLevel.OFF,
                 true);
     }
@@ -86,7 +86,7 @@ record CachingOptions(
                 new Rounding(Math.max(Sizes.GRANULE, alignment), reader.value(CachingOption.ROUNDUP_POWER2_DIVISIONS)),
                 readSplitting(reader, splits, large),
                 readLimit(reader),
-                readLanes(reader),
+                readThreadCaches(reader),
                 reader.value(CachingOption.CHECK, CheckLevel.configured()),
                 true);
     }
@@ -177,7 +177,7 @@ record CachingOptions(
         return alignment;
     }
 
-    private static Splitting readSplitting(OptionReader reader, boolean splits, long largeSegmentBytes) {
+    private static SplitOptions readSplitting(OptionReader reader, boolean splits, long largeSegmentBytes) {
         long maxSplit = reader.value(CachingOption.MAX_SPLIT_SIZE_MB, 0L) << MIB_SHIFT;
         if (maxSplit != 0 && maxSplit < largeSegmentBytes) {
             throw CachingOption.MAX_SPLIT_SIZE_MB.illegal(
@@ -188,7 +188,7 @@ record CachingOptions(
         }
         long rounding =
                 reader.value(CachingOption.MAX_NON_SPLIT_ROUNDING_MB, largeSegmentBytes >> MIB_SHIFT) << MIB_SHIFT;
-        return new Splitting(splits, maxSplit, rounding);
+        return new SplitOptions(splits, maxSplit, rounding);
     }
 
     private static ReserveLimit readLimit(OptionReader reader) {
@@ -205,16 +205,18 @@ record CachingOptions(
     }
 
     /// From one block of the largest class.
-    private static LaneLimit readLanes(OptionReader reader) {
-        Long laneBytes = reader.value(CachingOption.LANE_BYTES);
-        if (laneBytes != null && (laneBytes < Sizes.SMALL_LIMIT || laneBytes > LaneLimit.LARGEST)) {
-            throw CachingOption.LANE_BYTES.illegal(laneBytes);
+    private static ThreadCacheLimit readThreadCaches(OptionReader reader) {
+        Long threadCacheBytes = reader.value(CachingOption.THREAD_CACHE_BYTES);
+        if (threadCacheBytes != null
+                && (threadCacheBytes < Sizes.SMALL_LIMIT || threadCacheBytes > ThreadCacheLimit.LARGEST)) {
+            throw CachingOption.THREAD_CACHE_BYTES.illegal(threadCacheBytes);
         }
-        boolean used = reader.value(CachingOption.LANES, true);
-        if (laneBytes != null && !used) {
-            throw contradiction("lane_bytes", "lanes=false", "threads keep nothing; leave one of them out");
+        boolean used = reader.value(CachingOption.THREAD_CACHES, true);
+        if (threadCacheBytes != null && !used) {
+            throw contradiction(
+                    "thread_cache_bytes", "thread_caches=false", "threads keep nothing; leave one of them out");
         }
-        return new LaneLimit(used, laneBytes == null ? 0 : laneBytes);
+        return new ThreadCacheLimit(used, threadCacheBytes == null ? 0 : threadCacheBytes);
     }
 
     /// The same for the memory of graphs: pages stay where they are, and threads keep nothing, since a block that
@@ -228,15 +230,15 @@ record CachingOptions(
                 largeSegmentBytes,
                 alignment,
                 rounding,
-                splitting,
+                splitOptions,
                 new ReserveLimit(limit.fraction(), 1, false),
-                new LaneLimit(false, 0),
+                new ThreadCacheLimit(false, 0),
                 CheckLevel.OFF,
                 false);
     }
 
     boolean splits() {
-        return splitting.splits();
+        return splitOptions.splits();
     }
 
     /// What all block sizes are multiples of.
@@ -244,15 +246,16 @@ record CachingOptions(
         return rounding.unit();
     }
 
-    /// Whether threads keep blocks. Lanes keep blocks of classes of sizes, which are only multiples of a
+    /// Whether threads keep blocks. Thread caches keep blocks of classes of sizes, which are only multiples of a
     /// granule, and never whole segments; other rounding makes classes of its own.
-    boolean usesLanes() {
-        return lanes.used() && splits() && blockUnit() == Sizes.GRANULE && !rounding.divides();
+    boolean usesThreadCaches() {
+        return threadCaches.used() && splits() && blockUnit() == Sizes.GRANULE && !rounding.divides();
     }
 
-    /// Larger blocks are not kept in lanes; those that are never cut may be larger than what was asked for.
-    long largestInLane() {
-        return Math.min(Lane.LARGEST_KEPT, splitting.oversizeBytes() - Sizes.GRANULE);
+    /// Larger blocks are not kept in thread caches; those that are never cut may be larger than what was asked
+    /// for.
+    long largestInThreadCache() {
+        return Math.min(ThreadCache.LARGEST_KEPT, splitOptions.oversizeBytes() - Sizes.GRANULE);
     }
 
     /// Why idle segments can't be put together.

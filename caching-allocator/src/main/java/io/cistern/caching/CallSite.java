@@ -7,7 +7,7 @@ import java.util.Set;
 
 /// The code that called into the framework.
 final class CallSite {
-    private static final int MOST_FRAMES = 12;
+    private static final int MAX_FRAMES = 12;
 
     private static final StackWalker WALKER = StackWalker.getInstance();
 
@@ -22,7 +22,7 @@ final class CallSite {
 
     static List<StackFrame> here() {
         return WALKER.walk(
-                stack -> stack.dropWhile(CallSite::isOwn).limit(MOST_FRAMES).toList());
+                stack -> stack.dropWhile(CallSite::isOwn).limit(MAX_FRAMES).toList());
     }
 
     private static boolean isOwn(StackFrame frame) {

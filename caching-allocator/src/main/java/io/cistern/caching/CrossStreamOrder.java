@@ -5,17 +5,17 @@ import java.util.Map;
 
 /// Order between the stream that a page comes from and the one that takes it.
 ///
-/// 1. What was freed at time `t` on a stream is *covered* for another if a fence recorded after `t` has passed, or
-/// if the other stream was made to wait for one. Pages that are covered move without a driver call.
-/// 2. Else, unless the giver's newest fence covers `t`, the giver is asked whether all its work has finished, which
-/// is one call and holds for all takers; unless it waits for the legacy default stream, which the answer says nothing
-/// about. If not, a new fence is recorded. The taker waits for the fence on the
-/// device, unasked: to ask would be as many calls where it has passed, and one more where it has not.
+/// 1. What was freed at time `t` on a stream is *covered* for another if a fence recorded after `t` has passed,
+/// or if the other stream was made to wait for one. Pages that are covered move without a driver call.
+/// 2. Else, unless the giver's newest fence covers `t`, the giver is asked whether all its work has finished,
+/// which is one call and holds for all takers; unless it waits for the legacy default stream, which the answer
+/// says nothing about. If not, a new fence is recorded. The taker waits for the fence on the device, unasked: to
+/// ask would be as many calls where it has passed, and one more where it has not.
 /// 3. A fence stands also for all that its stream had been made to wait for before: so a taker that waits for one
 /// stream mostly needs not wait for those whose memory that stream took.
 ///
-/// One fence a stream is kept; a wait made for an older one stays. Fences are recorded, asked and awaited under this
-/// object's monitor, which is never taken with a shard's short lock held.
+/// One fence a stream is kept; a wait made for an older one stays. Fences are recorded, asked and awaited under
+/// this object's monitor, which is never taken with a shard's short lock held.
 final class CrossStreamOrder {
     /// A giver that had work when it was asked is not asked the next times: it mostly has some then, too.
     private static final int PAUSE = 16;
@@ -40,20 +40,20 @@ final class CrossStreamOrder {
         }
     }
 
-    /// Of streams that have ended, no more are asked once [so many][Fences#MOST_LATE] had not finished.
+    /// Of streams that have ended, no more are asked once [so many][Fences#MAX_LATE] had not finished.
     private synchronized void pollAll() {
         int late = 0;
         for (StreamTimeline each : withFences.copy()) {
-            if (!each.closed || late < Fences.MOST_LATE) {
+            if (!each.closed || late < Fences.MAX_LATE) {
                 poll(each);
                 late += each.closed && each.fence != Fences.PASSED ? 1 : 0;
             }
         }
     }
 
-    /// The newest frees that the policy lets another stream have. Where it is never, those are of streams that have
-    /// ended and finished, as if the memory had gone back and been bought again. Mostly without the monitor: a
-    /// stream that is closing meanwhile is one that closes just after.
+    /// The newest frees that the policy lets another stream have. Where it is never, those are of streams that
+    /// have ended and finished, as if the memory had gone back and been bought again. Mostly without the monitor:
+    /// a stream that is closing meanwhile is one that closes just after.
     long newestTakeable(StreamTimeline taker, StreamTimeline giver) {
         if (taker == giver) {
             return Long.MAX_VALUE;
@@ -166,8 +166,8 @@ final class CrossStreamOrder {
         giver.awaitedByFence.putAll(giver.awaited);
     }
 
-    /// Whether nobody asks about a wait any more: else those for streams that are no more would stay until the next
-    /// garbage collection, and be copied with each fence.
+    /// Whether nobody asks about a wait any more: else those for streams that are no more would stay until the
+    /// next garbage collection, and be copied with each fence.
     private static boolean isOfNoUse(StreamTimeline awaited, long time) {
         return awaited.isGone || time <= awaited.passedTime;
     }

@@ -17,8 +17,8 @@ import java.util.function.LongSupplier;
 /// shard's lock; 3. on a miss, under the shard's driver lock: frees whose fences have passed, then
 /// [growth][Growth]; 4. when the driver has no memory, a [ReclaimSearch].
 ///
-/// In front of it are the [lanes][Lane] of threads, whose blocks are live for the shards; they are
-/// [emptied][Lanes] where memory is to go back or to be found.
+/// In front of it are the [thread caches][ThreadCache] of threads, whose blocks are live for the shards; they are
+/// [emptied][ThreadCaches] where memory is to go back or to be found.
 ///
 /// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's
 /// lock; 3. it joins its free neighbours, or waits behind a fence.
@@ -31,20 +31,20 @@ final class DeviceCache {
     private final LongSupplier clock;
     private final Fences fences;
     private final CrossStreamOrder order;
-    private final RegionMap regions;
+    private final AddressRangeMap ranges;
     private final RecordedUses uses;
     private final Shards shards;
-    final Lanes lanes;
-    final LaneExchange exchange;
+    final ThreadCaches threadCaches;
+    final ThreadCacheRefill exchange;
     /// Whether small blocks have the sizes of [SizeClasses].
-    private final boolean usesLanes;
+    private final boolean usesThreadCaches;
     final CacheMisses misses;
     final CacheReturns returns;
-    final EndedStreams ended;
+    final RecycledShards ended;
 
     /// Makes an empty cache.
     ///
-    /// @param options of which rounding, limits and lanes count here
+    /// @param options of which rounding, limits and thread caches count here
     /// @param deviceBytes the device's memory
     DeviceCache(
             int device,
@@ -55,7 +55,7 @@ final class DeviceCache {
             MissClock clock,
             Fences fences,
             CrossStreamOrder order,
-            RegionMap regions,
+            AddressRangeMap ranges,
             MemoryReclaim.Choice reclaimChoice,
             LongSupplier nanoTime) {
         this.device = device;
@@ -63,17 +63,18 @@ final class DeviceCache {
         this.growth = growth;
         this.rounding = options.rounding();
         this.clock = nanoTime;
-        this.shards = new Shards(growth.movesPages(), growth.cutting(), clock, reserved.counters);
+        this.shards = new Shards(growth.movesPages(), growth.splitPolicy(), clock, reserved.counters);
         this.statistics = new CacheStatistics(this);
         this.fences = fences;
         this.uses = fences.uses;
         this.order = order;
-        this.regions = regions;
-        this.usesLanes = options.usesLanes();
-        this.lanes = new Lanes(device, options.largestInLane(), reserved.counters);
-        this.exchange = new LaneExchange(this, lanes, options.lanes().bytes());
+        this.ranges = ranges;
+        this.usesThreadCaches = options.usesThreadCaches();
+        this.threadCaches = new ThreadCaches(device, options.largestInThreadCache(), reserved.counters);
+        this.exchange =
+                new ThreadCacheRefill(this, threadCaches, options.threadCaches().bytes());
         this.misses = new CacheMisses(this, growth, options, deviceBytes, fences, reclaimChoice);
-        this.ended = new EndedStreams(this, growth, fences, order, shards, uses);
+        this.ended = new RecycledShards(this, growth, fences, order, shards, uses);
         this.returns = new CacheReturns(this, growth, fences);
     }
 
@@ -82,7 +83,7 @@ final class DeviceCache {
         return allocate(shard(Fences.key(stream), size), byteSize);
     }
 
-    /// Allocates from the shard of a stream and of such sizes, past all lanes.
+    /// Allocates from the shard of a stream and of such sizes, past all thread caches.
     long allocate(StreamShard shard, long byteSize) {
         long address = find(shard, byteSize);
         return address != 0 ? address : misses.allocate(shard, byteSize);
@@ -110,7 +111,7 @@ final class DeviceCache {
         }
         settleIfDue(shard);
         long address = shard.allocateFromAny(size);
-        if (address == 0 && emptyLanes(shard, 1)) {
+        if (address == 0 && emptyThreadCaches(shard, 1)) {
             address = shard.allocateFromAny(size);
         }
         if (address != 0) {
@@ -121,80 +122,82 @@ final class DeviceCache {
 
     /// What a request for so many bytes takes of a shard.
     long rounded(long byteSize) {
-        return usesLanes && SizeClasses.has(byteSize) ? SizeClasses.rounded(byteSize) : rounding.rounded(byteSize);
+        return usesThreadCaches && SizeClasses.has(byteSize)
+                ? SizeClasses.rounded(byteSize)
+                : rounding.rounded(byteSize);
     }
 
-    /// Has what lanes hold of a shard freed, if it is at least so much.
+    /// Has what thread caches hold of a shard freed, if it is at least so much.
     ///
     /// @return whether it was
-    boolean emptyLanes(StreamShard shard, long worthIt) {
-        if (lanes.bytesOf(shard) < worthIt) {
+    boolean emptyThreadCaches(StreamShard shard, long worthIt) {
+        if (threadCaches.bytesOf(shard) < worthIt) {
             return false;
         }
         AddressBatch evicted = new AddressBatch();
         try {
-            lanes.evict(shard, evicted);
+            threadCaches.evict(shard, evicted);
         } finally {
             freeAll(evicted);
         }
         return true;
     }
 
-    /// Has what lanes hold freed.
-    void emptyLanes() {
-        shards().forEach(shard -> emptyLanes(shard, 1));
+    /// Has what thread caches hold freed.
+    void emptyThreadCaches() {
+        shards().forEach(shard -> emptyThreadCaches(shard, 1));
     }
 
-    /// Bytes of the blocks in lanes: live for the shards, but idle.
-    long laneBytes() {
-        return shards().stream().mapToLong(lanes::bytesOf).sum();
+    /// Bytes of the blocks in thread caches: live for the shards, but idle.
+    long threadCacheBytes() {
+        return shards().stream().mapToLong(threadCaches::bytesOf).sum();
     }
 
     void free(long address, long byteSize, long stream) {
-        free(region(address), address, byteSize, Fences.key(stream));
+        free(range(address), address, byteSize, Fences.key(stream));
     }
 
     /// The region of a live block.
     ///
     /// @throws UnknownAddressException if there is none
-    Region region(long address) {
-        Region region = regions.find(address);
-        if (region == null) {
+    AddressRange range(long address) {
+        AddressRange range = ranges.find(address);
+        if (range == null) {
             throw new UnknownAddressException(address);
         }
-        return region;
+        return range;
     }
 
-    /// Frees what lanes kept, and empties the batch.
+    /// Frees what thread caches kept, and empties the batch.
     void freeAll(AddressBatch batch) {
         int end = batch.count;
         batch.count = 0;
         for (int from = 0; from < end; ) {
-            StreamShard shard = region(batch.addresses[from]).shard;
+            StreamShard shard = range(batch.addresses[from]).shard;
             int to = from + 1;
-            while (to < end && region(batch.addresses[to]).shard == shard) {
+            while (to < end && range(batch.addresses[to]).shard == shard) {
                 to++;
             }
-            shard.freeMany(regions, batch.addresses, from, to);
+            shard.freeMany(ranges, batch.addresses, from, to);
             from = to;
         }
     }
 
-    /// Frees past all lanes.
+    /// Frees past all thread caches.
     ///
     /// @param asked bytes that the caller had asked for
-    void free(Region region, long address, long asked, long key) {
-        region.shard.free(region, address, asked, key, uses);
+    void free(AddressRange range, long address, long asked, long key) {
+        range.shard.free(range, address, asked, key, uses);
     }
 
     /// Says that a live block is used on another stream too until it is freed.
     ///
     /// @throws UnknownAddressException if no live block starts there
     void recordUse(long address, long stream) {
-        Region region = region(address);
+        AddressRange range = range(address);
         long key = Fences.key(stream);
         fences.opened(key);
-        region.shard.recordUse(region, address, key, uses);
+        range.shard.recordUse(range, address, key, uses);
     }
 
     /// Whether a use of a live block on another stream was recorded, or may have been.
@@ -210,7 +213,7 @@ final class DeviceCache {
         }
         fences.opened(key);
         if (key < 0 && misses.givesBack) {
-            ended.endOrphans(EndedStreams.SOME_ORPHANS);
+            ended.endOrphans(RecycledShards.SOME_ORPHANS);
         }
         return shards.open(key, byteSize, ended);
     }
@@ -256,21 +259,21 @@ final class DeviceCache {
         return clock.getAsLong();
     }
 
-    /// Has what lanes hold freed, for a request of a shard's.
+    /// Has what thread caches hold freed, for a request of a shard's.
     ///
     /// @return how many bytes
-    long emptyLanes(StreamShard shard) {
-        long before = laneBytes();
-        emptyLanes(shard, 1);
-        return Math.max(0, before - laneBytes());
+    long emptyThreadCaches(StreamShard shard) {
+        long before = threadCacheBytes();
+        emptyThreadCaches(shard, 1);
+        return Math.max(0, before - threadCacheBytes());
     }
 
-    /// Empties the lanes, and frees the blocks that other streams used and have got past.
+    /// Empties the thread caches, and frees the blocks that other streams used and have got past.
     ///
     /// @param wait whether to wait for those streams
     /// @return bytes freed
     long settle(StreamShard shard, boolean wait) {
-        emptyLanes(shard, 1);
+        emptyThreadCaches(shard, 1);
         if (wait) {
             return shard.settleAfterWaiting(fences);
         }
@@ -333,9 +336,9 @@ final class DeviceCache {
         return all;
     }
 
-    /// Returns everything, all blocks being freed; what the driver refuses, it is asked once more, since nobody does
-    /// later. A context that died has taken the memory with it; another failure is thrown when all shards have been
-    /// seen to.
+    /// Returns everything, all blocks being freed; what the driver refuses, it is asked once more, since nobody
+    /// does later. A context that died has taken the memory with it; another failure is thrown when all shards
+    /// have been seen to.
     void close() {
         fences.finishAll();
         CudaException failed = returns.giveBackAll();
@@ -350,7 +353,7 @@ final class DeviceCache {
     ///
     /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
-        lanes.checkInvariants();
+        threadCaches.checkInvariants();
         long mapped = 0;
         for (StreamShard shard : shards()) {
             mapped += shard.checkInvariants();

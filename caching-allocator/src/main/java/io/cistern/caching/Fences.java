@@ -14,21 +14,21 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /// Proof that the work of a stream has finished, on one device.
 ///
-/// Streams are named by a *key*: the handle, with the two names of the legacy default stream made one, and with the
-/// per-thread default stream told apart by thread (a negative number, which no handle is). A fence is recorded where
-/// that is possible. A stream that was announced as closing, and the default stream of another thread, can't be
-/// recorded on; then the fence is behind all streams of the context, or, from an older driver, the context is
-/// synchronised, which is rare and always right.
+/// Streams are named by a *key*: the handle, with the two names of the legacy default stream made one, and with
+/// the per-thread default stream told apart by thread (a negative number, which no handle is). A fence is
+/// recorded where that is possible. A stream that was announced as closing, and the default stream of another
+/// thread, can't be recorded on; then the fence is behind all streams of the context, or, from an older driver,
+/// the context is synchronised, which is rare and always right.
 ///
 /// **Ends of streams.** A handle that comes again is another stream. So at the announced end of one
 ///
-/// - its key is put down in `closed`, and nothing is recorded by that key until it is [opened][#opened] again: by an
-/// allocation or a recorded use, which only a stream that exists can ask for. A free may name either stream, so it
-/// opens nothing;
-/// - live blocks used on it, and what it leaves, get an *end* in place of the key: a number that is given once and
-/// stands for the one fence behind the stream's last work, until that has passed;
-/// - blocks freed on it get their fences, and its shards leave the table of shards: who [inherits][EndedStreams] one,
-/// the successor or another stream, comes after that end.
+/// - its key is put down in `closed`, and nothing is recorded by that key until it is [opened][#opened] again: by
+/// an allocation or a recorded use, which only a stream that exists can ask for. A free may name either stream,
+/// so it opens nothing;
+/// - live blocks used on it, and what it leaves, get an *end* in place of the key: a number that is given once
+/// and stands for the one fence behind the stream's last work, until that has passed;
+/// - blocks freed on it get their fences, and its shards leave the table of shards: who
+/// [inherits][RecycledShards] one, the successor or another stream, comes after that end.
 ///
 /// ```
 /// keys    handle ≥ 0      ~thread id, down to −2^62      end, below −2^62      PASSED = −2^63
@@ -55,9 +55,9 @@ final class Fences {
     /// Ends are below, the keys of threads above: no thread has so high an id.
     private static final long FIRST_END = -(1L << 62);
 
-    /// Streams end in about the order in which they finish: behind some that have not there are few that have, and each
-    /// question is a driver call.
-    static final int MOST_LATE = 4;
+    /// Streams end in about the order in which they finish: behind some that have not there are few that have,
+    /// and each question is a driver call.
+    static final int MAX_LATE = 4;
 
     private final int device;
     private final CudaDriver driver;
@@ -236,7 +236,7 @@ final class Fences {
             try {
                 int late = 0;
                 for (Iterator<Long> oldest = List.copyOf(ends.keySet()).iterator();
-                        oldest.hasNext() && late < MOST_LATE; ) {
+                        oldest.hasNext() && late < MAX_LATE; ) {
                     late += endPassed(oldest.next()) ? 0 : 1;
                 }
             } catch (CudaException dead) {
@@ -327,8 +327,8 @@ final class Fences {
         }
     }
 
-    /// Waits for all work of the context, after which none comes: no stream is named any more. If the driver refuses
-    /// that, each stream is to be waited for.
+    /// Waits for all work of the context, after which none comes: no stream is named any more. If the driver
+    /// refuses that, each stream is to be waited for.
     void finishAll() {
         try {
             synchronizeContext();

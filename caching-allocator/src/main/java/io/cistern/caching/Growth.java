@@ -19,8 +19,9 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// @throws io.cistern.cuda.CudaException for what else a driver call says; everything is as it was before
     long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst);
 
-    /// Whether small blocks may have more memory than is needed, so that lanes that miss often find enough.
-    boolean hasLaneShareLeft();
+    /// Whether small blocks may have more memory than is needed, so that thread caches that miss often find
+    /// enough.
+    boolean hasThreadCacheShareLeft();
 
     /// Checks its own books.
     ///
@@ -59,5 +60,5 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     Optional<PageTable> pages();
 
     /// How the free blocks of such memory are cut.
-    Cutting cutting();
+    SplitPolicy splitPolicy();
 }

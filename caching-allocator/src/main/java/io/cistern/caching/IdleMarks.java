@@ -3,13 +3,13 @@ package io.cistern.caching;
 /// Which pages at home in one shard lie wholly in a free block, and since when: marks at their homes, so that a
 /// [search][WindowSearch] asks in constant time.
 ///
-/// To keep them up to date costs some nanoseconds a page, at each free and each taking. So they are kept only while
-/// searches come: after [#UNASKED] takings without one they are let go, and the next search makes them anew, by a walk
-/// over arenas and free blocks. Pages freed meanwhile count as freed at that moment. What a search itself takes does
-/// not count: it would let go of the marks that it still needs.
+/// To keep them up to date costs some nanoseconds a page, at each free and each taking. So they are kept only
+/// while searches come: after [#UNASKED] takings without one they are let go, and the next search makes them
+/// anew, by a walk over arenas and free blocks. Pages freed meanwhile count as freed at that moment. What a
+/// search itself takes does not count: it would let go of the marks that it still needs.
 ///
-/// **Invariant**, while marks are kept: a page is idle exactly if it lies in a free block of its home's arena, and was
-/// freed at its time or before.
+/// **Invariant**, while marks are kept: a page is idle exactly if it lies in a free block of its home's arena,
+/// and was freed at its time or before.
 ///
 /// Guarded by the shard's lock, except that [#areKept] and [#asked] are guesses for those who look without it.
 final class IdleMarks {
@@ -37,22 +37,22 @@ final class IdleMarks {
     }
 
     /// Makes them anew.
-    void renew(Iterable<Region> regions, Gaps gaps) {
+    void renew(Iterable<AddressRange> ranges, FreeRuns freeRuns) {
         if (kept) {
             return;
         }
         kept = true;
-        for (Region region : regions) {
-            if (region instanceof PageArena arena) {
+        for (AddressRange range : ranges) {
+            if (range instanceof PageArena arena) {
                 arena.forEachHome(home -> home.idle = false);
             }
         }
-        stamp(gaps);
+        stamp(freeRuns);
     }
 
     /// Marks all that is free as freed now.
-    void stamp(Gaps gaps) {
-        gaps.forEachFree(Sizes.SLOT, block -> freed(block, blocks.address[block], blocks.end(block)));
+    void stamp(FreeRuns freeRuns) {
+        freeRuns.forEachFree(Sizes.SLOT, block -> freed(block, blocks.address[block], blocks.end(block)));
     }
 
     /// Has a page count as left now.
@@ -62,7 +62,7 @@ final class IdleMarks {
 
     /// A range became part of a free block, and so perhaps pages that lie in it partly.
     void freed(int free, long from, long to) {
-        if (!kept || !(blocks.region[free] instanceof PageArena arena)) {
+        if (!kept || !(blocks.range[free] instanceof PageArena arena)) {
             return;
         }
         long start = blocks.address[free];
@@ -96,7 +96,7 @@ final class IdleMarks {
 
     /// The first bytes of a free block, up to an address, are taken.
     void taken(int free, long to) {
-        if (kept && blocks.region[free] instanceof PageArena arena && blocks.byteSize[free] >= arena.slotBytes) {
+        if (kept && blocks.range[free] instanceof PageArena arena && blocks.byteSize[free] >= arena.slotBytes) {
             for (long at = blocks.address[free]; at < to; ) {
                 Mapping home = arena.homeAt(at);
                 home.idle = false;

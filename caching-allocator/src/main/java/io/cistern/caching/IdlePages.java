@@ -94,9 +94,9 @@ final class IdlePages {
         page.takenIn = number;
     }
 
-    /// All idle pages, the largest first; among equals those in the largest gaps, by doublings, since requests go
-    /// to the smallest; and then those that have been idle for longest. Those are the least likely to be wanted
-    /// where they are. Some may have been [taken][#has].
+    /// All idle pages, the largest first; among equals those in the largest free runs, by doublings, since
+    /// requests go to the smallest; and then those that have been idle for longest. Those are the least likely to
+    /// be wanted where they are. Some may have been [taken][#has].
     List<Page> bySize() {
         if (!sorted) {
             sorted = true;
@@ -123,7 +123,7 @@ final class IdlePages {
 
     /// Called back by a shard: one of its free blocks.
     ///
-    /// @param gapBytes of the gap that it lies in
+    /// @param gapBytes of the free run that it lies in
     void addAll(PageArena arena, long from, long to, long gapBytes) {
         int gapDoublings = Long.SIZE - Long.numberOfLeadingZeros(gapBytes);
         for (long at = arena.slotStart(from); at < to; ) {

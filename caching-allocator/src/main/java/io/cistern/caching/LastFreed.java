@@ -2,22 +2,22 @@ package io.cistern.caching;
 
 import org.jspecify.annotations.Nullable;
 
-/// The block that a thread freed last, on the stream that it used last, before all stacks of the lane. A pair
-/// costs about as many nanoseconds as there are reads that wait for each other; through a stack there are four
-/// more.
+/// The block that a thread freed last, on the stream that it used last, before all stacks of the thread cache. A
+/// pair costs about as many nanoseconds as there are reads that wait for each other; through a stack there are
+/// four more.
 ///
 /// **A small block** stands here as long as each such block is the next one asked for; else it is moved twice for
 /// nothing, and small blocks go to their stacks at once. One in some is tried all the same.
 ///
 /// **A large block** stands here alone and serves the next request of its size, but only once a program has shown
-/// that it asks for just the size that it freed. Until then large blocks go past: best fit does better, which leaves
-/// room in one piece.
+/// that it asks for just the size that it freed. Until then large blocks go past: best fit does better, which
+/// leaves room in one piece.
 ///
 /// **Invariant**: it is a live block of the stream used last, of the size noted.
 ///
-/// Whoever has [entered][LaneEntry#enter] the lane reads and writes it, but for what is noted of large blocks that
-/// went past, which is the owner's.
-abstract class LastFreed extends LaneEntry {
+/// Whoever has [entered][ThreadCacheEntry#enter] the thread cache reads and writes it, but for what is noted of
+/// large blocks that went past, which is the owner's.
+abstract class LastFreed extends ThreadCacheEntry {
     private static final long NOTHING = -1;
 
     /// How often in a row a program has to ask for just the large block that it freed. Without, two of five
@@ -27,7 +27,7 @@ abstract class LastFreed extends LaneEntry {
     /// The stream that the owner used last, and its bins. Written by the owner, inside.
     long lastStream;
 
-    LaneBins last = LaneBins.ended();
+    ThreadCacheBins last = ThreadCacheBins.ended();
 
     /// The class of a small block, the size of a large one, or [#NOTHING].
     private long key = NOTHING;
@@ -45,7 +45,7 @@ abstract class LastFreed extends LaneEntry {
     /// Requests in a row that such a block would have served.
     private int repeats;
 
-    /// @param owned see [LaneEntry]
+    /// @param owned see [ThreadCacheEntry]
     LastFreed(boolean owned) {
         super(owned);
     }
@@ -170,7 +170,7 @@ abstract class LastFreed extends LaneEntry {
     }
 
     /// Makes other bins the last used.
-    final void changeTo(LaneBins bins, AddressBatch evicted) {
+    final void changeTo(ThreadCacheBins bins, AddressBatch evicted) {
         if (bins != last) {
             if (key != NOTHING && !moveToStack()) {
                 evictLast(evicted);

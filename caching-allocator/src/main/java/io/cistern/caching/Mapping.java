@@ -9,7 +9,7 @@ final class Mapping {
     final StreamShard shard;
     final long address;
     private final long end;
-    /// The arena's block for exactly these addresses, while they are [Blocks#LENT] or [Blocks#SPENT].
+    /// The arena's block for exactly these addresses, while they are [Blocks#LENT] or [Blocks#RETIRED].
     int block = Blocks.NONE;
     /// Whether it is among its page's mappings.
     boolean entered;
@@ -21,7 +21,7 @@ final class Mapping {
     long freedAt;
     int idleBlock = Blocks.NONE;
 
-    /// Its neighbours among the [lent ones][LentMappings].
+    /// Its neighbours among the [aliased ones][AliasMappings].
     @Nullable
     Mapping lentBefore;
 

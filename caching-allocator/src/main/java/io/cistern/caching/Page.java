@@ -3,12 +3,12 @@ package io.cistern.caching;
 /// Physical memory under one handle, and the places where it is mapped.
 ///
 /// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. At the others, whose
-/// mappings are kept so that they can be used again without a driver call, the blocks are [lent][Blocks#LENT].
+/// mappings are kept so that they can be used again without a driver call, the blocks are [aliased][Blocks#LENT].
 ///
 /// **Stream order.** Only idle pages move, and a page moves to another stream only after that stream was made to
-/// wait for the one it comes from, or after the latter's fence had passed. So, by induction over its moves, all work
-/// that used the page through any mapping comes before a fence recorded on its home's stream while the page is free
-/// there. Where a stream [inherits][StreamShard#passTo] a whole shard, its pages move in the same sense.
+/// wait for the one it comes from, or after the latter's fence had passed. So, by induction over its moves, all
+/// work that used the page through any mapping comes before a fence recorded on its home's stream while the page
+/// is free there. Where a stream [inherits][StreamShard#passTo] a whole shard, its pages move in the same sense.
 ///
 /// Guarded by the lock of the device's [PageTable], as are all mappings.
 final class Page {
@@ -43,12 +43,13 @@ final class Page {
     boolean hasMemory = true;
     boolean isMapped = true;
 
-    /// What [Mapping#freedAt] was when the [look][IdlePages] under way came across it, and the size of its gap.
+    /// What [Mapping#freedAt] was when the [look][IdlePages] under way came across it, and the size of its free
+    /// run.
     long seenFreedAt;
     int seenGapDoublings;
     /// The last [look][IdlePages] that took it.
     long takenIn;
-    /// The last search that came across it lent, and at what address.
+    /// The last search that came across it aliased, and at what address.
     long search;
     long searchedAt;
 

@@ -13,13 +13,13 @@ import org.jspecify.annotations.Nullable;
 /// ```
 /// slot (2 MiB)    0    1    2    3    4    5    6  …
 /// mapping         m0   m1   m1   m1   –    m2   –         the mapping that covers the slot
-/// block         | live      | free    | hole | lent | hole
+/// block         | live      | free    | hole | aliased | hole
 /// ```
 ///
-/// Under live, free and fenced blocks lie pages that are at home there; a lent block is one mapping of a page that
-/// is at home elsewhere; a hole has no mappings. The table changes under the locks of the [PageTable] and of the
-/// arena's shard; either will do for reading.
-final class PageArena extends Region {
+/// Under live, free and fenced blocks lie pages that are at home there; a aliased block is one mapping of a page
+/// that is at home elsewhere; a hole has no mappings. The table changes under the locks of the [PageTable] and of
+/// the arena's shard; either will do for reading.
+final class PageArena extends AddressRange {
     /// Of all devices and allocators: they share the addresses of the process.
     private static final AtomicInteger OPEN = new AtomicInteger();
 

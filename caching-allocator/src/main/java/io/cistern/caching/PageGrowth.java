@@ -8,36 +8,37 @@ import java.util.Objects;
 import java.util.Optional;
 
 /// Growth by pages: into the window of the shard's arenas where the fewest bytes are missing, or else into a new
-/// arena. What is missing are idle pages of other places, or [new ones][Purchases].
+/// arena. What is missing are idle pages of other places, or [new ones][GrowthPolicy].
 ///
 /// An arena's reservation costs no memory. One for large blocks has room for all of the device's memory and an
-/// eighth more, because blocks in use may leave gaps that no page lies under; one for small blocks has an
-/// eighth. But a process has 128 TiB of addresses, which 800 such arenas of an H200 would take: so the more there are,
-/// the smaller are new ones, and where the driver has no addresses left, they are smaller still. A shard may have
-/// several.
+/// eighth more, because blocks in use may leave free runs that no page lies under; one for small blocks has an
+/// eighth. But a process has 128 TiB of addresses, which 800 such arenas of an H200 would take: so the more there
+/// are, the smaller are new ones, and where the driver has no addresses left, they are smaller still. A shard may
+/// have several.
 final class PageGrowth implements Growth {
     /// Captures that may begin between two looks: more come from something else.
-    private static final int MOST_REFUSED = 16;
+    private static final int MAX_REFUSED = 16;
 
-    /// Looks that may be in vain because other threads took pages that they had found. Some thread gets on with each;
-    /// after so many, new pages are bought, which nobody else can take.
+    /// Looks that may be in vain because other threads took pages that they had found. Some thread gets on with
+    /// each; after so many, new pages are bought, which nobody else can take.
     private static final int MAX_CHANGED = 64;
 
-    /// So many arenas have all the room that they may need. Of an H200 they take 10 of 128 TiB, and ten thousand 60.
+    /// So many arenas have all the room that they may need. Of an H200 they take 10 of 128 TiB, and ten thousand
+    /// 60.
     private static final int ROOMY_ARENAS = 64;
 
     private final PageTable table;
     private final MissClock clock;
     private final CrossStreamOrder order;
-    private final Purchases purchases;
+    private final GrowthPolicy growthPolicy;
     private final IdlePages idle;
     private final long deviceBytes;
 
-    PageGrowth(PageTable table, MissClock clock, CrossStreamOrder order, Purchases purchases, long deviceBytes) {
+    PageGrowth(PageTable table, MissClock clock, CrossStreamOrder order, GrowthPolicy growthPolicy, long deviceBytes) {
         this.table = table;
         this.clock = clock;
         this.order = order;
-        this.purchases = purchases;
+        this.growthPolicy = growthPolicy;
         this.deviceBytes = deviceBytes;
         this.idle = new IdlePages(order);
     }
@@ -56,7 +57,7 @@ final class PageGrowth implements Growth {
         }
         int changed = 0;
         for (int refused = 0; ; ) { // both counts are bounded, and after a new arena there is a window
-            WindowFill fill = new WindowFill(table, idle, purchases, shard, byteSize);
+            WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize);
             switch (findOrPlan(shard, byteSize, changed > MAX_CHANGED ? WindowFill.Way.BUY : way, fill)) {
                 case FOUND -> {
                     table.pages.reserved().counters.count(CacheEvent.PAGES_HIT);
@@ -70,7 +71,7 @@ final class PageGrowth implements Growth {
                         return fill.address();
                     } catch (CudaException failure) {
                         // A giver's capture began after the look; the next look sees it.
-                        if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++refused > MOST_REFUSED) {
+                        if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++refused > MAX_REFUSED) {
                             throw failure;
                         }
                         clock.advance();
@@ -96,7 +97,7 @@ final class PageGrowth implements Growth {
     }
 
     private void takeBack(StreamShard shard, long address) {
-        shard.takeBack(Objects.requireNonNull(table.regions.find(address)), address);
+        shard.takeBack(Objects.requireNonNull(table.ranges.find(address)), address);
     }
 
     private WindowFill.Way way(boolean idleFirst) {
@@ -149,7 +150,7 @@ final class PageGrowth implements Growth {
     }
 
     private Look look(StreamShard shard, long byteSize, WindowFill.Way way, WindowFill fill) {
-        purchases.needed(idle.liveBytes() + byteSize);
+        growthPolicy.needed(idle.liveBytes() + byteSize);
         if (!fill.claim(way == WindowFill.Way.USUAL ? usualWay(shard, byteSize) : way)) {
             return Look.NO_WINDOW;
         }
@@ -157,10 +158,10 @@ final class PageGrowth implements Growth {
     }
 
     @Override
-    public boolean hasLaneShareLeft() {
+    public boolean hasThreadCacheShareLeft() {
         table.lock();
         try {
-            return smallReservedBytes() + Sizes.SLOT <= purchases.laneShareBytes();
+            return smallReservedBytes() + Sizes.SLOT <= growthPolicy.threadCacheShareBytes();
         } finally {
             table.unlock();
         }
@@ -175,16 +176,16 @@ final class PageGrowth implements Growth {
 
     private WindowFill.Way usualWay(StreamShard shard, long byteSize) {
         long reserved = table.pages.reserved().bytes();
-        boolean isLittle = !shard.timeline.oneOfMany && purchases.isLittle(reserved, byteSize);
+        boolean isLittle = !shard.timeline.oneOfMany && growthPolicy.isLittle(reserved, byteSize);
         return isLittle ? WindowFill.Way.BUY : mindSmallShare(shard);
     }
 
     private WindowFill.Way mindSmallShare(StreamShard shard) {
         long small = idle.smallReservedBytes();
-        if (shard.small && small + Sizes.SLOT <= purchases.smallShareBytes()) {
+        if (shard.small && small + Sizes.SLOT <= growthPolicy.smallShareBytes()) {
             return WindowFill.Way.BUY;
         }
-        if (!shard.small && small <= purchases.smallShareBytes()) {
+        if (!shard.small && small <= growthPolicy.smallShareBytes()) {
             idle.spareSmall();
         }
         return WindowFill.Way.USUAL;
@@ -255,8 +256,8 @@ final class PageGrowth implements Growth {
 
     /// Without restraint: the pages of what is left over can go back to the driver.
     @Override
-    public Cutting cutting() {
-        return Cutting.ANY;
+    public SplitPolicy splitPolicy() {
+        return SplitPolicy.ANY;
     }
 
     private void addArena(StreamShard shard, long byteSize) {

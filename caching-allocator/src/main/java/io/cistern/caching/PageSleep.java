@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 /// Sleeping and waking of one device's cache.
 ///
 /// **Sleep.** 1. Wait for the device. 2. Give back what is idle, and mappings of pages at home elsewhere, so that
-/// each page left has one address and bytes that somebody may want. 3. [Claim][PageTable#beginChange] these pages,
-/// and have them deregistered; who needs one where it is keeps it. 4. [Put them to sleep][SleepingPages].
+/// each page left has one address and bytes that somebody may want. 3. [Claim][PageTable#beginChange] these
+/// pages, and have them deregistered; who needs one where it is keeps it. 4. [Put them to sleep][SleepingPages].
 ///
 /// **Wake.** 1. Pages whose blocks were all freed meanwhile are let go. 2. The others get memory and their bytes,
 /// and are registered again.
@@ -119,7 +119,7 @@ final class PageSleep {
         together.reserve(claimed.size());
         for (int i = 0; i < claimed.size(); i++) {
             Page page = Objects.requireNonNull(claimed.get(i));
-            Sleeper sleeper = new Sleeper(page, together.nextOffset());
+            SleepingPage sleeper = new SleepingPage(page, together.nextOffset());
             if (table.pages.mayUnmap(page.home.address, page.byteSize)) {
                 together.add(sleeper);
                 claimed.set(i, null);

@@ -11,16 +11,16 @@ import org.jspecify.annotations.Nullable;
 
 /// The pages of one device: where they are at home and where else they are mapped.
 ///
-/// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie pages at
-/// home there, under a lent block one mapping of a page at home elsewhere, under a hole none; the bytes of all
-/// pages, and of handles that the driver would not take back, are what is reserved.
+/// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie pages
+/// at home there, under a aliased block one mapping of a page at home elsewhere, under a hole none; the bytes of
+/// all pages, and of handles that the driver would not take back, are what is reserved.
 ///
 /// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards'
 /// short locks; whoever holds this lock may hold several of the latter, nobody else may. It is not held across
 /// driver calls.
 final class PageTable {
     final PhysicalPages pages;
-    final RegionMap regions;
+    final AddressRangeMap ranges;
     /// Whether each virtual page keeps its physical page for life: no page moves, and addresses are used once.
     final boolean stable;
 
@@ -30,11 +30,11 @@ final class PageTable {
     private final ReservedList<Page> all = new ReservedList<>();
     /// Mappings that the driver would not take away when a growth was rolled back.
     private final List<Mapping> stuck = new ArrayList<>();
-    final LentMappings lent = new LentMappings(this);
+    final AliasMappings lent = new AliasMappings(this);
 
-    PageTable(PhysicalPages pages, RegionMap regions, boolean stable) {
+    PageTable(PhysicalPages pages, AddressRangeMap ranges, boolean stable) {
         this.pages = pages;
-        this.regions = regions;
+        this.ranges = ranges;
         this.stable = stable;
     }
 
@@ -90,7 +90,7 @@ final class PageTable {
     ///
     /// @param newPages how many pages are new, with this one
     void reserveFor(Mapping mapping, int newPages) {
-        regions.reserve(mapping.address, mapping.page.byteSize);
+        ranges.reserve(mapping.address, mapping.page.byteSize);
         if (mapping.isHome()) {
             all.reserve(newPages);
         } else {
@@ -153,16 +153,16 @@ final class PageTable {
     /// Unmaps a page wherever it is mapped, and releases it. Its block is claimed, and no work uses it any
     /// more.
     ///
-    /// @return bytes released, none of a page that sleeps; [Region#STAYS] if somebody else is unmapping one of its
-    /// mappings at this moment, or needs one where it is, or the page is going to sleep or to wake; then it is
-    /// still at home there
+    /// @return bytes released, none of a page that sleeps; [AddressRange#STAYS] if somebody else is unmapping one
+    /// of its mappings at this moment, or needs one where it is, or the page is going to sleep or to wake; then
+    /// it is still at home there
     /// @throws CudaException if the driver refuses; then too
     long giveBack(PageArena arena, long from, long to) {
         Page page = pageAt(arena, from);
         if (!page.mayGo() || !lent.unmap(page) || !tryUnmapHome(page)) {
-            return Region.STAYS;
+            return AddressRange.STAYS;
         }
-        regions.remove(arena, from, to - from);
+        ranges.remove(arena, from, to - from);
         leave(page);
         if (page.hasMemory) {
             pages.release(page.handle, page.byteSize);
@@ -298,8 +298,8 @@ final class PageTable {
         }
     }
 
-    /// Claims pages that are at home with a shard, for going to sleep or for waking. Under its driver lock, so that
-    /// nobody gives them back at this moment.
+    /// Claims pages that are at home with a shard, for going to sleep or for waking. Under its driver lock, so
+    /// that nobody gives them back at this moment.
     ///
     /// @param which asked under the lock
     /// @param claimed gets them, also those claimed before a failure
@@ -362,8 +362,8 @@ final class PageTable {
     }
 
     private void forEachPage(long address, long byteSize, Consumer<Page> action) {
-        Region region = regions.find(address);
-        if (!(region instanceof PageArena arena)) {
+        AddressRange range = ranges.find(address);
+        if (!(range instanceof PageArena arena)) {
             return;
         }
         lock.lock();
@@ -397,14 +397,14 @@ final class PageTable {
         lock.lock();
         try {
             long bytes = 0;
-            long lentMappings = 0;
+            long aliasMappings = 0;
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
                 Invariant.check(page.number == i, "a page knows its place", page.handle);
                 Invariant.check(page.mappings.contains(page.home), "a page has a home", page.handle);
                 for (int j = 0; j < page.mappings.size(); j++) {
                     Mapping mapping = page.mappings.get(j);
-                    lentMappings += mapping.isHome() || stuck.contains(mapping) ? 0 : 1;
+                    aliasMappings += mapping.isHome() || stuck.contains(mapping) ? 0 : 1;
                     Invariant.check(
                             mapping.arena.mappingAt(mapping.address) == mapping
                                     && mapping.arena.mappingAt(mapping.end() - 1) == mapping,
@@ -417,7 +417,7 @@ final class PageTable {
                         page.home.address);
                 bytes += stuck.contains(page.home) ? page.byteSize : 0;
             }
-            lent.checkInvariants(lentMappings);
+            lent.checkInvariants(aliasMappings);
             return bytes;
         } finally {
             lock.unlock();

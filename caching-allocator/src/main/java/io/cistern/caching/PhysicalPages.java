@@ -59,8 +59,8 @@ final class PhysicalPages {
 
     /// The size of the next page of a shard.
     ///
-    /// @param purchases know the most that was ever live, and whether pages move
-    long pageBytes(Purchases purchases, StreamShard shard) {
+    /// @param growthPolicy know the most that was ever live, and whether pages move
+    long pageBytes(GrowthPolicy growthPolicy, StreamShard shard) {
         if (fixedPageBytes != 0) {
             return fixedPageBytes;
         }
@@ -68,7 +68,7 @@ final class PhysicalPages {
             return slotBytes;
         }
         PageFit its = shard.timeline.oneOfMany ? PageFit.TIGHT : fit;
-        long page = its.pageBytes(purchases.peakBytes(), purchases.movesMuch(), largestPageBytes);
+        long page = its.pageBytes(growthPolicy.peakBytes(), growthPolicy.movesMuch(), largestPageBytes);
         return Math.max(Sizes.roundUp(its.leastBytes(largestPageBytes), slotBytes), page / slotBytes * slotBytes);
     }
 
@@ -117,8 +117,8 @@ final class PhysicalPages {
         }
     }
 
-    /// Drops a handle, and those that the driver would not take back before. The handle first, and without memory of
-    /// the Java heap.
+    /// Drops a handle, and those that the driver would not take back before. The handle first, and without memory
+    /// of the Java heap.
     synchronized void release(long handle, long byteSize) {
         CudaException refusal = refusal(handle, byteSize);
         if (refusal == null) {

@@ -4,12 +4,12 @@ import io.cistern.spi.Segment;
 import org.jspecify.annotations.Nullable;
 
 /// A segment from a source of plain ranges. It goes back whole or not at all.
-final class PlainSegment extends Region {
+final class PlainSegment extends AddressRange {
     private final SegmentGrowth maker;
     final Segment segment;
 
-    /// Whether it went back, or is about to: its addresses may come again for another shard. Set before they can; so
-    /// who has such an address sees it.
+    /// Whether it went back, or is about to: its addresses may come again for another shard. Set before they can;
+    /// so who has such an address sees it.
     private volatile boolean gone;
 
     /// Puts blocks on a segment.

@@ -5,8 +5,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/// Rounds sizes up to one of some steps between two powers of two, so that sizes that drift a little still find the
-/// same blocks. With 4 divisions, 84 MiB become 96 MiB, since 64, 80, 96 and 112 MiB are the steps there.
+/// Rounds sizes up to one of some steps between two powers of two, so that sizes that drift a little still find
+/// the same blocks. With 4 divisions, 84 MiB become 96 MiB, since 64, 80, 96 and 112 MiB are the steps there.
 ///
 /// The number of divisions depends on the power of two below a size: 16 intervals from 1 MiB to 32 GiB, the first
 /// also for all below, the last also for all above. As PyTorch's `roundup_power2_divisions`, which keeps exact
@@ -19,7 +19,7 @@ public final class PowerTwoDivisions {
     private static final int INTERVALS = 16;
     private static final int FIRST_SHIFT = 20;
     /// Beyond this a step of the largest interval is less than what people mean by a step.
-    private static final int MOST_DIVISIONS = 1 << 10;
+    private static final int MAX_DIVISIONS = 1 << 10;
 
     private static final String ABOVE = ">";
 
@@ -79,7 +79,7 @@ public final class PowerTwoDivisions {
     }
 
     private static int divisions(String text, List<String> texts) {
-        return text.equals("0") ? 0 : powerOfTwo(text, MOST_DIVISIONS, texts);
+        return text.equals("0") ? 0 : powerOfTwo(text, MAX_DIVISIONS, texts);
     }
 
     private static int powerOfTwo(String text, int most, List<String> texts) {

@@ -14,14 +14,14 @@ import java.util.stream.Collectors;
 /// What is tried, step by step, when the driver has no memory for a request, each followed by a new search, since
 /// other threads free meanwhile:
 ///
-/// 1. blocks of other threads' lanes;
+/// 1. blocks of other threads' thread caches;
 /// 2. blocks whose fences have passed;
 /// 3. idle pages of other places and streams, where those can move, and only the rest from the driver;
 /// 4. [IdleReturns] without waiting;
 /// 5. the same after waiting, until that gives nothing more.
 ///
-/// Then it says what is held and what each step gave. The last two are not taken here where the framework asks for
-/// them, after steps of its own.
+/// Then it says what is held and what each step gave. The last two are not taken here where the framework asks
+/// for them, after steps of its own.
 final class ReclaimSearch {
     private final DeviceCache cache;
     private final StreamShard shard;
@@ -50,7 +50,7 @@ final class ReclaimSearch {
     /// @throws DeviceOutOfMemoryException if nothing helps
     long run(long asked, RuntimeException first) {
         long reservedBefore = cache.reserved.bytes();
-        long address = after(ReclaimStep.OTHER_THREADS, () -> cache.emptyLanes(shard));
+        long address = after(ReclaimStep.OTHER_THREADS, () -> cache.emptyThreadCaches(shard));
         address = address != 0 ? address : after(ReclaimStep.PASSED_FENCES, () -> cache.settle(shard, false));
         address = address != 0 ? address : moveIdlePages();
         address = address != 0 ? address : giveBack(ReclaimStep.TRIM);
@@ -110,7 +110,7 @@ final class ReclaimSearch {
 
     private String detail(long reservedBefore) {
         List<StreamShard> shards = cache.shards();
-        long allocated = shards.stream().mapToLong(StreamShard::liveBytes).sum() - cache.laneBytes();
+        long allocated = shards.stream().mapToLong(StreamShard::liveBytes).sum() - cache.threadCacheBytes();
         long largest =
                 shards.stream().mapToLong(StreamShard::largestFreeBytes).max().orElse(0);
         return "caching had " + reservedBefore + " bytes reserved and has " + cache.reserved.bytes() + ", of which "

@@ -7,10 +7,10 @@ import io.cistern.spi.Segment;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Growth by plain segments: 2 MiB for small blocks; for larger ones a size that is an option (20 MiB) if they are
-/// below half of it, else what is asked for. Where the source has no room for a segment that blocks share, it is
-/// asked for one that is just large enough. Where blocks are not cut, each block has a segment of its own, in whole 2
-/// MiB.
+/// Growth by plain segments: 2 MiB for small blocks; for larger ones a size that is an option (20 MiB) if they
+/// are below half of it, else what is asked for. Where the source has no room for a segment that blocks share, it
+/// is asked for one that is just large enough. Where blocks are not cut, each block has a segment of its own, in
+/// whole 2 MiB.
 final class SegmentGrowth implements Growth {
     /// What every allocator promises and every source can give; a wider one is made from more bytes.
     private static final long ALIGNMENT = 256;
@@ -21,7 +21,7 @@ final class SegmentGrowth implements Growth {
     private final int device;
     private final RangeSource source;
     private final Reserved reserved;
-    private final RegionMap regions;
+    private final AddressRangeMap ranges;
     private final CachingOptions options;
     private final long deviceBytes;
 
@@ -32,13 +32,13 @@ final class SegmentGrowth implements Growth {
             int device,
             RangeSource source,
             Reserved reserved,
-            RegionMap regions,
+            AddressRangeMap ranges,
             CachingOptions options,
             long deviceBytes) {
         this.device = device;
         this.source = source;
         this.reserved = reserved;
-        this.regions = regions;
+        this.ranges = ranges;
         this.options = options;
         this.deviceBytes = deviceBytes;
     }
@@ -61,17 +61,17 @@ final class SegmentGrowth implements Growth {
     private long enter(Segment segment, StreamShard shard, long byteSize) {
         long from = Sizes.rounded(segment.address(), options.alignment());
         long usable = (segment.address() + segment.byteSize() - from) & -options.blockUnit();
-        PlainSegment region = new PlainSegment(this, shard, segment, from, usable);
+        PlainSegment range = new PlainSegment(this, shard, segment, from, usable);
         long address;
         try {
-            regions.put(region, region.address, region.byteSize);
-            address = shard.addAndAllocate(region, byteSize);
+            ranges.put(range, range.address, range.byteSize);
+            address = shard.addAndAllocate(range, byteSize);
         } catch (OutOfMemoryError failure) {
-            regions.remove(region, region.address, region.byteSize);
+            ranges.remove(range, range.address, range.byteSize);
             throw failure;
         }
         reserved.acquired(segment.address(), segment.byteSize());
-        count(region, 1);
+        count(range, 1);
         return address;
     }
 
@@ -92,26 +92,26 @@ final class SegmentGrowth implements Growth {
     /// Gives a whole segment back.
     ///
     /// @return false if the source must keep it for now
-    boolean tryRelease(PlainSegment region) {
-        regions.remove(region, region.address, region.byteSize); // before the addresses can come for another shard
+    boolean tryRelease(PlainSegment range) {
+        ranges.remove(range, range.address, range.byteSize); // before the addresses can come for another shard
         boolean released = false;
         try {
-            released = source.tryRelease(region.segment);
+            released = source.tryRelease(range.segment);
         } finally {
             if (!released) {
-                regions.put(region, region.address, region.byteSize);
+                ranges.put(range, range.address, range.byteSize);
             }
         }
         if (released) {
-            reserved.released(region.segment.address(), region.segment.byteSize());
-            count(region, -1);
+            reserved.released(range.segment.address(), range.segment.byteSize());
+            count(range, -1);
         }
         return released;
     }
 
-    private void count(PlainSegment region, int sign) {
-        if (region.shard.small) {
-            smallBytes.addAndGet(sign * region.segment.byteSize());
+    private void count(PlainSegment range, int sign) {
+        if (range.shard.small) {
+            smallBytes.addAndGet(sign * range.segment.byteSize());
         }
     }
 
@@ -127,10 +127,10 @@ final class SegmentGrowth implements Growth {
     }
 
     @Override
-    public boolean hasLaneShareLeft() {
+    public boolean hasThreadCacheShareLeft() {
         return options.splits()
                 && options.pages().slack() > 0
-                && smallBytes.get() + Sizes.SLOT <= Purchases.LANE_SHARE_BYTES;
+                && smallBytes.get() + Sizes.SLOT <= GrowthPolicy.THREAD_CACHE_SHARE_BYTES;
     }
 
     /// None: such a segment stays with its shard.
@@ -168,8 +168,8 @@ final class SegmentGrowth implements Growth {
     /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold
     /// it from every other use.
     @Override
-    public Cutting cutting() {
-        return options.splitting().ofSegments(deviceBytes, UNCUT_KEPT_WHOLE);
+    public SplitPolicy splitPolicy() {
+        return options.splitOptions().ofSegments(deviceBytes, UNCUT_KEPT_WHOLE);
     }
 
     private long segmentBytes(StreamShard shard, long byteSize) {

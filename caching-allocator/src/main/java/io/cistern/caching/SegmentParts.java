@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
-/// The free parts of plain segments, which are counted because they can't go back, and the segments that are wholly
-/// free, which age. There a gap is one free block.
+/// The free parts of plain segments, which are counted because they can't go back, and the segments that are
+/// wholly free, which age. There a free run is one free block.
 ///
 /// Guarded by the shard's lock.
 final class SegmentParts {
@@ -23,7 +23,7 @@ final class SegmentParts {
     /// A block became free.
     void freed(int block) {
         if (isWhole(block)) {
-            blocks.region[block].idleSince = searches;
+            blocks.range[block].idleSince = searches;
         } else {
             counters.pieceFreed(blocks.byteSize[block]);
         }
@@ -37,6 +37,6 @@ final class SegmentParts {
     }
 
     private boolean isWhole(int block) {
-        return blocks.byteSize[block] == blocks.region[block].byteSize;
+        return blocks.byteSize[block] == blocks.range[block].byteSize;
     }
 }

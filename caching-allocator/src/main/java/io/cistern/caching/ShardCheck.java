@@ -5,64 +5,64 @@ import java.util.List;
 /// Walks all blocks of a shard and compares them with what the other structures say.
 final class ShardCheck {
     private final Blocks blocks;
-    private final Gaps gaps;
-    private final List<Region> regions;
+    private final FreeRuns freeRuns;
+    private final List<AddressRange> ranges;
 
     private long mapped;
     private long liveBytes;
     private long live;
     private long free;
 
-    ShardCheck(Blocks blocks, Gaps gaps, List<Region> regions) {
-        this.gaps = gaps;
+    ShardCheck(Blocks blocks, FreeRuns freeRuns, List<AddressRange> ranges) {
+        this.freeRuns = freeRuns;
         this.blocks = blocks;
-        this.regions = regions;
+        this.ranges = ranges;
     }
 
     /// Checks all of it against the counters given.
     ///
     /// @return bytes that have memory
     long check(long countedLiveBytes, long countedLive) {
-        for (Region region : regions) {
-            checkRegion(region);
+        for (AddressRange range : ranges) {
+            checkRegion(range);
         }
-        Invariant.check(free == gaps.checkInvariants(), "free blocks are listed", free);
+        Invariant.check(free == freeRuns.checkInvariants(), "free blocks are listed", free);
         Invariant.check(liveBytes == countedLiveBytes, "live bytes", liveBytes);
         Invariant.check(live == countedLive, "live blocks", live);
         return mapped;
     }
 
-    private void checkRegion(Region region) {
-        long at = region.address;
+    private void checkRegion(AddressRange range) {
+        long at = range.address;
         int previous = Blocks.NONE;
-        for (int block = region.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+        for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
             Invariant.check(blocks.address[block] == at, "blocks tile their region", at);
             Invariant.check(blocks.byteSize[block] > 0, "a block is not empty", at);
             Invariant.check(blocks.previous[block] == previous, "neighbours know each other", at);
-            Invariant.check(blocks.region[block] == region, "a block knows its region", at);
-            checkState(region, block, previous);
-            gaps.check(block);
+            Invariant.check(blocks.range[block] == range, "a block knows its region", at);
+            checkState(range, block, previous);
+            freeRuns.check(block);
             at = blocks.end(block);
             previous = block;
         }
-        Invariant.check(at == region.end(), "blocks reach the region's end", at);
+        Invariant.check(at == range.end(), "blocks reach the region's end", at);
     }
 
-    private void checkState(Region region, int block, int previous) {
+    private void checkState(AddressRange range, int block, int previous) {
         byte state = blocks.state[block];
         boolean merges = state == Blocks.FREE || state == Blocks.HOLE;
         Invariant.check(!merges || !blocks.is(previous, state), "neighbours were merged", blocks.address[block]);
         boolean hasMemory = state == Blocks.FREE || state == Blocks.LIVE || state == Blocks.FENCED;
         mapped += hasMemory ? blocks.byteSize[block] : 0;
         free += state == Blocks.FREE ? 1 : 0;
-        if (region instanceof PageArena arena) {
+        if (range instanceof PageArena arena) {
             checkPages(arena, block, hasMemory);
         }
         if (state == Blocks.LIVE) {
             live++;
             liveBytes += blocks.byteSize[block];
             Invariant.check(
-                    region.live.find(blocks.address[block]) == block, "a live block is found", blocks.address[block]);
+                    range.live.find(blocks.address[block]) == block, "a live block is found", blocks.address[block]);
         }
         Invariant.check(
                 state != Blocks.UNUSED && state != Blocks.CLAIMED,
@@ -80,7 +80,7 @@ final class ShardCheck {
             } else if (hole) {
                 Invariant.check(mapping == null, "a hole has no mappings", at);
             } else if (blocks.state[block] == Blocks.LENT) {
-                Invariant.check(mapping != null && isLent(mapping, block), "a lent block is one mapping", at);
+                Invariant.check(mapping != null && isLent(mapping, block), "a aliased block is one mapping", at);
             }
         }
     }

@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 /// The part of a shard that has to do with pages: what [PageGrowth] and [PageTable] ask it for, mostly while they
 /// hold the table's lock. Every method takes the shard's short lock.
 abstract sealed class ShardPages permits ShardReturns {
-    /// See [Fences#key]. With the timeline, another one once a stream [inherits][StreamShard#passTo] the shard: no
-    /// block is live then, so who has one, or found the shard by the stream, reads both without a lock.
+    /// See [Fences#key]. With the timeline, another one once a stream [inherits][StreamShard#passTo] the shard:
+    /// no block is live then, so who has one, or found the shard by the stream, reads both without a lock.
     long stream;
     /// How far the stream has got.
     StreamTimeline timeline;
@@ -20,13 +20,14 @@ abstract sealed class ShardPages permits ShardReturns {
 
     final ShardCounters counters;
 
-    ShardPages(StreamTimeline timeline, SizeRange range, Cutting cutting, MissClock clock, DeviceCounters device) {
+    ShardPages(
+            StreamTimeline timeline, SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
         this.range = range;
         this.small = range == SizeRange.SMALL;
         this.counters = new ShardCounters(small, device);
         this.timeline = timeline;
         this.stream = timeline.key;
-        this.heap = new BlockHeap(cutting, clock, counters);
+        this.heap = new BlockHeap(splitPolicy, clock, counters);
     }
 
     /// Takes a block if one became free since a search failed: frees take no driver lock.
@@ -46,7 +47,7 @@ abstract sealed class ShardPages permits ShardReturns {
     /// @param idle pages that count as being there, or null for none
     /// @return null if none is large enough
     @Nullable
-    Window claimWindow(long byteSize, @Nullable IdlePages idle) {
+    MappingWindow claimWindow(long byteSize, @Nullable IdlePages idle) {
         lock.lock();
         try {
             return heap.claimWindow(byteSize, idle);
@@ -55,14 +56,14 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    /// Publishes a window whose pages are there, and takes a block from it. Without memory of the Java heap for that,
-    /// nothing has changed.
+    /// Publishes a window whose pages are there, and takes a block from it. Without memory of the Java heap for
+    /// that, nothing has changed.
     ///
     /// @param entered the mappings that were made for it, by address
     /// @param cameBytes of its pages that were at home elsewhere, or are new
     /// @param end where its pages end
     /// @return the block's address
-    long fillAndAllocate(Window window, ReservedList<Mapping> entered, long cameBytes, long end, long byteSize) {
+    long fillAndAllocate(MappingWindow window, ReservedList<Mapping> entered, long cameBytes, long end, long byteSize) {
         lock.lock();
         try {
             heap.reserveFor(window);
@@ -80,17 +81,17 @@ abstract sealed class ShardPages permits ShardReturns {
     }
 
     /// Takes a live block back that nobody was given.
-    void takeBack(Region region, long address) {
+    void takeBack(AddressRange range, long address) {
         lock.lock();
         try {
-            heap.makeFree(heap.retire(region, address));
+            heap.makeFree(heap.retire(range, address));
         } finally {
             lock.unlock();
         }
     }
 
     /// Gives a claimed window up again.
-    void abandon(Window window) {
+    void abandon(MappingWindow window) {
         lock.lock();
         try {
             heap.abandon(window);
@@ -161,7 +162,7 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    /// A page that was [lent][#lend] stays after all.
+    /// A page that was [aliased][#lend] stays after all.
     void takeBack(Mapping home, ShardPages taker) {
         lock.lock();
         try {
@@ -184,7 +185,7 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    /// Makes a claimed block what it was, lent or spent.
+    /// Makes a claimed block what it was, aliased or spent.
     void unclaim(Mapping mapping, byte state) {
         lock.lock();
         try {

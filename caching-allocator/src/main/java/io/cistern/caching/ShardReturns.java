@@ -4,14 +4,15 @@ import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
 import java.util.function.BooleanSupplier;
 
-/// The part of a shard that gives memory back to the driver: idle blocks are claimed, given back without the lock, and
-/// what the driver refuses is free as before.
+/// The part of a shard that gives memory back to the driver: idle blocks are claimed, given back without the
+/// lock, and what the driver refuses is free as before.
 abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     /// One warning is enough; two threads may give two.
     private boolean refusalLogged;
 
-    ShardReturns(StreamTimeline timeline, SizeRange range, Cutting cutting, MissClock clock, DeviceCounters device) {
-        super(timeline, range, cutting, clock, device);
+    ShardReturns(
+            StreamTimeline timeline, SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
+        super(timeline, range, splitPolicy, clock, device);
     }
 
     /// Gives idle memory back to the driver, if the stream has got past its last use. Call with the driver lock
@@ -50,8 +51,8 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         }
     }
 
-    /// Gives claimed blocks back that no work uses any more, and takes those that went out of the list. Call with the
-    /// driver lock and without `lock`.
+    /// Gives claimed blocks back that no work uses any more, and takes those that went out of the list. Call with
+    /// the driver lock and without `lock`.
     ///
     /// @return bytes given back
     long giveBack(ClaimedBlocks claimed) {
@@ -81,17 +82,17 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     /// Returns 0 if the block has to stay for now.
     private long giveBackFirst(ClaimedBlocks claimed) {
         int block = claimed.first();
-        Region region = heap.blocks.region[block];
-        long went = region.giveBack(heap.blocks.address[block], heap.blocks.end(block));
+        AddressRange range = heap.blocks.range[block];
+        long went = range.giveBack(heap.blocks.address[block], heap.blocks.end(block));
         lock.lock();
         try {
             claimed.remove();
-            if (went == Region.STAYS) {
+            if (went == AddressRange.STAYS) {
                 heap.makeFree(block);
                 return 0;
             }
             if (went > 0) {
-                counters.shrunk(went, region instanceof PlainSegment);
+                counters.shrunk(went, range instanceof PlainSegment);
             }
             heap.gaveBack(block);
         } finally {

@@ -25,16 +25,16 @@ record ShardSurvey(
         long returnableBytes,
         long largestFreeBytes) {
     /// Walks all blocks. With the lock of the shard, and with its driver lock for the returnable ones.
-    static ShardSurvey of(StreamShard shard, Blocks blocks, List<Region> regions, boolean tellReturnable) {
-        long[] byState = new long[Blocks.SPENT + 1];
+    static ShardSurvey of(StreamShard shard, Blocks blocks, List<AddressRange> ranges, boolean tellReturnable) {
+        long[] byState = new long[Blocks.RETIRED + 1];
         long returnable = 0;
         long largest = 0;
-        for (Region region : regions) {
-            for (int block = region.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+        for (AddressRange range : ranges) {
+            for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
                 long byteSize = blocks.byteSize[block];
                 byState[blocks.state[block]] += byteSize;
                 if (blocks.state[block] == Blocks.FREE) {
-                    returnable += tellReturnable ? returnable(region, blocks.address[block], blocks.end(block)) : 0;
+                    returnable += tellReturnable ? returnable(range, blocks.address[block], blocks.end(block)) : 0;
                     largest = Math.max(largest, byteSize);
                 }
             }
@@ -49,23 +49,23 @@ record ShardSurvey(
                 largest);
     }
 
-    private static long returnable(Region region, long from, long to) {
+    private static long returnable(AddressRange range, long from, long to) {
         long bytes = 0;
-        for (Region.Range range = region.lastReturnable(from, to); range != null; ) {
-            bytes += range.to() - range.from();
-            range = region.lastReturnable(from, range.from());
+        for (AddressRange.Range part = range.lastReturnable(from, to); part != null; ) {
+            bytes += part.to() - part.from();
+            part = range.lastReturnable(from, part.from());
         }
         return bytes;
     }
 
-    /// With so many bytes of the live ones told as idle, since lanes hold them.
-    ShardSurvey withIdle(long laneBytes) {
+    /// With so many bytes of the live ones told as idle, since thread caches hold them.
+    ShardSurvey withIdle(long threadCacheBytes) {
         return new ShardSurvey(
                 stream,
                 small,
-                liveBytes - laneBytes,
+                liveBytes - threadCacheBytes,
                 waitingBytes,
-                idleBytes + laneBytes,
+                idleBytes + threadCacheBytes,
                 returnableBytes,
                 largestFreeBytes);
     }

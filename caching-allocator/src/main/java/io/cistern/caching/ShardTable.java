@@ -17,17 +17,17 @@ final class ShardTable {
     static final int SMALLEST = 16;
 
     private final SizeRange range;
-    private final Cutting cutting;
+    private final SplitPolicy splitPolicy;
     private final MissClock clock;
     private final DeviceCounters counters;
     /// Never changed once it is here.
     private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
 
-    ShardTable(SizeRange range, Cutting cutting, MissClock clock, DeviceCounters counters) {
+    ShardTable(SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
         this.clock = clock;
         this.counters = counters;
         this.range = range;
-        this.cutting = cutting;
+        this.splitPolicy = splitPolicy;
     }
 
     /// The shard of a stream, or null.
@@ -43,13 +43,13 @@ final class ShardTable {
         }
     }
 
-    /// The shard of a stream; if there is none, one that an ended stream left, or a new one. One stream inherits at a
-    /// time.
+    /// The shard of a stream; if there is none, one that an ended stream left, or a new one. One stream inherits
+    /// at a time.
     synchronized StreamShard open(StreamTimeline timeline, Left ended) {
         StreamShard shard = find(timeline.key);
         if (shard == null) {
             StreamShard left = ended.inherit(timeline, range);
-            shard = left != null ? left : new StreamShard(timeline, range, cutting, clock, counters);
+            shard = left != null ? left : new StreamShard(timeline, range, splitPolicy, clock, counters);
             List<StreamShard> all = all();
             all.add(shard);
             table = tableOf(all);
@@ -66,8 +66,8 @@ final class ShardTable {
         return shard;
     }
 
-    /// Takes a stream's shards out of three tables, or out of none if the Java heap has no memory for that. Nobody who
-    /// holds the monitor of one waits for that of another.
+    /// Takes a stream's shards out of three tables, or out of none if the Java heap has no memory for that.
+    /// Nobody who holds the monitor of one waits for that of another.
     static void remove(long stream, ShardTable one, ShardTable two, ShardTable three) {
         synchronized (one) {
             synchronized (two) {

@@ -4,7 +4,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
 
-/// Sums of what shards and lanes counted. Not thread-safe.
+/// Sums of what shards and thread caches counted. Not thread-safe.
 final class ShardTotals {
     private static final class Sum {
         long current;
@@ -15,8 +15,8 @@ final class ShardTotals {
     private final Map<CacheStat, Sum> sums = new EnumMap<>(CacheStat.class);
     long hits;
     long misses;
-    long laneHits;
-    long laneMisses;
+    long threadCacheHits;
+    long threadCacheMisses;
 
     ShardTotals() {
         for (CacheStat stat : CacheStat.values()) {
@@ -49,20 +49,20 @@ final class ShardTotals {
         });
         hits += other.hits;
         misses += other.misses;
-        laneHits += other.laneHits;
-        laneMisses += other.laneMisses;
+        threadCacheHits += other.threadCacheHits;
+        threadCacheMisses += other.threadCacheMisses;
     }
 
-    /// Corrects for blocks that lanes hold: see [LaneCounters].
-    void heldByLanes(long blocks, long bytes) {
+    /// Corrects for blocks that thread caches hold: see [ThreadCacheCounters].
+    void heldByThreadCaches(long blocks, long bytes) {
         sum(CacheStat.ALLOCATION).current -= blocks;
         sum(CacheStat.ACTIVE).current -= blocks;
         sum(CacheStat.ALLOCATED_BYTES).current -= bytes;
         sum(CacheStat.ACTIVE_BYTES).current -= bytes;
     }
 
-    /// Corrects for blocks that lanes handed out, less those that they got to hold.
-    void servedByLanes(long blocks, long bytes) {
+    /// Corrects for blocks that thread caches handed out, less those that they got to hold.
+    void servedByThreadCaches(long blocks, long bytes) {
         sum(CacheStat.ALLOCATION).added += blocks;
         sum(CacheStat.ACTIVE).added += blocks;
         sum(CacheStat.ALLOCATED_BYTES).added += bytes;

@@ -31,12 +31,12 @@ final class Shards {
     /// Has none yet.
     ///
     /// @param middleApart whether streams but the first have middle blocks apart from large ones
-    Shards(boolean middleApart, Cutting cutting, MissClock clock, DeviceCounters counters) {
+    Shards(boolean middleApart, SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
         this.middleApart = middleApart;
         this.clock = clock;
-        this.small = new ShardTable(SizeRange.SMALL, cutting, clock, counters);
-        this.middle = new ShardTable(SizeRange.MIDDLE, cutting, clock, counters);
-        this.large = new ShardTable(SizeRange.LARGE, cutting, clock, counters);
+        this.small = new ShardTable(SizeRange.SMALL, splitPolicy, clock, counters);
+        this.middle = new ShardTable(SizeRange.MIDDLE, splitPolicy, clock, counters);
+        this.large = new ShardTable(SizeRange.LARGE, splitPolicy, clock, counters);
     }
 
     /// The range that a block of a size is of, if the stream has shards.
@@ -63,7 +63,7 @@ final class Shards {
     }
 
     /// The same, inherited or made if there is none.
-    StreamShard open(long key, long byteSize, EndedStreams ended) {
+    StreamShard open(long key, long byteSize, RecycledShards ended) {
         StreamTimeline timeline = timeline(key, ended.areMany()); // before the range is asked for: it may be the first
         return table(key, byteSize).open(timeline, ended::inherit);
     }
@@ -87,8 +87,8 @@ final class Shards {
         return all;
     }
 
-    /// Takes the shards of a stream out, and its timeline, so that a later stream of its key has another; none if the
-    /// Java heap has no memory for that.
+    /// Takes the shards of a stream out, and its timeline, so that a later stream of its key has another; none if
+    /// the Java heap has no memory for that.
     void remove(long key) {
         synchronized (timelines) {
             Long boxed = key;

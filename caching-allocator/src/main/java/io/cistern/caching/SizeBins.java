@@ -4,8 +4,8 @@ import java.util.Arrays;
 import java.util.function.IntConsumer;
 import java.util.function.IntPredicate;
 
-/// Free blocks by the size of the [gap][Gaps] that they begin, mostly their own: lists by size with a bitmap in two
-/// levels above them.
+/// Free blocks by the size of the [free run][FreeRuns] that they begin, mostly their own: lists by size with a
+/// bitmap in two levels above them.
 ///
 /// ```
 /// bin      0 … 2047      2048 … 2111      2112 … 2175      …
@@ -15,14 +15,15 @@ import java.util.function.IntPredicate;
 ///
 /// 1. A size up to 1 MiB has a bin of its own, so the first block of the first bin that is not empty is the best
 /// fit.
-/// 2. Above, a bin holds sizes that differ by less than 1/64. In a request's own bin, some blocks may be too small:
-///    up to [#SCAN] of them are looked at and the smallest that fits is taken, the lowest address among equals.
-/// 3. If none fits, the bitmaps lead to the next bin that is not empty; again the smallest of the first [#SCAN]. A
-/// block may be shorter than its gap, and so not fit after all; then the next bin is looked at, up to [#MOST_BINS].
-/// Before the search fails, all of the request's own bin is looked at.
+/// 2. Above, a bin holds sizes that differ by less than 1/64. In a request's own bin, some blocks may be too
+///    small: up to [#SCAN] of them are looked at and the smallest that fits is taken, the lowest address among
+///    equals.
+/// 3. If none fits, the bitmaps lead to the next bin that is not empty; again the smallest of the first [#SCAN].
+/// A block may be shorter than its free run, and so not fit after all; then the next bin is looked at, up to
+/// [#MAX_BINS]. Before the search fails, all of the request's own bin is looked at.
 ///
-/// The heads of 64 lists stand side by side, one for each bit of a word, and only where a list ever had a block: a
-/// program may have thousands of streams, with three shards each, and few sizes on any of them.
+/// The heads of 64 lists stand side by side, one for each bit of a word, and only where a list ever had a block:
+/// a program may have thousands of streams, with three shards each, and few sizes on any of them.
 ///
 /// Insertion and removal take constant time. Guarded by the shard's lock.
 final class SizeBins {
@@ -38,7 +39,7 @@ final class SizeBins {
     /// Blocks looked at in one bin. Bounds the time of a search when many blocks have nearly the same size.
     private static final int SCAN = 16;
     /// Bins looked at. What is not found there, the search for windows finds.
-    private static final int MOST_BINS = 32;
+    private static final int MAX_BINS = 32;
 
     /// The heads of bins that never had a block; never written.
     private static final int[] EMPTY = empty();
@@ -49,8 +50,8 @@ final class SizeBins {
     /// Bit w is set exactly if `occupied[w]` is not 0.
     private long summary;
 
-    /// Blocks that came when the Java heap had no memory for the heads of their bin: a free must not fail for that. The
-    /// next search enters them.
+    /// Blocks that came when the Java heap had no memory for the heads of their bin: a free must not fail for
+    /// that. The next search enters them.
     private int unsorted = Blocks.NONE;
 
     SizeBins(Blocks blocks) {
@@ -82,7 +83,7 @@ final class SizeBins {
 
     /// Adds a free block.
     ///
-    /// @param gapBytes the bytes of the gap that it begins, at least its own
+    /// @param gapBytes the bytes of the free run that it begins, at least its own
     void insert(int block, long gapBytes) {
         blocks.gapBytes[block] = gapBytes;
         int bin = binOf(gapBytes);
@@ -162,7 +163,7 @@ final class SizeBins {
     int bestFit(long byteSize) {
         int own = binOf(byteSize);
         int bin = nextOccupied(own);
-        for (int seen = 0; bin >= 0 && seen < MOST_BINS; seen++, bin = nextOccupied(bin + 1)) {
+        for (int seen = 0; bin >= 0 && seen < MAX_BINS; seen++, bin = nextOccupied(bin + 1)) {
             int found = bestIn(bin, byteSize, SCAN);
             if (found != Blocks.NONE) {
                 return found;
@@ -224,7 +225,7 @@ final class SizeBins {
         return any;
     }
 
-    /// The first block with a property among those whose gaps have a size or more, or [Blocks#NONE].
+    /// The first block with a property among those whose free runs have a size or more, or [Blocks#NONE].
     int findFrom(long gapBytes, IntPredicate wanted) {
         for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
             for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
@@ -236,7 +237,7 @@ final class SizeBins {
         return Blocks.NONE;
     }
 
-    /// Goes through the blocks whose gaps have a size or more.
+    /// Goes through the blocks whose free runs have a size or more.
     void forEachFrom(long gapBytes, IntConsumer action) {
         for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
             for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
@@ -257,8 +258,8 @@ final class SizeBins {
             Invariant.check(!bit || (summary >>> (bin >>> 6) & 1) != 0, "summary bit of bin", bin);
             int before = Blocks.NONE;
             for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
-                Invariant.check(Gaps.isGap(blocks.state[block]), "a listed block is in a gap", block);
-                Invariant.check(binOf(blocks.gapBytes[block]) == bin, "a block is in the bin of its gap", block);
+                Invariant.check(FreeRuns.isGap(blocks.state[block]), "a listed block is in a free run", block);
+                Invariant.check(binOf(blocks.gapBytes[block]) == bin, "a block is in the bin of its free run", block);
                 Invariant.check(blocks.listPrevious[block] == before, "lists are linked both ways", block);
                 before = block;
                 count++;

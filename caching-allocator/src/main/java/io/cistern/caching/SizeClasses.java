@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
-/// The sizes of the blocks that [lanes][Lane] keep: every granule up to 8 KiB, then 8 sizes a doubling up to
-/// 1 MiB.
+/// The sizes of the blocks that [thread caches][ThreadCache] keep: every granule up to 8 KiB, then 8 sizes a
+/// doubling up to 1 MiB.
 ///
 /// ```
 /// granules − 1   0 … 15         16 … 31     32 … 63     …   1024 … 2047

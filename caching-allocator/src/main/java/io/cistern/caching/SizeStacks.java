@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Invariants**: room = what it was at first − Σ depth × byteSize; top ≤ limit; below each stack stands 0.
 ///
-/// Plain data; whoever has [entered][LaneEntry#enter] the lane reads and writes it.
+/// Plain data; whoever has [entered][ThreadCacheEntry#enter] the thread cache reads and writes it.
 abstract class SizeStacks {
     private static final int TOP = 0;
     private static final int LIMIT = 1;
@@ -104,11 +104,11 @@ abstract class SizeStacks {
         drop(sizeClass, count);
     }
 
-    /// Moves the lowest to a depot, as far as it takes them.
+    /// Moves the lowest to a transfer cache, as far as it takes them.
     ///
     /// @return how many it took
-    final int leave(Depot depot, Lane lane, int sizeClass, int count) {
-        int left = depot.leave(lane, sizeClass, cells, bottoms[sizeClass] + 1, count);
+    final int leave(TransferCache transferCache, ThreadCache threadCache, int sizeClass, int count) {
+        int left = transferCache.leave(threadCache, sizeClass, cells, bottoms[sizeClass] + 1, count);
         drop(sizeClass, left);
         return left;
     }
@@ -200,7 +200,7 @@ abstract class SizeStacks {
             Invariant.check(cells[bottom] == 0, "no address stands below a stack", sizeClass);
             for (int at = bottom + 1; at <= bottom + depth(sizeClass); at++) {
                 boolean live = shard != null && shard.isLive(cells[at], byteSize);
-                Invariant.check(live, "a block in a lane is live", cells[at]);
+                Invariant.check(live, "a block in a thread cache is live", cells[at]);
                 held += byteSize;
             }
         }

@@ -27,11 +27,11 @@ final class SleepCopies implements AutoCloseable {
     /// Begins to copy a batch to the host.
     ///
     /// @param number that of the batch, one more each time
-    void save(int number, List<Sleeper> batch) {
+    void save(int number, List<SleepingPage> batch) {
         if (kept == null) {
             return;
         }
-        Sleeper.forEachRun(
+        SleepingPage.forEachRun(
                 batch,
                 (address, byteSize, offset) -> kept.forEachPart(
                         offset,
@@ -56,9 +56,9 @@ final class SleepCopies implements AutoCloseable {
     }
 
     /// Begins to copy a batch back.
-    void restore(List<Sleeper> batch) {
+    void restore(List<SleepingPage> batch) {
         if (kept != null) {
-            Sleeper.forEachRun(
+            SleepingPage.forEachRun(
                     batch,
                     (address, byteSize, offset) -> kept.forEachPart(
                             offset,

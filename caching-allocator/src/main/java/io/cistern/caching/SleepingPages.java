@@ -21,22 +21,23 @@ import org.jspecify.annotations.Nullable;
 ///         copy        │ batch 0 │ batch 1 │ batch 2
 /// ```
 ///
-/// Mapping and unmapping costs the host hardly more time a page of whatever size than copying the smallest does the
-/// link: so one hides behind the other. A failure takes back what was done; each page knows how far it got
-/// ([Page#hasMemory], [Page#isMapped], [Sleeper#isWhole]), so that what the driver would not take back is found
-/// again by the next try.
+/// Mapping and unmapping costs the host hardly more time a page of whatever size than copying the smallest does
+/// the link: so one hides behind the other. A failure takes back what was done; each page knows how far it got
+/// ([Page#hasMemory], [Page#isMapped], [SleepingPage#isWhole]), so that what the driver would not take back is
+/// found again by the next try.
 ///
 /// **Threading.** By one thread at a time; the pages are [claimed][PageTable#beginChange].
 final class SleepingPages {
     private static final System.Logger LOG = System.getLogger(SleepingPages.class.getName());
 
-    /// What is under way at a time, unless one page is larger: long enough to hide mapping, short beside the whole.
+    /// What is under way at a time, unless one page is larger: long enough to hide mapping, short beside the
+    /// whole.
     private static final long BATCH_BYTES = 64L << 20;
 
     private final CudaDriver driver;
     private final PageTable table;
     private final PhysicalPages pages;
-    private final ReservedList<Sleeper> sleepers = new ReservedList<>();
+    private final ReservedList<SleepingPage> sleepers = new ReservedList<>();
     private long offset;
     private @Nullable KeptBytes kept;
 
@@ -53,7 +54,7 @@ final class SleepingPages {
     }
 
     /// A claimed page is to sleep. By address.
-    void add(Sleeper sleeper) {
+    void add(SleepingPage sleeper) {
         sleepers.add(sleeper);
         offset += sleeper.byteSize();
     }
@@ -90,7 +91,7 @@ final class SleepingPages {
     void retain(Set<@Nullable Page> claimed) {
         int left = 0;
         for (int i = 0; i < sleepers.size(); i++) {
-            Sleeper sleeper = sleepers.get(i);
+            SleepingPage sleeper = sleepers.get(i);
             if (claimed.contains(sleeper.page)) {
                 sleepers.set(left++, sleeper);
             }
@@ -104,7 +105,7 @@ final class SleepingPages {
     /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much
     void fallAsleep(@Nullable HostMemory host) {
         kept = host == null ? null : new KeptBytes(host, byteSize());
-        List<List<Sleeper>> batches = batches(sleepers.copy());
+        List<List<SleepingPage>> batches = batches(sleepers.copy());
         try (SleepCopies copies = new SleepCopies(driver, pages.device, kept)) {
             for (int i = 0; i <= batches.size(); i++) {
                 if (i < batches.size()) {
@@ -118,7 +119,7 @@ final class SleepingPages {
         }
     }
 
-    private void release(Sleeper sleeper) {
+    private void release(SleepingPage sleeper) {
         Page page = sleeper.page;
         pages.memory.unmap(pages.device, sleeper.address(), page.byteSize);
         page.isMapped = false;
@@ -135,14 +136,14 @@ final class SleepingPages {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     void wake() {
-        List<Sleeper> asleep =
+        List<SleepingPage> asleep =
                 sleepers.copy().stream().filter(sleeper -> !sleeper.isWhole).toList();
         if (asleep.isEmpty()) {
             return;
         }
         SleepCopies copies = new SleepCopies(driver, pages.device, kept);
         try {
-            for (List<Sleeper> batch : batches(asleep)) {
+            for (List<SleepingPage> batch : batches(asleep)) {
                 map(batch);
                 copies.restore(batch);
             }
@@ -158,8 +159,8 @@ final class SleepingPages {
         asleep.forEach(sleeper -> sleeper.isWhole = true);
     }
 
-    private void map(List<Sleeper> batch) {
-        for (Sleeper sleeper : batch) {
+    private void map(List<SleepingPage> batch) {
+        for (SleepingPage sleeper : batch) {
             Page page = sleeper.page;
             if (!page.hasMemory) {
                 page.handle = pages.create(page.byteSize);
@@ -170,7 +171,7 @@ final class SleepingPages {
                 page.isMapped = true;
             }
         }
-        Sleeper.forEachRun(
+        SleepingPage.forEachRun(
                 batch,
                 (address, byteSize, _) -> pages.memory.setAccess(
                         pages.device, address, byteSize, pages.accessors, AccessRights.READ_WRITE));
@@ -194,7 +195,7 @@ final class SleepingPages {
         }
     }
 
-    private void takeBack(Sleeper sleeper, Throwable failure) {
+    private void takeBack(SleepingPage sleeper, Throwable failure) {
         Page page = sleeper.page;
         try {
             if (page.isMapped) {
@@ -216,7 +217,7 @@ final class SleepingPages {
     void settle() {
         int asleep = 0;
         for (int i = 0; i < sleepers.size(); i++) {
-            Sleeper sleeper = sleepers.get(i);
+            SleepingPage sleeper = sleepers.get(i);
             if (sleeper.isWhole) {
                 awaken(sleeper);
             } else {
@@ -230,7 +231,7 @@ final class SleepingPages {
         }
     }
 
-    private void awaken(Sleeper sleeper) {
+    private void awaken(SleepingPage sleeper) {
         Page page = sleeper.page;
         if (sleeper.hasGone) {
             page.home.shard.woke(page.byteSize);
@@ -240,10 +241,10 @@ final class SleepingPages {
         table.endChange(page, false);
     }
 
-    private static List<List<Sleeper>> batches(List<Sleeper> all) {
-        List<List<Sleeper>> batches = new ArrayList<>();
+    private static List<List<SleepingPage>> batches(List<SleepingPage> all) {
+        List<List<SleepingPage>> batches = new ArrayList<>();
         long room = 0;
-        for (Sleeper sleeper : all) {
+        for (SleepingPage sleeper : all) {
             if (room < sleeper.byteSize()) {
                 batches.add(new ArrayList<>());
                 room = BATCH_BYTES;

@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 
 /// The blocks of one device, one stream and one [range][SizeRange] of sizes: taken and freed here, their memory
-/// [given back][ShardReturns], their pages [lent and filled in][ShardPages].
+/// [given back][ShardReturns], their pages [aliased and filled in][ShardPages].
 ///
 /// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
 /// 2. A freed block joins its free neighbours. If another stream used it last, it first waits [behind a
@@ -20,12 +20,11 @@ import java.util.concurrent.locks.ReentrantLock;
 final class StreamShard extends ShardReturns {
     final ReentrantLock driverLock = new ReentrantLock();
 
-    /// Held by who waits for the work of the stream, to give back what is idle here: a second one who does so finds
-    /// what
-    /// the first one's wait gave. Taken before the driver lock.
+    /// Held by who waits for the work of the stream, to give back what is idle here: a second one who does so
+    /// finds what the first one's wait gave. Taken before the driver lock.
     final ReentrantLock waiting = new ReentrantLock();
 
-    final Depot depot = new Depot(this);
+    final TransferCache transferCache = new TransferCache(this);
 
     private final FencedFrees fenced;
 
@@ -34,10 +33,11 @@ final class StreamShard extends ShardReturns {
     private long closingFence = Fences.PASSED;
     /// Makes an empty shard.
     ///
-    /// @param cutting see [Growth#cutting]
+    /// @param splitPolicy see [Growth#splitPolicy]
     /// @param clock the device's
-    StreamShard(StreamTimeline timeline, SizeRange range, Cutting cutting, MissClock clock, DeviceCounters device) {
-        super(timeline, range, cutting, clock, device);
+    StreamShard(
+            StreamTimeline timeline, SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
+        super(timeline, range, splitPolicy, clock, device);
         this.fenced = new FencedFrees(heap.blocks);
     }
 
@@ -80,15 +80,15 @@ final class StreamShard extends ShardReturns {
     /// Takes live blocks of this shard back, all last used on its stream.
     ///
     /// @throws UnknownAddressException if no live block starts at one of the addresses
-    void freeMany(RegionMap regions, long[] addresses, int from, int to) {
+    void freeMany(AddressRangeMap ranges, long[] addresses, int from, int to) {
         lock.lock();
         try {
             for (int i = from; i < to; i++) {
-                Region region = regions.find(addresses[i]);
-                if (region == null) {
+                AddressRange range = ranges.find(addresses[i]);
+                if (range == null) {
                     throw new UnknownAddressException(addresses[i]);
                 }
-                heap.makeFree(heap.retire(region, addresses[i]));
+                heap.makeFree(heap.retire(range, addresses[i]));
             }
         } finally {
             lock.unlock();
@@ -170,10 +170,10 @@ final class StreamShard extends ShardReturns {
     /// @param lastStream the stream of the free
     /// @param uses what other streams it was used on
     /// @throws UnknownAddressException if no live block starts there
-    void free(Region region, long address, long asked, long lastStream, RecordedUses uses) {
+    void free(AddressRange range, long address, long asked, long lastStream, RecordedUses uses) {
         lock.lock();
         try {
-            int block = heap.retire(region, address);
+            int block = heap.retire(range, address);
             counters.returned(asked);
             if (lastStream != stream || closed || uses.mayContain(address)) {
                 counters.waits(heap.blocks.byteSize[block]);
@@ -190,10 +190,10 @@ final class StreamShard extends ShardReturns {
     /// Notes that a stream uses a live block.
     ///
     /// @throws UnknownAddressException if no live block starts there
-    void recordUse(Region region, long address, long key, RecordedUses uses) {
+    void recordUse(AddressRange range, long address, long key, RecordedUses uses) {
         lock.lock();
         try {
-            heap.liveAt(region, address);
+            heap.liveAt(range, address);
             uses.add(address, key);
         } finally {
             lock.unlock();
@@ -326,11 +326,11 @@ final class StreamShard extends ShardReturns {
     /// Adds a region with memory and takes a block from it; nothing, if the Java heap has no memory for that.
     ///
     /// @return the block's address
-    long addAndAllocate(Region region, long byteSize) {
+    long addAndAllocate(AddressRange range, long byteSize) {
         lock.lock();
         try {
-            long address = heap.addAndAllocate(region, byteSize);
-            counters.grown(region.byteSize);
+            long address = heap.addAndAllocate(range, byteSize);
+            counters.grown(range.byteSize);
             return address;
         } finally {
             lock.unlock();
@@ -418,7 +418,7 @@ final class StreamShard extends ShardReturns {
     ///
     /// @return false if there is memory left, in use or not
     boolean dispose() {
-        List<Region> ended;
+        List<AddressRange> ended;
         lock.lock();
         try {
             ended = heap.removeEmptyRegions();
@@ -428,7 +428,7 @@ final class StreamShard extends ShardReturns {
         if (ended == null) {
             return false;
         }
-        ended.forEach(Region::close);
+        ended.forEach(AddressRange::close);
         return true;
     }
 
@@ -461,7 +461,7 @@ final class StreamShard extends ShardReturns {
     ShardSurvey survey(boolean tellReturnable) {
         lock.lock();
         try {
-            return ShardSurvey.of(this, heap.blocks, heap.regions(), tellReturnable);
+            return ShardSurvey.of(this, heap.blocks, heap.ranges(), tellReturnable);
         } finally {
             lock.unlock();
         }
@@ -481,7 +481,7 @@ final class StreamShard extends ShardReturns {
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
     long checkInvariants() {
-        depot.checkInvariants();
+        transferCache.checkInvariants();
         driverLock.lock();
         lock.lock();
         try {

@@ -11,9 +11,9 @@ final class StreamTimeline {
     /// See [Fences#key].
     final long key;
 
-    /// Whether [so many][EndedStreams#MANY] streams had ended before that this one may not last, either. Then its
-    /// pages will serve others, of other sizes: so they are as fine as with [PageFit#TIGHT], and none is bought to
-    /// spare moves.
+    /// Whether [so many][RecycledShards#MANY] streams had ended before that this one may not last, either. Then
+    /// its pages will serve others, of other sizes: so they are as fine as with [PageFit#TIGHT], and none is
+    /// bought to spare moves.
     final boolean oneOfMany;
 
     /// Whose default stream it is, if it is a thread's.
@@ -37,7 +37,7 @@ final class StreamTimeline {
     volatile boolean closed;
     /// Nothing of it is left: whoever asked about it asks about its heir.
     boolean isGone;
-    /// How many streams had ended then, with this one; guarded by [EndedStreams].
+    /// How many streams had ended then, with this one; guarded by [RecycledShards].
     int endNumber;
     /// For other streams, as long as anything of them is left, the time up to which this one waits for them.
     final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();

@@ -8,9 +8,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Puts pages under a window, which it claims first, for one request.
 ///
-/// 1. **Plan**, under the page table's lock: the idle pages of its lent blocks come home; each hole gets pieces,
-/// which are idle pages of other places or sizes to be bought. Whatever is taken is out of its giver's free blocks
-/// from then on.
+/// 1. **Plan**, under the page table's lock: the idle pages of its aliased blocks come home; each hole gets
+/// pieces, which are idle pages of other places or sizes to be bought. Whatever is taken is out of its giver's
+/// free blocks from then on.
 /// 2. **Act**, without that lock: order after the streams that pages come from; then create → map for each piece,
 /// and one setAccess for each hole.
 /// 3. **Settle**, under the lock again: the pages are at home here, or everything is as it was.
@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 final class WindowFill {
     /// Where pages come from.
     enum Way {
-        /// Bought or moved, as [Purchases] say.
+        /// Bought or moved, as [GrowthPolicy] say.
         USUAL,
         /// Moved, as long as there are idle ones.
         MOVE,
@@ -46,11 +46,11 @@ final class WindowFill {
     }
 
     /// An idle page that is many times larger than what is missing would keep its rest from everybody else.
-    private static final int MOST_OVERSHOOT = 4;
+    private static final int MAX_OVERSHOOT = 4;
 
     private final PageTable table;
     private final IdlePages idle;
-    private final Purchases purchases;
+    private final GrowthPolicy growthPolicy;
     private final StreamShard shard;
     private final long byteSize;
 
@@ -68,7 +68,7 @@ final class WindowFill {
     private final ReservedList<Mapping> mappings = new ReservedList<>();
 
     private final List<Mapping> stuck = new ArrayList<>();
-    private @Nullable Window window;
+    private @Nullable MappingWindow window;
     private Way way = Way.USUAL;
     private long needEnd;
     private long planned;
@@ -85,10 +85,10 @@ final class WindowFill {
     private long address;
 
     /// Made before the first page is claimed: from then on, whatever fails can be taken back.
-    WindowFill(PageTable table, IdlePages idle, Purchases purchases, StreamShard shard, long byteSize) {
+    WindowFill(PageTable table, IdlePages idle, GrowthPolicy growthPolicy, StreamShard shard, long byteSize) {
         this.table = table;
         this.idle = idle;
-        this.purchases = purchases;
+        this.growthPolicy = growthPolicy;
         this.shard = shard;
         this.byteSize = byteSize;
     }
@@ -114,7 +114,7 @@ final class WindowFill {
     ///
     /// @return false if a page is not idle any more; then the window must be [given up][#undo]
     boolean plan() {
-        Window claimed = window();
+        MappingWindow claimed = window();
         needEnd = claimed.address() + byteSize;
         end = claimed.end();
         for (int i = 0; i < claimed.count(); i++) {
@@ -130,7 +130,7 @@ final class WindowFill {
         return true;
     }
 
-    private Window window() {
+    private MappingWindow window() {
         return Objects.requireNonNull(window);
     }
 
@@ -143,7 +143,7 @@ final class WindowFill {
         return isForeign;
     }
 
-    private boolean comeHome(Window claimed, long at) {
+    private boolean comeHome(MappingWindow claimed, long at) {
         Mapping mapping = Objects.requireNonNull(claimed.arena().mappingAt(at));
         Mapping home = mapping.page.home;
         returning.add(mapping);
@@ -161,7 +161,7 @@ final class WindowFill {
         cameBytes += home.shard == shard ? 0 : home.page.byteSize;
     }
 
-    private void planHole(Window claimed, long from, long holeEnd) {
+    private void planHole(MappingWindow claimed, long from, long holeEnd) {
         long wanted = Math.min(holeEnd, claimed.arena().slotStart(needEnd));
         next = 0;
         long at = from;
@@ -179,9 +179,9 @@ final class WindowFill {
     private void plan(Piece piece, long missing, long space) {
         PhysicalPages pages = table.pages;
         long reserved = pages.reserved().bytes() + planned;
-        long whole = Math.min(pages.pageBytes(purchases, shard), space);
+        long whole = Math.min(pages.pageBytes(growthPolicy, shard), space);
         long cut = pages.cut(whole, missing);
-        if (way != Way.MOVE && !table.stable && purchases.isNeeded(reserved)) {
+        if (way != Way.MOVE && !table.stable && growthPolicy.isNeeded(reserved)) {
             buy(piece, whole);
         } else if (way == Way.BUY || (way == Way.USUAL && mayBuy(reserved, cut)) || !takeIdle(piece, missing, space)) {
             buy(piece, cut);
@@ -189,14 +189,14 @@ final class WindowFill {
     }
 
     private boolean mayBuy(long reserved, long size) {
-        return (shard.small && purchases.fitsSmallSlack(reserved, size))
-                || (!shard.timeline.oneOfMany && purchases.isEarned(reserved, size));
+        return (shard.small && growthPolicy.fitsSmallSlack(reserved, size))
+                || (!shard.timeline.oneOfMany && growthPolicy.isEarned(reserved, size));
     }
 
     private void buy(Piece piece, long size) {
         planned += size;
         cameBytes += size;
-        purchases.bought(size);
+        growthPolicy.bought(size);
         piece.byteSize = size;
     }
 
@@ -209,7 +209,7 @@ final class WindowFill {
                 return true;
             }
         }
-        long most = Math.min(space, missing * MOST_OVERSHOOT);
+        long most = Math.min(space, missing * MAX_OVERSHOOT);
         for (int i = pages.size() - 1; i >= 0 && pages.get(i).byteSize <= most; i--) {
             Page page = pages.get(i);
             if (page.byteSize > missing && take(piece, page)) {
@@ -229,7 +229,7 @@ final class WindowFill {
         }
         piece.taken = page;
         piece.byteSize = page.byteSize;
-        purchases.moved(page.byteSize, noteForeign(page));
+        growthPolicy.moved(page.byteSize, noteForeign(page));
         noteComing(page.home);
         return true;
     }
@@ -315,7 +315,7 @@ final class WindowFill {
         for (int i = 0; i < mappings.size(); i++) {
             Piece piece = pieces.get(i);
             Mapping mapping = mappings.get(i);
-            table.regions.remove(mapping.arena, mapping.address, piece.byteSize);
+            table.ranges.remove(mapping.arena, mapping.address, piece.byteSize);
             if (piece.isMapped && !tryUnmap(piece, mapping, failure)) {
                 stuck.add(mapping);
             } else if (piece.isCreated) {
@@ -374,7 +374,7 @@ final class WindowFill {
             }
             for (int i = 0; i < mappings.size(); i++) {
                 Mapping mapping = mappings.get(i);
-                table.regions.put(mapping.arena, mapping.address, mapping.page.byteSize);
+                table.ranges.put(mapping.arena, mapping.address, mapping.page.byteSize);
             }
             address = shard.fillAndAllocate(window(), mappings, cameBytes, end, byteSize);
             for (int i = 0; i < returning.size(); i++) {

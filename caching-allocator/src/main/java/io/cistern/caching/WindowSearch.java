@@ -4,25 +4,25 @@ import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Finds the window for a request: in each [gap][Gaps], the first run of free blocks, holes and lent blocks with
-/// idle pages that is long enough; of these the one for which the fewest bytes of pages are missing, among equals
-/// the one in the smallest gap. The end of an arena is the largest gap.
+/// Finds the window for a request: in each [free run][FreeRuns], the first run of free blocks, holes and aliased
+/// blocks with idle pages that is long enough; of these the one for which the fewest bytes of pages are missing,
+/// among equals the one in the smallest free run. The end of an arena is the largest free run.
 ///
-/// 1. A run takes in the blocks of a gap, one by one, until it is long enough. A lent block whose page is in use
-/// elsewhere ends it, and the next one begins behind.
-/// 2. No page may count twice. So a lent block whose page is at home or lent once more inside the run, and a free
-/// block with pages that are lent inside the run, first push the run's start past the other place.
+/// 1. A run takes in the blocks of a free run, one by one, until it is long enough. A aliased block whose page is
+/// in use elsewhere ends it, and the next one begins behind.
+/// 2. No page may count twice. So a aliased block whose page is at home or aliased once more inside the run, and
+/// a free block with pages that are aliased inside the run, first push the run's start past the other place.
 ///
-/// Windows begin where gaps do, if possible, so that a workload that repeats finds the ones that it made
+/// Windows begin where free runs do, if possible, so that a workload that repeats finds the ones that it made
 /// before.
 ///
-/// Smaller gaps are looked at first, and none after a window was found for which nothing is missing.
+/// Smaller free runs are looked at first, and none after a window was found for which nothing is missing.
 ///
 /// A shard has one. Under its locks and the page table's. Takes time in the number of blocks.
 final class WindowSearch {
     private final Blocks blocks;
-    private final Window window;
-    /// Null if the pages of lent blocks are not to come back.
+    private final MappingWindow window;
+    /// Null if the pages of aliased blocks are not to come back.
     private @Nullable IdlePages idle;
 
     private long byteSize;
@@ -41,21 +41,21 @@ final class WindowSearch {
 
     WindowSearch(Blocks blocks) {
         this.blocks = blocks;
-        this.window = new Window(blocks);
+        this.window = new MappingWindow(blocks);
     }
 
     /// Searches.
     ///
-    /// @param pages that may come back to their lent blocks, or null for none
+    /// @param pages that may come back to their aliased blocks, or null for none
     /// @return the window, valid until the next search, or null if there is none
     @Nullable
-    Window best(Gaps gaps, @Nullable IdlePages pages, long bytes) {
+    MappingWindow best(FreeRuns freeRuns, @Nullable IdlePages pages, long bytes) {
         idle = pages;
         byteSize = bytes;
         bestFirst = Blocks.NONE;
         bestMissing = Long.MAX_VALUE;
         bestGap = Long.MAX_VALUE;
-        gaps.forEachGap(bytes, this::searchGap);
+        freeRuns.forEachGap(bytes, this::searchGap);
         if (bestFirst == Blocks.NONE) {
             return null;
         }
@@ -65,7 +65,7 @@ final class WindowSearch {
 
     /// Returns whether nothing is missing.
     private boolean searchGap(int gapFirst) {
-        PageArena arena = (PageArena) blocks.region[gapFirst];
+        PageArena arena = (PageArena) blocks.range[gapFirst];
         int end = blocks.next[blocks.gapEnd[gapFirst]];
         long gap = blocks.gapBytes[gapFirst];
         if (gap < byteSize) {
@@ -133,7 +133,7 @@ final class WindowSearch {
         holes += state == Blocks.HOLE ? blocks.byteSize[block] : 0;
     }
 
-    /// Pushes the run's start past other places of a lent block's page.
+    /// Pushes the run's start past other places of a aliased block's page.
     ///
     /// @return false if the page is in use
     private boolean clearForLent(int block, PageArena arena) {
@@ -191,7 +191,7 @@ final class WindowSearch {
         long missing = holes;
         if (blocks.state[last] == Blocks.HOLE) {
             long inLast = blocks.byteSize[last];
-            PageArena arena = (PageArena) blocks.region[last];
+            PageArena arena = (PageArena) blocks.range[last];
             long needed = Sizes.roundUp(byteSize - (length - inLast), arena.slotBytes);
             missing += Math.min(inLast, needed) - inLast;
         }

@@ -81,7 +81,7 @@ class CacheStatisticsTest extends PoolFixture {
 
     @Test
     void smallAndLargeBlocksAreToldApart() {
-        try (Allocator caching = memory.open("caching:expandable_segments=false,lanes=false")) {
+        try (Allocator caching = memory.open("caching:expandable_segments=false,thread_caches=false")) {
             long small = caching.allocate(KIB, DEVICE, stream);
             long large = caching.allocate(3 * MIB, DEVICE, stream);
             assertThat(caching.memoryStatistics(DEVICE))
@@ -187,7 +187,7 @@ class CacheStatisticsTest extends PoolFixture {
                     .containsEntry("pages.mapped", 1L)
                     .containsEntry("stranded_bytes.large_pool.0x" + Long.toHexString(stream), 4 * MIB);
             assertThat(figures.get("pages.created")).isPositive();
-            long hits = figures.get("tier.lane.hits") + figures.get("tier.shard.hits");
+            long hits = figures.get("tier.thread_cache.hits") + figures.get("tier.shard.hits");
             assertThat(hits).isEqualTo(9);
             assertThat(figures.get("tier.shard.hit_percent")).isBetween(0L, 100L);
         }
@@ -195,7 +195,7 @@ class CacheStatisticsTest extends PoolFixture {
 
     @Test
     void pagesThatMoveAreCountedWhereTheyAre() {
-        try (Allocator caching = memory.open("caching:lanes=false,slack=0")) {
+        try (Allocator caching = memory.open("caching:thread_caches=false,slack=0")) {
             long other = gpu.streams().create(DEVICE);
             free(caching.allocate(40 * MIB, DEVICE, stream));
             long block = caching.allocate(40 * MIB, DEVICE, other);
@@ -220,7 +220,7 @@ class CacheStatisticsTest extends PoolFixture {
     /// What the driver, the other stream and the first stream have to do with it, in this order.
     @Test
     void aMissThatIdlePagesServeWithoutTheDriverIsAHitOfTheirs() {
-        try (Allocator caching = memory.open("caching:lanes=false,slack=0")) {
+        try (Allocator caching = memory.open("caching:thread_caches=false,slack=0")) {
             long other = gpu.streams().create(DEVICE);
             memory.free(caching.allocate(40 * MIB, DEVICE, stream), stream);
             assertPages(caching, 0, 1);
@@ -248,7 +248,7 @@ class CacheStatisticsTest extends PoolFixture {
 
     @Test
     void aStreamThatWaitsForAnotherOnesPagesIsCounted() {
-        try (Allocator caching = memory.open("caching:lanes=false,slack=0")) {
+        try (Allocator caching = memory.open("caching:thread_caches=false,slack=0")) {
             memory.free(busy(caching, 40 * MIB, stream), stream);
             long other = gpu.streams().create(DEVICE);
             memory.free(caching.allocate(40 * MIB, DEVICE, other), other);
@@ -260,7 +260,7 @@ class CacheStatisticsTest extends PoolFixture {
 
     @Test
     void aWaitOfTheHostForAStreamIsCounted() {
-        try (Allocator caching = memory.open("caching:lanes=false,reuse=never")) {
+        try (Allocator caching = memory.open("caching:thread_caches=false,reuse=never")) {
             long other = gpu.streams().create(DEVICE);
             long block = busy(caching, 600 * MIB, other);
             memory.recordUse(block, other);
@@ -282,7 +282,7 @@ class CacheStatisticsTest extends PoolFixture {
 
     @Test
     void theLargestFreeBlockIsTold() {
-        try (Allocator caching = memory.open("caching:lanes=false")) {
+        try (Allocator caching = memory.open("caching:thread_caches=false")) {
             long first = caching.allocate(4 * MIB, DEVICE, stream);
             long second = caching.allocate(8 * MIB, DEVICE, stream);
             free(first);
@@ -296,13 +296,13 @@ class CacheStatisticsTest extends PoolFixture {
     void aLargeBlockThatALaneKeepsIsFreeToo() {
         try (Allocator caching = memory.open("caching")) {
             long byteSize = 24 * MIB;
-            for (int i = 0; i < 20; i++) { // Until the lane believes that the size comes again.
+            for (int i = 0; i < 20; i++) { // Until the thread cache believes that the size comes again.
                 free(caching.allocate(byteSize, DEVICE, stream));
             }
             assertThat(caching.memoryStatistics(DEVICE))
                     .containsEntry("largest_free_block", byteSize)
                     .hasEntrySatisfying(
-                            "tier.lane.hits", hits -> assertThat(hits).isPositive());
+                            "tier.thread_cache.hits", hits -> assertThat(hits).isPositive());
         }
     }
 

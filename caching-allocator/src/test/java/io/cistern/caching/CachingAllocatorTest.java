@@ -110,8 +110,8 @@ class CachingAllocatorTest {
     @Test
     void wherePagesStayMiddleBlocksLieAmongLargeOnes() {
         TestPages own = new TestPages(64 * MIB);
-        CachingAllocator stable =
-                new TestContext(own).open(CachingOptions.usual("test", PagePolicy.USUAL.stable(), LaneLimit.NONE));
+        CachingAllocator stable = new TestContext(own)
+                .open(CachingOptions.usual("test", PagePolicy.USUAL.stable(), ThreadCacheLimit.NONE));
         stable.allocate(KIB, 0, A);
         long large = stable.allocate(16 * MIB, 0, B);
         stable.free(large, 0, 0, B);

@@ -100,7 +100,7 @@ class EndingStreamsTest {
         };
         Future<Long> trim = others.submit(() -> caching.trim(0, 0));
         assertThat(awaitFor(asked, 20_000)).isTrue();
-        for (int i = 0; i <= EndedStreams.SOME_ORPHANS; i++) {
+        for (int i = 0; i <= RecycledShards.SOME_ORPHANS; i++) {
             useOwnStream();
         }
         assertThat(caching.heldByStream(0)).as("C and the last thread").hasSize(2);
@@ -145,7 +145,7 @@ class EndingStreamsTest {
         order.release(0, 1); // that it kept
     }
 
-    /// So that there is a fence on the giver: both together need more than is [little][Purchases#isLittle].
+    /// So that there is a fence on the giver: both together need more than is [little][GrowthPolicy#isLittle].
     private void passAPageOn(long giver, long taker) {
         free(allocate(48 * MIB, giver), giver);
         free(allocate(24 * MIB, taker), taker);

@@ -12,32 +12,33 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.Timeout.ThreadMode;
 
-/// A failure while the lanes of all threads are emptied.
+/// A failure while the thread caches of all threads are emptied.
 @Timeout(value = 60, threadMode = ThreadMode.SEPARATE_THREAD)
 class FailedClaimsTest {
     private static final int THREADS = 3;
 
-    private final Lanes lanes = new Lanes(0, 64L << 20, new DeviceCounters(Long.MAX_VALUE));
+    private final ThreadCaches threadCaches = new ThreadCaches(0, 64L << 20, new DeviceCounters(Long.MAX_VALUE));
 
     @Test
-    void everyLaneIsItsThreadsAgain() throws Exception {
+    void everyThreadCacheIsItsThreadsAgain() throws Exception {
         try (var threads = Executors.newFixedThreadPool(THREADS)) {
-            List<Future<Lane>> made = new ArrayList<>();
+            List<Future<ThreadCache>> made = new ArrayList<>();
             for (int i = 0; i < THREADS; i++) {
-                made.add(threads.submit(() -> lanes.adoptOrMake(Thread.currentThread())));
+                made.add(threads.submit(() -> threadCaches.adoptOrMake(Thread.currentThread())));
             }
-            for (Future<Lane> lane : made) {
-                lane.get();
+            for (Future<ThreadCache> threadCache : made) {
+                threadCache.get();
             }
-            assertThatThrownBy(() -> lanes.end(fullHeap(), new AddressBatch())).isInstanceOf(OutOfMemoryError.class);
-            for (Future<Lane> lane : made) {
-                assertThat(lane.get().enter()).isTrue();
-                lane.get().leave();
+            assertThatThrownBy(() -> threadCaches.end(fullHeap(), new AddressBatch()))
+                    .isInstanceOf(OutOfMemoryError.class);
+            for (Future<ThreadCache> threadCache : made) {
+                assertThat(threadCache.get().enter()).isTrue();
+                threadCache.get().leave();
             }
         }
     }
 
-    /// Fails in the first lane.
+    /// Fails in the first thread cache.
     private static List<StreamShard> fullHeap() {
         return new AbstractList<>() {
             @Override

@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class FuzzTests extends PoolFixture {
     private static final long SEED = 123;
     private static final int STEPS = 10_000;
-    private static final long MOST_LIVE = 100 * MIB;
+    private static final long MAX_LIVE = 100 * MIB;
     private static final int STEPS_A_CHECK = 50;
     /// Of 10 allocations, 10 frees, and one that gives back.
     private static final int WEIGHTS = 21;
@@ -70,7 +70,7 @@ final class FuzzTests extends PoolFixture {
 
     private void allocate(Allocator caching, int word) {
         long byteSize = random.nextLong(2 * MIB, 20 * MIB + 1) & -4;
-        if (liveBytes + byteSize <= MOST_LIVE) {
+        if (liveBytes + byteSize <= MAX_LIVE) {
             long address = caching.allocate(byteSize, DEVICE, stream);
             gpu.copies().fillWords(DEVICE, address, word, byteSize / 4, stream);
             live.add(new Block(address, byteSize, word));

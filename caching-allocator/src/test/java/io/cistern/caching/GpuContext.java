@@ -29,7 +29,7 @@ final class GpuContext extends OneDeviceContext {
 
     CachingAllocator open(PageReuse reuse, double slack, boolean stableMapping) {
         PagePolicy pages = new PagePolicy(0, TestContext.PAGE_BYTES, PageFit.USUAL, reuse, slack, stableMapping);
-        return new CachingAllocator(this, CachingOptions.usual("test", pages, LaneLimit.NONE));
+        return new CachingAllocator(this, CachingOptions.usual("test", pages, ThreadCacheLimit.NONE));
     }
 
     long allocate(CachingAllocator caching, long byteSize, long stream) {

@@ -32,8 +32,8 @@ class OptionErrorsTest extends PoolFixture {
             entry(CachingOption.STABLE_MAPPING, NO_FLAG),
             entry(CachingOption.ALIGNMENT, new String[] {"wide", "300", "128", "4MiB", "0", "-256", "1GB"}),
             entry(CachingOption.SPLITS, NO_FLAG),
-            entry(CachingOption.LANES, NO_FLAG),
-            entry(CachingOption.LANE_BYTES, new String[] {"few", "1048575", "1073741825", "-1", "8MB"}),
+            entry(CachingOption.THREAD_CACHES, NO_FLAG),
+            entry(CachingOption.THREAD_CACHE_BYTES, new String[] {"few", "1048575", "1073741825", "-1", "8MB"}),
             entry(CachingOption.CHECK, new String[] {"some", "true", "OFF"}),
             entry(
                     CachingOption.MAX_SPLIT_SIZE_MB,
@@ -84,9 +84,9 @@ class OptionErrorsTest extends PoolFixture {
     void whatIsLegalIsSaidOnce() {
         assertThatThrownBy(() -> memory.open("caching:slack=2"))
                 .hasMessage("option 'slack' of 'caching': '2' is not a fraction from 0 to 1 (spec caching:slack=2)");
-        assertThatThrownBy(() -> memory.open("caching:lanes=maybe"))
+        assertThatThrownBy(() -> memory.open("caching:thread_caches=maybe"))
                 .hasMessage(
-                        "option 'lanes' of 'caching': 'maybe' is neither true nor false (spec caching:lanes=maybe)");
+                        "option 'thread caches' of 'caching': 'maybe' is neither true nor false (spec caching:thread_caches=maybe)");
         assertThatThrownBy(() -> memory.open("caching:reuse=waits"))
                 .hasMessage("option 'reuse' of 'caching': 'waits' is none of these, nearest first: wait, never, passed"
                         + " (spec caching:reuse=waits)");
@@ -118,8 +118,8 @@ class OptionErrorsTest extends PoolFixture {
                 "slack=1",
                 "alignment=256",
                 "alignment=2MiB",
-                "lane_bytes=1MiB",
-                "lane_bytes=1GiB",
+                "thread_cache_bytes=1MiB",
+                "thread_cache_bytes=1GiB",
                 "max_split_size_mb=20",
                 "max_split_size_mb=2,large_segment_size_mb=2",
                 "max_split_size_mb=16777216",
@@ -160,7 +160,7 @@ class OptionErrorsTest extends PoolFixture {
                 "reuse=passed,stable_mapping=true       | reuse=passed | stable_mapping=true | reuse=never, or no reuse",
                 "slack=0.1,stable_mapping=true          | slack | stable_mapping=true | leave one of them out",
                 "page_size=2MiB,fit=tight               | page_size | fit=tight | leave one of them out",
-                "lane_bytes=8MiB,lanes=false            | lane_bytes | lanes=false | leave one of them out",
+                "thread_cache_bytes=8MiB,thread_caches=false            | thread_cache_bytes | thread_caches=false | leave one of them out",
                 "source=linear,expandable_segments=true | expandable_segments=true | source=linear | pages or vmm",
                 "source=linear,page_size=2MiB           | page_size | source=linear | pages or vmm",
                 "source=linear,fit=tight                | fit | source=linear | pages or vmm",

@@ -9,8 +9,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// Cycles of the same requests leave reserved memory where the first cycles put it, whatever options are combined:
-/// in PyTorch a split limit together with expandable segments made 14,060 MiB of 220 in 100 cycles.
+/// Cycles of the same requests leave reserved memory where the first cycles put it, whatever options are
+/// combined: in PyTorch a split limit together with expandable segments made 14,060 MiB of 220 in 100 cycles.
 class OptionGridTest extends PoolFixture {
     private static final int CYCLES = 100;
     /// In which every order of the sizes came twice.
@@ -18,7 +18,7 @@ class OptionGridTest extends PoolFixture {
     /// A tenth: which idle pages go to a threshold depends on how the cycles before left them.
     private static final int SLACK = 10;
     /// Of the bytes requested.
-    private static final int MOST_RESERVED = 3;
+    private static final int MAX_RESERVED = 3;
     /// In MiB: some above, some below each limit of the grid, in an order that splits and merges.
     private static final int[] SIZES = {70, 1, 24, 33, 5, 44, 12, 21, 3, 7};
 
@@ -52,7 +52,7 @@ class OptionGridTest extends PoolFixture {
             assertThat(reservedPeak(caching, FIRST_CYCLES, CYCLES))
                     .as("most reserved until cycle %d", CYCLES)
                     .isLessThanOrEqualTo(peak + peak / SLACK);
-            assertThat(peak).as("reserved beside requested").isLessThanOrEqualTo(MOST_RESERVED * requested);
+            assertThat(peak).as("reserved beside requested").isLessThanOrEqualTo(MAX_RESERVED * requested);
         }
     }
 

@@ -8,8 +8,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/// As [OptionGridTest] for every two options at once, Cistern's own and PyTorch's, on three streams that free each
-/// other's blocks.
+/// As [OptionGridTest] for every two options at once, Cistern's own and PyTorch's, on three streams that free
+/// each other's blocks.
 final class OptionPairsTest extends PoolFixture {
     private static final String[][] CHOICES = {
         {"fit=tight"},
@@ -18,8 +18,8 @@ final class OptionPairsTest extends PoolFixture {
         {"stable_mapping=true"},
         {"page_size=2MiB", "page_size=16MiB"},
         {"splits=false"},
-        {"lanes=false"},
-        {"lane_bytes=64MiB"},
+        {"thread_caches=false"},
+        {"thread_cache_bytes=64MiB"},
         {"alignment=4096", "alignment=2MiB"},
         {"source=linear"},
         {"expandable_segments=true", "expandable_segments=false"},
@@ -35,10 +35,10 @@ final class OptionPairsTest extends PoolFixture {
     private static final int CYCLES_A_PERIOD = 30;
     private static final int PERIODS = 4;
     /// Of the bytes requested: each stream has most sizes at some time, and keeps its segments.
-    private static final double MOST_IN_SEGMENTS = 4;
+    private static final double MAX_IN_SEGMENTS = 4;
     /// A tenth: which idle memory goes to a threshold depends on how the cycles before left it.
     private static final int SLACK = 10;
-    private static final double MOST_IN_PAGES = 2.5;
+    private static final double MAX_IN_PAGES = 2.5;
     /// In MiB.
     private static final int[] SIZES = {70, 1, 24, 33, 5, 44, 12, 21, 3, 7};
 
@@ -86,7 +86,7 @@ final class OptionPairsTest extends PoolFixture {
         try (Allocator caching = opened) {
             long first = Math.max(period(caching, 0), period(caching, 1));
             long requested = caching.statistics(DEVICE).requestedPeakBytes();
-            double most = ofWholeSegments(spec) ? MOST_IN_SEGMENTS : MOST_IN_PAGES;
+            double most = ofWholeSegments(spec) ? MAX_IN_SEGMENTS : MAX_IN_PAGES;
             assertThat(first).as(spec).isLessThanOrEqualTo((long) (most * requested));
             for (int i = 2; i < PERIODS; i++) {
                 assertThat(period(caching, i)).as(spec).isLessThanOrEqualTo(first + first / SLACK);

@@ -17,7 +17,7 @@ class PageGrowthTest {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
-    private final RegionMap regions = new RegionMap();
+    private final AddressRangeMap ranges = new AddressRangeMap();
     private final Reserved reserved = new Reserved(0, mock(EventSink.class));
     private final PageTable table = new PageTable(
             new PhysicalPages(
@@ -26,7 +26,7 @@ class PageGrowthTest {
                     new GpuContext.GpuPages(gpu),
                     reserved,
                     new PagePolicy(2 * MIB, 2 * MIB, PageFit.USUAL, PageReuse.WAIT, 0, false)),
-            regions,
+            ranges,
             false);
     private final MissClock clock = new MissClock();
     private final PageGrowth growth = new PageGrowth(
@@ -34,10 +34,10 @@ class PageGrowthTest {
             clock,
             new CrossStreamOrder(
                     new Fences(0, gpu, new TestOrder(), reserved.counters), clock, PageReuse.WAIT, reserved.counters),
-            new Purchases(0, 1L << 30),
+            new GrowthPolicy(0, 1L << 30),
             1L << 30);
     private final StreamShard shard =
-            new StreamShard(TestContext.timeline(0), SizeRange.LARGE, Cutting.ANY, clock, reserved.counters);
+            new StreamShard(TestContext.timeline(0), SizeRange.LARGE, SplitPolicy.ANY, clock, reserved.counters);
 
     @AfterEach
     void close() {
@@ -67,6 +67,6 @@ class PageGrowthTest {
     }
 
     private void free(long address) {
-        shard.free(regions.find(address), address, 0, 0, new RecordedUses());
+        shard.free(ranges.find(address), address, 0, 0, new RecordedUses());
     }
 }

@@ -61,14 +61,14 @@ final class PoolSleepTests extends PoolFixture {
         return new Block(buffer, contents);
     }
 
-    /// Blocks of all sizes, and gaps between them.
+    /// Blocks of all sizes, and free runs between them.
     private List<Block> mixed(MemoryPool pool) {
         List<Block> blocks = new ArrayList<>();
-        List<Block> gaps = new ArrayList<>();
+        List<Block> freeRuns = new ArrayList<>();
         for (int i = 0; i < 40; i++) {
-            (i % 3 == 0 ? gaps : blocks).add(filled(pool, 1 + random.nextInt(i % 2 == 0 ? 4 << 20 : 64 << 10)));
+            (i % 3 == 0 ? freeRuns : blocks).add(filled(pool, 1 + random.nextInt(i % 2 == 0 ? 4 << 20 : 64 << 10)));
         }
-        gaps.forEach(gap -> gap.buffer.close());
+        freeRuns.forEach(gap -> gap.buffer.close());
         return blocks;
     }
 

@@ -32,7 +32,7 @@ final class ReclaimContentionTests extends ReclaimFixture {
     private static final long HELD_NANOS = 200_000;
 
     /// For each round: a block is some pages, each of which goes and comes by five calls, now and then in vain.
-    private static final long MOST_CALLS = 100;
+    private static final long MAX_CALLS = 100;
 
     /// What a thread holds is at most a third of the device, so twice as much is wanted as there is.
     private static final long BLOCK = 80 * MIB;
@@ -61,7 +61,7 @@ final class ReclaimContentionTests extends ReclaimFixture {
             assertThat(task.get(60, TimeUnit.SECONDS)).as("seed %d", seed).isEqualTo(ROUNDS);
         }
         long calls = gpu.calls().of(DriverCall.Kind.MEMORY) - before;
-        assertThat(calls).as("driver calls, seed %d", seed).isLessThan(MOST_CALLS * THREADS * ROUNDS);
+        assertThat(calls).as("driver calls, seed %d", seed).isLessThan(MAX_CALLS * THREADS * ROUNDS);
     }
 
     private long work(DeviceMemory memory, Allocator allocator, Random random) {

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 
 /// The steps that only look for memory that the cache has already: each where it alone helps.
 final class ReclaimSearchTests extends ReclaimFixture {
-    /// What lanes keep also while pages are missing.
+    /// What thread caches keep also while pages are missing.
     private static final long SMALL = 8 << 10;
 
     private static List<Long> fill(DeviceMemory memory, long byteSize, long stream) {
@@ -26,9 +26,9 @@ final class ReclaimSearchTests extends ReclaimFixture {
         }
     }
 
-    /// What a lane holds is not worth taking for a page, but when there is no page.
+    /// What a thread cache holds is not worth taking for a page, but when there is no page.
     @Test
-    void aBlockInAnotherThreadsLaneIsFound() throws InterruptedException {
+    void aBlockInAnotherThreadsThreadCacheIsFound() throws InterruptedException {
         assertAlone(ReclaimStep.OTHER_THREADS, memory -> {
             memory.setCurrent("caching");
             List<Long> blocks = fill(memory, SMALL, stream);

@@ -6,7 +6,7 @@ import org.junit.jupiter.api.Test;
 
 class ShardTableTest {
     private final ShardTable table =
-            new ShardTable(SizeRange.SMALL, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+            new ShardTable(SizeRange.SMALL, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {

@@ -62,9 +62,9 @@ final class SimulatedCaching implements AllocatorProvider, AutoCloseable {
         return caching().trim(DEVICE, 0);
     }
 
-    /// Bytes that the lanes of all threads hold.
-    long laneBytes() {
-        return caching().laneBytes(DEVICE);
+    /// Bytes that the thread caches of all threads hold.
+    long threadCacheBytes() {
+        return caching().threadCacheBytes(DEVICE);
     }
 
     /// All memory has come back, and nothing was used out of order.

@@ -47,9 +47,9 @@ class SizeBinsTest {
     @Test
     void blocksAreFoundByTheirGapsIfTheyAreLongEnoughThemselves() {
         int tight = insert(4096);
-        int shortInGap = blocks.add(region(512), Blocks.FREE);
+        int shortInGap = blocks.add(range(512), Blocks.FREE);
         bins.insert(shortInGap, 2048);
-        int inGap = blocks.add(region(4096), Blocks.FREE);
+        int inGap = blocks.add(range(4096), Blocks.FREE);
         bins.insert(inGap, 1 << 20);
         assertThat(bins.bestFit(1024)).isEqualTo(tight);
         bins.remove(tight);
@@ -92,15 +92,15 @@ class SizeBinsTest {
     }
 
     private int insert(long byteSize) {
-        int block = blocks.add(region(byteSize), Blocks.FREE);
+        int block = blocks.add(range(byteSize), Blocks.FREE);
         bins.insert(block, byteSize);
         free.add(block);
         return block;
     }
 
-    private Region region(long byteSize) {
+    private AddressRange range(long byteSize) {
         long address = nextAddress;
         nextAddress += byteSize;
-        return TestContext.segment(address, byteSize, true, new RegionMap());
+        return TestContext.segment(address, byteSize, true, new AddressRangeMap());
     }
 }

@@ -54,9 +54,9 @@ final class TestContext extends OneDeviceContext {
     }
 
     /// Without, every request sees what the shards do.
-    CachingAllocator open(boolean lanes) {
+    CachingAllocator open(boolean threadCaches) {
         PagePolicy pages = new PagePolicy(0, PAGE_BYTES, PageFit.USUAL, PageReuse.WAIT, PagePolicy.USUAL_SLACK, false);
-        return open(CachingOptions.usual("test", pages, lanes ? LaneLimit.USUAL : LaneLimit.NONE));
+        return open(CachingOptions.usual("test", pages, threadCaches ? ThreadCacheLimit.USUAL : ThreadCacheLimit.NONE));
     }
 
     CachingAllocator open(CachingOptions options) {
@@ -64,14 +64,14 @@ final class TestContext extends OneDeviceContext {
     }
 
     /// A segment of a shard of its own.
-    static Region segment(long address, long byteSize, boolean small, RegionMap regions) {
+    static AddressRange segment(long address, long byteSize, boolean small, AddressRangeMap ranges) {
         TestRanges source = new TestRanges(0);
         SegmentGrowth maker = new SegmentGrowth(
                 0,
                 source,
                 new Reserved(0, new TestContext(source)),
-                regions,
-                CachingOptions.usual("test", PagePolicy.USUAL, LaneLimit.USUAL),
+                ranges,
+                CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.USUAL),
                 TOTAL_BYTES);
         return new PlainSegment(maker, shard(0, small), new Segment(address, byteSize, 0), address, byteSize);
     }
@@ -85,7 +85,7 @@ final class TestContext extends OneDeviceContext {
     static StreamShard shard(long stream, boolean small) {
         SizeRange range = small ? SizeRange.SMALL : SizeRange.LARGE;
         return new StreamShard(
-                timeline(stream), range, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+                timeline(stream), range, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// Bytes that the allocator said it has.

@@ -17,8 +17,8 @@ import java.util.stream.Stream;
 /// 1. find out how many pairs make a round of the length asked for;
 /// 2. go on until the JVM has compiled them, and its compilers are at rest;
 /// 3. take the time of whole rounds, and what they took of the Java heap;
-/// 4. in one more round, take the time of each pair alone, for the percentiles: this one pays for two looks at the
-///    clock a pair, so it counts for nothing else.
+/// 4. in one more round, take the time of each pair alone, for the percentiles: this one pays for two looks at
+///    the clock a pair, so it counts for nothing else.
 ///
 /// Sizes are drawn from a fixed seed: two runs ask for the same.
 final class BenchMeasurement {
@@ -29,9 +29,9 @@ final class BenchMeasurement {
     private static final long WARM_UP_NANOS = 1_200_000_000;
     /// On a busy machine the compilers may be far behind, and pairs are slow: so many warm-ups at
     /// most, until they have had nothing to do for half of one.
-    private static final int MOST_WARM_UPS = 5;
+    private static final int MAX_WARM_UPS = 5;
     /// A percentile of 99.9 has 200 pairs above it then, one of 99.99 has 20.
-    private static final int MOST_TIMED_PAIRS = 200_000;
+    private static final int MAX_TIMED_PAIRS = 200_000;
     private static final int CLOCK_LOOKS = 10_001;
     private static final long SEED = 20_260_101;
 
@@ -83,7 +83,7 @@ final class BenchMeasurement {
             nanosPerPair.add((double) round.nanos() / pairs);
             garbageBytes += round.garbageBytes();
         }
-        long[] timed = team.time(Math.min(pairs, MOST_TIMED_PAIRS));
+        long[] timed = team.time(Math.min(pairs, MAX_TIMED_PAIRS));
         team.end();
         return new BenchRow(
                 each,
@@ -119,7 +119,7 @@ final class BenchMeasurement {
         }
         long compiledMillis = compilers.getTotalCompilationTime();
         long quietNanos = 0;
-        for (long left = (MOST_WARM_UPS - 1) * warmUpNanos; left > 0 && quietNanos < warmUpNanos / 2; ) {
+        for (long left = (MAX_WARM_UPS - 1) * warmUpNanos; left > 0 && quietNanos < warmUpNanos / 2; ) {
             long taken = Math.max(1, team.run(pairs).nanos());
             long millis = compilers.getTotalCompilationTime();
             quietNanos = millis == compiledMillis ? quietNanos + taken : 0;

@@ -19,11 +19,11 @@ enum BenchScenario {
     /// Pairs and exchanges beside ever more live blocks.
     SCALE;
 
-    private static final long MIXED_MOST_BYTES = 1 << 20;
+    private static final long MIXED_MAX_BYTES = 1 << 20;
     private static final int MIXED_LIVE_BLOCKS = 64;
-    private static final long THREADS_MOST_BYTES = 4 << 10;
+    private static final long THREADS_MAX_BYTES = 4 << 10;
     /// A million of them, on average half as large, fit on any GPU of 8 GiB.
-    private static final long SCALE_MOST_BYTES = 4 << 10;
+    private static final long SCALE_MAX_BYTES = 4 << 10;
 
     /// What is measured on a machine of so many processors.
     List<BenchCase> cases(int processors) {
@@ -33,14 +33,14 @@ enum BenchScenario {
                         .mapToObj(mostBytes -> new BenchCase(this, BenchCase.Variant.PAIR, 1, mostBytes, 0))
                         .toList();
             case MIXED ->
-                List.of(new BenchCase(this, BenchCase.Variant.EXCHANGE, 1, MIXED_MOST_BYTES, MIXED_LIVE_BLOCKS));
+                List.of(new BenchCase(this, BenchCase.Variant.EXCHANGE, 1, MIXED_MAX_BYTES, MIXED_LIVE_BLOCKS));
             case THREADS ->
                 IntStream.of(1, 2, 4, 8, 16)
                         .filter(threads -> threads <= processors)
                         .boxed()
                         .flatMap(this::ownAndShared)
                         .toList();
-            case HANDOFF -> List.of(new BenchCase(this, BenchCase.Variant.HANDOFF, 2, THREADS_MOST_BYTES, 0));
+            case HANDOFF -> List.of(new BenchCase(this, BenchCase.Variant.HANDOFF, 2, THREADS_MAX_BYTES, 0));
             case SCALE ->
                 IntStream.of(1_000, 10_000, 100_000, 1_000_000)
                         .boxed()
@@ -50,14 +50,14 @@ enum BenchScenario {
     }
 
     private Stream<BenchCase> ownAndShared(int threads) {
-        BenchCase own = new BenchCase(this, BenchCase.Variant.OWN_STREAMS, threads, THREADS_MOST_BYTES, 0);
-        BenchCase shared = new BenchCase(this, BenchCase.Variant.ONE_STREAM, threads, THREADS_MOST_BYTES, 0);
+        BenchCase own = new BenchCase(this, BenchCase.Variant.OWN_STREAMS, threads, THREADS_MAX_BYTES, 0);
+        BenchCase shared = new BenchCase(this, BenchCase.Variant.ONE_STREAM, threads, THREADS_MAX_BYTES, 0);
         return threads == 1 ? Stream.of(own) : Stream.of(own, shared);
     }
 
     private Stream<BenchCase> cachedAndExchanged(int liveBlocks) {
         return Stream.of(BenchCase.Variant.PAIR, BenchCase.Variant.EXCHANGE)
-                .map(variant -> new BenchCase(this, variant, 1, SCALE_MOST_BYTES, liveBlocks));
+                .map(variant -> new BenchCase(this, variant, 1, SCALE_MAX_BYTES, liveBlocks));
     }
 
     /// As the command line names it.

@@ -15,9 +15,9 @@ final class ByteSize {
     /// @throws IllegalArgumentException saying what would be legal
     static long parse(String text) {
         long bytes = ByteSizes.parse(text);
-        if (bytes < 1 || bytes > SimulatedGpu.MOST_CAPACITY_BYTES) {
+        if (bytes < 1 || bytes > SimulatedGpu.MAX_CAPACITY_BYTES) {
             throw new IllegalArgumentException(
-                    "'" + text + "' is not from 1 byte to " + ByteSizes.print(SimulatedGpu.MOST_CAPACITY_BYTES));
+                    "'" + text + "' is not from 1 byte to " + ByteSizes.print(SimulatedGpu.MAX_CAPACITY_BYTES));
         }
         return bytes;
     }

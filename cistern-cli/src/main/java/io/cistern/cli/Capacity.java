@@ -35,7 +35,7 @@ record Capacity(long bytes, double peaks) {
     /// @param requestedPeakBytes the most that it has alive at once
     long bytesFor(long requestedPeakBytes) {
         return isOfEachTrace()
-                ? Math.clamp((long) (peaks * requestedPeakBytes), 1, SimulatedGpu.MOST_CAPACITY_BYTES)
+                ? Math.clamp((long) (peaks * requestedPeakBytes), 1, SimulatedGpu.MAX_CAPACITY_BYTES)
                 : bytes;
     }
 

@@ -97,9 +97,9 @@ enum GeneratedTrace {
         }
     },
 
-    /// Training and evaluation in turns: steps that keep what each of 48 layers makes until it is gone through again
-    /// backwards, up to 70 percent of the device, and steps that keep one layer, over weights of 15 percent.
-    /// Batches differ in size.
+    /// Training and evaluation in turns: steps that keep what each of 48 layers makes until it is gone through
+    /// again backwards, up to 70 percent of the device, and steps that keep one layer, over weights of 15
+    /// percent. Batches differ in size.
     PHASES {
         private static final int LAYERS = 48;
 
@@ -157,7 +157,7 @@ enum GeneratedTrace {
     abstract void write(Program program);
 
     /// Below this the smallest of those shares are no blocks any more.
-    static final long LEAST_CAPACITY_BYTES = 64L << 20;
+    static final long MIN_CAPACITY_BYTES = 64L << 20;
 
     /// The names of all.
     static List<String> labels() {
@@ -187,7 +187,7 @@ enum GeneratedTrace {
     ///
     /// @throws UsageException then
     static void requireCapacity(long capacityBytes) {
-        if (capacityBytes < LEAST_CAPACITY_BYTES) {
+        if (capacityBytes < MIN_CAPACITY_BYTES) {
             throw new UsageException(
                     "--capacity must be at least 64MiB for a generated trace, not " + ByteSize.format(capacityBytes));
         }

@@ -20,26 +20,26 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 /// The parts of `cistern bench`: sizes, queue, rows, figures.
 final class BenchPartsTests {
-    private static final long MOST_BYTES = 64 << 10;
+    private static final long MAX_BYTES = 64 << 10;
     private static final long[] TAKEN = LongStream.rangeClosed(1, 10_000).toArray();
 
     @Test
     void sizesAreAnyNumbersOverHalfOfTheLargestWhichIsAmongThem() {
-        BenchSizes sizes = BenchSizes.upperHalf(MOST_BYTES, 1);
+        BenchSizes sizes = BenchSizes.upperHalf(MAX_BYTES, 1);
         List<Long> drawn = draw(sizes);
 
-        assertThat(drawn).allMatch(size -> size > MOST_BYTES / 2 && size <= MOST_BYTES);
-        assertThat(Collections.max(drawn)).isEqualTo(MOST_BYTES);
+        assertThat(drawn).allMatch(size -> size > MAX_BYTES / 2 && size <= MAX_BYTES);
+        assertThat(Collections.max(drawn)).isEqualTo(MAX_BYTES);
         assertThat(drawn.stream().filter(size -> size % 2 == 1).count()).isBetween(900L, 1150L);
     }
 
     @Test
     void sizesOfAllMagnitudesReachFromOneByte() {
-        BenchSizes sizes = BenchSizes.ofAllMagnitudes(MOST_BYTES, 1);
+        BenchSizes sizes = BenchSizes.ofAllMagnitudes(MAX_BYTES, 1);
         List<Long> drawn = draw(sizes);
 
-        assertThat(drawn).allMatch(size -> size >= 1 && size <= MOST_BYTES);
-        for (long magnitude = 1; magnitude < MOST_BYTES; magnitude *= 4) {
+        assertThat(drawn).allMatch(size -> size >= 1 && size <= MAX_BYTES);
+        for (long magnitude = 1; magnitude < MAX_BYTES; magnitude *= 4) {
             long least = magnitude;
             assertThat(drawn).as("from %d", least).anyMatch(size -> size >= least && size < 4 * least);
         }

@@ -25,8 +25,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// Every legal option of `caching`, alone and with another one, over every trace: each operation ends, soon and after
-/// few driver calls, and in the end all memory is back with the driver.
+/// Every legal option of `caching`, alone and with another one, over every trace: each operation ends, soon and
+/// after few driver calls, and in the end all memory is back with the driver.
 final class OptionSweepTests {
     /// Of each option all values, or of numbers the least, the usual one and the most.
     private static final Map<CachingOption<?>, List<String>> VALUES = new LinkedHashMap<>();
@@ -40,8 +40,8 @@ final class OptionSweepTests {
         VALUES.put(CachingOption.STABLE_MAPPING, List.of("true", "false"));
         VALUES.put(CachingOption.ALIGNMENT, List.of("256", "4096", "2MiB"));
         VALUES.put(CachingOption.SPLITS, List.of("true", "false"));
-        VALUES.put(CachingOption.LANES, List.of("true", "false"));
-        VALUES.put(CachingOption.LANE_BYTES, List.of("1MiB", "32MiB", "1GiB"));
+        VALUES.put(CachingOption.THREAD_CACHES, List.of("true", "false"));
+        VALUES.put(CachingOption.THREAD_CACHE_BYTES, List.of("1MiB", "32MiB", "1GiB"));
         VALUES.put(CachingOption.CHECK, List.of("off", "checked", "paranoid"));
         VALUES.put(CachingOption.MAX_SPLIT_SIZE_MB, List.of("20", "128", "16777216"));
         VALUES.put(CachingOption.MAX_NON_SPLIT_ROUNDING_MB, List.of("1", "20", "16777216"));
@@ -68,7 +68,7 @@ final class OptionSweepTests {
 
     private static final long SMALLEST_PAGE = 2L << 20;
     private static final long FEW_CALLS = 1_000;
-    private static final long MOST_SECONDS_AN_OPERATION = 20;
+    private static final long MAX_SECONDS_AN_OPERATION = 20;
 
     private static List<String> alone() {
         List<String> specs = new ArrayList<>();
@@ -120,7 +120,7 @@ final class OptionSweepTests {
         for (GeneratedTrace each : GeneratedTrace.values()) {
             traces.add(each.build(
                     GeneratedTrace.USUAL_SEED,
-                    small ? GeneratedTrace.LEAST_CAPACITY_BYTES : GeneratedTrace.USUAL_CAPACITY_BYTES));
+                    small ? GeneratedTrace.MIN_CAPACITY_BYTES : GeneratedTrace.USUAL_CAPACITY_BYTES));
         }
         return traces;
     }
@@ -182,7 +182,7 @@ final class OptionSweepTests {
         try {
             while (true) {
                 try {
-                    task.get(MOST_SECONDS_AN_OPERATION, TimeUnit.SECONDS);
+                    task.get(MAX_SECONDS_AN_OPERATION, TimeUnit.SECONDS);
                     return;
                 } catch (TimeoutException stillRunning) {
                     int now = walk.done;

@@ -35,7 +35,7 @@ public interface MemoryPools {
     /// Java (`Linker.Option.critical`). Meanwhile the thread can't be stopped: a garbage collection waits for
     /// calls under way, less than a microsecond as a rule, up to milliseconds where a pool grows or the driver
     /// is at work for another thread. Itself where there is nothing to save.
-    default MemoryPools brief() {
+    default MemoryPools critical() {
         return this;
     }
 

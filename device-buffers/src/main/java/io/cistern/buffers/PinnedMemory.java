@@ -23,26 +23,26 @@ import org.jspecify.annotations.Nullable;
 /// Pinned host memory that is kept when it is freed, since pinning takes some hundred microseconds: a cache like
 /// PyTorch's `CachingHostAllocator`, with its rules.
 ///
-/// **Sizes** are powers of two from 4 KiB on, and blocks are not split: half of a block may be unused, and a block
-/// serves its own size alone.
+/// **Sizes** are powers of two from 4 KiB on, and blocks are not split: half of a block may be unused, and a
+/// block serves its own size alone.
 ///
-/// **Streams.** A block that streams use waits, once it is freed, until each has passed its last use; its fences are
-/// recorded at the free and looked at when memory of its size is wanted. Nobody waits on the host.
+/// **Streams.** A block that streams use waits, once it is freed, until each has passed its last use; its fences
+/// are recorded at the free and looked at when memory of its size is wanted. Nobody waits on the host.
 ///
-/// **Graphs.** A block that a captured stream uses is used by each launch of the graph: it stays until the graph and
-/// its executables are gone, whenever it is freed ([io.cistern.graph.GraphMemory]).
+/// **Graphs.** A block that a captured stream uses is used by each launch of the graph: it stays until the graph
+/// and its executables are gone, whenever it is freed ([io.cistern.graph.GraphMemory]).
 ///
 /// **The way of a pair.** One idle block of each size stands in front, and is exchanged without a lock. Behind it
-/// everything is under one lock, which is held across the driver's calls that record and ask fences, but not across
-/// pinning.
+/// everything is under one lock, which is held across the driver's calls that record and ask fences, but not
+/// across pinning.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class PinnedMemory implements HostMemory {
     /// 4 KiB: what pinning takes at least.
-    private static final int LEAST_SIZE_CLASS = 12;
+    private static final int MIN_SIZE_CLASS = 12;
 
     /// 4 TiB.
-    private static final int MOST_SIZE_CLASS = 42;
+    private static final int MAX_SIZE_CLASS = 42;
 
     /// Blocks in front lie so far apart that threads with different sizes share no cache line.
     private static final int STRIDE = 16;
@@ -52,14 +52,14 @@ public final class PinnedMemory implements HostMemory {
 
     /// Freed blocks that are looked at before another one is pinned, which takes longer than as many looks.
     /// Where thousands wait for streams, a few of them may be ready and not be found at once: one in so many.
-    static final int MOST_LOOKS = 32;
+    static final int MAX_LOOKS = 32;
 
     private final DeviceMemory memory;
     private final CudaDriver driver;
     private final PinnedFences fences;
-    private final PinnedStatistics statistics = new PinnedStatistics(MOST_SIZE_CLASS + 1);
+    private final PinnedStatistics statistics = new PinnedStatistics(MAX_SIZE_CLASS + 1);
     private final AtomicReferenceArray<@Nullable PinnedBlock> front =
-            new AtomicReferenceArray<>((MOST_SIZE_CLASS + 1) * STRIDE);
+            new AtomicReferenceArray<>((MAX_SIZE_CLASS + 1) * STRIDE);
 
     // By size class; guarded by `this`, as all blocks' streams and fences.
     private final List<Deque<PinnedBlock>> idle = new ArrayList<>();
@@ -79,7 +79,7 @@ public final class PinnedMemory implements HostMemory {
         this.driver = memory.driver();
         this.fences = new PinnedFences(driver);
         this.staging = new StagingPieces(driver, this);
-        for (int i = 0; i <= MOST_SIZE_CLASS; i++) {
+        for (int i = 0; i <= MAX_SIZE_CLASS; i++) {
             idle.add(new ArrayDeque<>());
             waiting.add(new ArrayDeque<>());
         }
@@ -103,14 +103,14 @@ public final class PinnedMemory implements HostMemory {
     /// @throws CudaException if the driver can't pin so much
     @Override
     public PinnedBuffer allocate(long byteSize) {
-        if (((byteSize - 1) >>> MOST_SIZE_CLASS) != 0) {
+        if (((byteSize - 1) >>> MAX_SIZE_CLASS) != 0) {
             return emptyOrTooLarge(byteSize);
         }
         return new PinnedBuffer(this, take(sizeClass(byteSize)), byteSize);
     }
 
     static int sizeClass(long byteSize) {
-        return Math.max(LEAST_SIZE_CLASS, Long.SIZE - Long.numberOfLeadingZeros(byteSize - 1));
+        return Math.max(MIN_SIZE_CLASS, Long.SIZE - Long.numberOfLeadingZeros(byteSize - 1));
     }
 
     /// A block that nobody uses, idle or new.
@@ -154,7 +154,7 @@ public final class PinnedMemory implements HostMemory {
     private PinnedBlock idleOrNew(int sizeClass) {
         synchronized (this) {
             PinnedBlock found = idle.get(sizeClass).pollLast();
-            if (found == null && takeBack(sizeClass, MOST_LOOKS)) {
+            if (found == null && takeBack(sizeClass, MAX_LOOKS)) {
                 found = idle.get(sizeClass).pollLast();
             }
             if (found != null) {
@@ -262,8 +262,8 @@ public final class PinnedMemory implements HostMemory {
         return kept;
     }
 
-    /// A graph that used a block is gone; what its last launch did with the block is over when all work of the device
-    /// until now is.
+    /// A graph that used a block is gone; what its last launch did with the block is over when all work of the
+    /// device until now is.
     void graphIsGone(PinnedBlock.GraphUse use) {
         synchronized (this) {
             fences.addBehindAll(use.block(), use.device());
@@ -376,7 +376,7 @@ public final class PinnedMemory implements HostMemory {
     private long unpinIdle() {
         staging.release();
         List<PinnedBlock> taken = new ArrayList<>();
-        for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
+        for (int sizeClass = MIN_SIZE_CLASS; sizeClass <= MAX_SIZE_CLASS; sizeClass++) {
             PinnedBlock first = front.getAndSet(sizeClass * STRIDE, null);
             synchronized (this) {
                 if (first != null) {
@@ -426,8 +426,8 @@ public final class PinnedMemory implements HostMemory {
     /// What was counted, by the names of PyTorch's `host_memory_stats`:
     ///
     /// - `allocations`, `allocated_bytes`: blocks that are pinned, idle ones included;
-    /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams or graphs, in their
-    ///   whole size;
+    /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams or graphs, in
+    ///   their whole size;
     ///
     /// each as `.current`, `.peak`, `.allocated` and `.freed`; the peaks of `active_…` are, as in PyTorch,
     /// sums over sizes;
@@ -437,7 +437,7 @@ public final class PinnedMemory implements HostMemory {
     ///   and `.avg`.
     public Map<String, Long> statistics() {
         synchronized (this) {
-            for (int sizeClass = LEAST_SIZE_CLASS; sizeClass <= MOST_SIZE_CLASS; sizeClass++) {
+            for (int sizeClass = MIN_SIZE_CLASS; sizeClass <= MAX_SIZE_CLASS; sizeClass++) {
                 takeBack(sizeClass, Integer.MAX_VALUE);
             }
             return statistics.figures(pinned);

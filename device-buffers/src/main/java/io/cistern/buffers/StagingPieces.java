@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 /// Staging memory that is kept from copy to copy, by device and size.
 ///
 /// A copy takes the piece that came back last, which the processor's cache still holds. One that the device
-/// still uses goes behind the others; if it uses all of them, or all of [so many][PinnedMemory#MOST_LOOKS],
+/// still uses goes behind the others; if it uses all of them, or all of [so many][PinnedMemory#MAX_LOOKS],
 /// another one is pinned: no copy waits for another's.
 ///
 /// Kept pieces are idle memory of their [PinnedMemory], which gives them back when it is trimmed.
@@ -39,7 +39,7 @@ final class StagingPieces {
     /// @throws CudaException if the driver can't pin so much
     StagingPiece take(int device, long byteSize) {
         Shelf shelf = new Shelf(device, PinnedMemory.sizeClass(byteSize));
-        for (int left = Math.min(count(shelf), PinnedMemory.MOST_LOOKS); left > 0; left--) {
+        for (int left = Math.min(count(shelf), PinnedMemory.MAX_LOOKS); left > 0; left--) {
             StagingPiece piece = first(shelf);
             if (piece == null) {
                 break;

@@ -22,7 +22,7 @@ class PinnedLookTests {
     private static final int BYTES = 5000;
 
     /// More than are looked at.
-    private static final int PIECES = 10 * PinnedMemory.MOST_LOOKS;
+    private static final int PIECES = 10 * PinnedMemory.MAX_LOOKS;
 
     private final SimulatedGpu gpu = SimulatedGpu.builder().build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
@@ -69,7 +69,7 @@ class PinnedLookTests {
     @Test
     void anAllocationLooksAtFewOfTheBlocksThatAStreamUses() {
         repeat(this::useAndClose);
-        assertThat(queriesOf(this::useAndClose)).isEqualTo(PinnedMemory.MOST_LOOKS);
+        assertThat(queriesOf(this::useAndClose)).isEqualTo(PinnedMemory.MAX_LOOKS);
     }
 
     @Test
@@ -89,7 +89,7 @@ class PinnedLookTests {
         DeviceBuffer buffer = DeviceBuffer.allocate(memory, BYTES, DEVICE, stream);
         Runnable copy = () -> buffer.copyFrom(array, stream, CopyMode.NON_BLOCKING);
         repeat(copy);
-        assertThat(queriesOf(copy)).isEqualTo(PinnedMemory.MOST_LOOKS);
+        assertThat(queriesOf(copy)).isEqualTo(PinnedMemory.MAX_LOOKS);
         long pieces = pinnedPieces();
         letStreamFinish();
         repeat(copy);

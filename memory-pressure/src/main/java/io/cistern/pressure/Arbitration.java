@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 /// allocator once more. Refused again: enough was freed meanwhile → it asks again; else it is blocked.
 ///
 /// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. Who goes on then,
-/// [Turns] says, and who gives up when nobody can.
+/// [WakeupPolicy] says, and who gives up when nobody can.
 final class Arbitration {
     /// How often one of the threads that wait looks whether all do: all but what waits elsewhere is seen at
     /// once.
@@ -34,7 +34,7 @@ final class Arbitration {
     private final TaskThreads threads = new TaskThreads();
     private final Map<Long, Task> tasks = new HashMap<>();
     private final LongAdder heldBytes = new LongAdder();
-    private final Turns turns;
+    private final WakeupPolicy turns;
 
     /// Who of those that wait looks whether all do; null while nobody waits. Guarded by the lock.
     private @Nullable TaskThread looking;
@@ -42,9 +42,9 @@ final class Arbitration {
     /// Threads that lack memory, or have rolled back: what frees look at. Written under the lock.
     private final AtomicInteger waiting = new AtomicInteger();
 
-    /// @param patience see [Elsewhere]
+    /// @param patience see [BlockedThreadDetector]
     Arbitration(Duration patience) {
-        turns = new Turns(threads, heldBytes, new Elsewhere(lock, patience));
+        turns = new WakeupPolicy(threads, heldBytes, new BlockedThreadDetector(lock, patience));
     }
 
     /// The calling thread as one of a task of this arbiter; null if it is in none.
@@ -158,7 +158,7 @@ final class Arbitration {
         try {
             self.lacks = refusal;
             self.expectedBytes = 0;
-            boolean again = Turns.isWorthATry(self);
+            boolean again = WakeupPolicy.isWorthATry(self);
             self.freedBytes = 0;
             if (!again) {
                 self.state = ThreadState.BLOCKED;
@@ -212,7 +212,7 @@ final class Arbitration {
         } catch (InterruptedException interrupt) {
             Thread.currentThread().interrupt();
             if (self.state == waits) {
-                Turns.wake(self);
+                WakeupPolicy.wake(self);
             }
             return self.state != ThreadState.RUNNING;
         } finally {

@@ -404,7 +404,7 @@ final class SpillStoreTests {
     void aThresholdSpillsAhead() {
         AllocationListener spilling = new AllocationListener() {
             @Override
-            public void rose(int device, long thresholdBytes, long liveBytes) {
+            public void onThresholdExceeded(int device, long thresholdBytes, long liveBytes) {
                 store.spill(device, liveBytes - thresholdBytes + 1);
             }
         };

@@ -41,11 +41,11 @@ final class TaskBooksTests extends TaskFixture {
         RetryOom[] told = new RetryOom[1];
         low.run(() ->
                 assertThatThrownBy(() -> gpu.allocate(1)).isInstanceOfSatisfying(RetryOom.class, oom -> told[0] = oom));
-        FutureTask<Boolean> elsewhere = gpu.start(middle, () -> {
+        FutureTask<Boolean> blockedThreads = gpu.start(middle, () -> {
             assertThatThrownBy(told[0]::blockUntilReady).isInstanceOf(IllegalStateException.class);
             return true;
         });
-        assertThat(elsewhere).succeedsWithin(Duration.ofSeconds(20));
+        assertThat(blockedThreads).succeedsWithin(Duration.ofSeconds(20));
     }
 
     /// A thread may be in tasks of two arbiters, each of which arbitrates over an allocator of its own.
@@ -55,11 +55,11 @@ final class TaskBooksTests extends TaskFixture {
             Task there = other.arbiter.task(1, 0);
             low.run(() -> there.run(() -> {
                 long here = gpu.allocate(10);
-                long elsewhere = other.allocate(20);
+                long blockedThreads = other.allocate(20);
                 assertThat(low.statistics().heldBytes()).isEqualTo(10);
                 assertThat(there.statistics().heldBytes()).isEqualTo(20);
                 gpu.free(here);
-                other.free(elsewhere);
+                other.free(blockedThreads);
             }));
         }
     }

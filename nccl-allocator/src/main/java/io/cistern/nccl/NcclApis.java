@@ -2,18 +2,18 @@ package io.cistern.nccl;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.errors.ConfigurationException;
-import io.cistern.nccl.NcclLibrary.Found;
+import io.cistern.nccl.NcclLibrary.LoadResult;
 import io.cistern.spi.Availability;
 import java.lang.ref.WeakReference;
 import java.util.Map;
 import java.util.WeakHashMap;
 
-/// The NCCL that belongs to a driver: libnccl for a real one, its simulation for a simulated one. One for each driver,
-/// so that all that is opened on the driver meets.
+/// The NCCL that belongs to a driver: libnccl for a real one, its simulation for a simulated one. One for each
+/// driver, so that all that is opened on the driver meets.
 final class NcclApis {
     /// libnccl is looked for once, when it is first wanted.
     private static final class Native {
-        static final Found FOUND = NcclLibrary.find();
+        static final LoadResult FOUND = NcclLibrary.find();
     }
 
     /// Both weak, since what is open on a driver knows it.

@@ -17,14 +17,14 @@ import java.util.Optional;
 
 /// The loaded libnccl and the addresses of its functions. Once loaded it stays.
 ///
-/// Looked for under [Setting#NCCL_LIBRARY], else as `libnccl.so.2` where the system looks. A path may name the file, or
-/// the folder that has it.
+/// Looked for under [Setting#NCCL_LIBRARY], else as `libnccl.so.2` where the system looks. A path may name the
+/// file, or the folder that has it.
 final class NcclLibrary {
     static final String PROPERTY = Setting.NCCL_LIBRARY.key();
     private static final String NAME = "libnccl.so.2";
 
     /// The first with `ncclMemAlloc` and `ncclCommRegister`.
-    private static final int LEAST_VERSION = 21901;
+    private static final int MIN_VERSION = 21901;
 
     private final String name;
     private final int version;
@@ -37,17 +37,17 @@ final class NcclLibrary {
     }
 
     /// A library, or why there is none that can be used.
-    record Found(Optional<NcclLibrary> library, String reason) {}
+    record LoadResult(Optional<NcclLibrary> library, String reason) {}
 
     /// Loads the configured library. Never throws: what is missing is a reason, with what to do about it.
-    static Found find() {
+    static LoadResult find() {
         return find(Settings.ofProcess()
                 .get(Setting.NCCL_LIBRARY)
                 .map(Settings.Value::text)
                 .orElse(NAME));
     }
 
-    static Found find(String name) {
+    static LoadResult find(String name) {
         try {
             return load(Files.isDirectory(Path.of(name)) ? Path.of(name, NAME).toString() : name);
         } catch (IllegalCallerException denied) {
@@ -60,8 +60,8 @@ final class NcclLibrary {
         }
     }
 
-    private static Found no(String reason) {
-        return new Found(Optional.empty(), reason);
+    private static LoadResult no(String reason) {
+        return new LoadResult(Optional.empty(), reason);
     }
 
     /// What `--enable-native-access` must name for this code.
@@ -71,7 +71,7 @@ final class NcclLibrary {
     }
 
     @SuppressWarnings("restricted")
-    private static Found load(String name) {
+    private static LoadResult load(String name) {
         SymbolLookup symbols = name.contains("/")
                 ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
                 : SymbolLookup.libraryLookup(name, Arena.global());
@@ -86,12 +86,12 @@ final class NcclLibrary {
         int version = version(getVersion);
         return missing(name, version, addresses)
                 .map(NcclLibrary::no)
-                .orElseGet(() -> new Found(Optional.of(new NcclLibrary(name, version, addresses)), ""));
+                .orElseGet(() -> new LoadResult(Optional.of(new NcclLibrary(name, version, addresses)), ""));
     }
 
     private static Optional<String> missing(String name, int version, Map<NcclCall, MemorySegment> addresses) {
-        if (version < LEAST_VERSION) {
-            return Optional.of(name + " is NCCL " + text(version) + ", older than " + text(LEAST_VERSION)
+        if (version < MIN_VERSION) {
+            return Optional.of(name + " is NCCL " + text(version) + ", older than " + text(MIN_VERSION)
                     + ", the first with ncclMemAlloc; update NCCL");
         }
         for (NcclCall call : NcclCall.values()) {

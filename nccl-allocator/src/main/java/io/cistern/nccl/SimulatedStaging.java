@@ -8,12 +8,12 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.Map;
 
-/// Pinned host memory and kernels for simulated communicators. All is kept until the driver is closed: giving it back
-/// waits for the device, whose streams may stand for ranks that have not called.
+/// Pinned host memory and kernels for simulated communicators. All is kept until the driver is closed: giving it
+/// back waits for the device, whose streams may stand for ranks that have not called.
 ///
 /// **Threads.** Any; its own lock.
 final class SimulatedStaging {
-    private static final long LEAST_BYTES = 64;
+    private static final long MIN_BYTES = 64;
 
     private final CudaDriver driver;
     private final Map<Long, Deque<MemorySegment>> idle = new HashMap<>();
@@ -29,7 +29,7 @@ final class SimulatedStaging {
 
     /// Memory of at least so many bytes, a power of two in fact.
     synchronized MemorySegment take(int device, long byteSize) {
-        long size = Long.highestOneBit(Math.max(byteSize, LEAST_BYTES) * 2 - 1);
+        long size = Long.highestOneBit(Math.max(byteSize, MIN_BYTES) * 2 - 1);
         Deque<MemorySegment> fitting = idle.computeIfAbsent(size, _ -> new ArrayDeque<>());
         return fitting.isEmpty() ? driver.memory().allocateHost(device, size) : fitting.pop();
     }

@@ -17,8 +17,8 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/// Blocks of one segment by first fit: each lies at the lowest offset with room, whatever stream it is for and whether
-/// or not work on it has finished. So offsets depend on the sequence of sizes, frees and captures alone.
+/// Blocks of one segment by first fit: each lies at the lowest offset with room, whatever stream it is for and
+/// whether or not work on it has finished. So offsets depend on the sequence of sizes, frees and captures alone.
 ///
 /// ```
 /// offset   0          4 KiB      6 KiB           10 KiB                    end
@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
 /// fence. Who gets a block there is made to wait for them on the device. A stream that has waited for many
 /// stands for them in what is left of the range: with a thousand streams, each block would else wait for all.
 ///
-/// **Captures.** Nobody can be made to wait for what a captured stream did before its capture. So while captures are
-/// under way, what their streams used last serves nobody.
+/// **Captures.** Nobody can be made to wait for what a captured stream did before its capture. So while captures
+/// are under way, what their streams used last serves nobody.
 ///
 /// **Invariant** ([#checkInvariants]): free ranges don't touch, and live and free bytes make up the segment.
 ///
@@ -41,7 +41,7 @@ final class SymmetricArena {
     static final long UNIT = 512;
 
     /// So many streams can use parts of a range in turns without waiting for each other's later work.
-    private static final int MOST_USES = 4;
+    private static final int MAX_USES = 4;
 
     /// What an arena answers whose segment has gone: there may be another one.
     static final long RETIRED = -1;
@@ -137,7 +137,7 @@ final class SymmetricArena {
     private long take(long offset, Free range, long size, long stream) {
         free.remove(offset);
         if (range.byteSize > size) {
-            Set<Use> last = range.last.size() > MOST_USES ? Set.of(use(stream)) : range.last;
+            Set<Use> last = range.last.size() > MAX_USES ? Set.of(use(stream)) : range.last;
             free.put(offset + size, new Free(range.byteSize - size, last));
         }
         live.put(offset, size);
@@ -256,7 +256,8 @@ final class SymmetricArena {
         fences.clear();
     }
 
-    /// Waits for all that may still use the segment; no block is live. In a context that died nothing runs any more.
+    /// Waits for all that may still use the segment; no block is live. In a context that died nothing runs any
+    /// more.
     synchronized void close() {
         try {
             free.values().forEach(range -> range.last.forEach(this::synchronize));

@@ -10,9 +10,9 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.options.AllocatorOptions;
 
-/// Provides the allocator `symmetric`: small and middle blocks at deterministic offsets of one segment a device, which
-/// can be registered as a [window][Communicator#registerWindow]; large ones from plain memory. So buffers lie where the
-/// collective on them is fastest, and a program leaves the choice to their size.
+/// Provides the allocator `symmetric`: small and middle blocks at deterministic offsets of one segment a device,
+/// which can be registered as a [window][Communicator#registerWindow]; large ones from plain memory. So buffers
+/// lie where the collective on them is fastest, and a program leaves the choice to their size.
 ///
 /// | option | values | meaning |
 /// |---|---|---|
@@ -21,12 +21,13 @@ import io.cistern.spi.options.AllocatorOptions;
 /// | `source` | a source of ranges; `nccl` | where the segment comes from |
 /// | `upstream` | an allocator; `caching:source=nccl` | where larger blocks come from |
 public final class SymmetricProvider implements AllocatorProvider {
-    /// Between two H200 without multicast, an all-reduce of up to 32 MiB was faster in a window, a larger one in plain
-    /// memory: windows win while latency counts, plain memory once bandwidth does. By powers of two: docs/nccl.md.
+    /// Between two H200 without multicast, an all-reduce of up to 32 MiB was faster in a window, a larger one in
+    /// plain memory: windows win while latency counts, plain memory once bandwidth does. By powers of two:
+    /// docs/nccl.md.
     static final long CROSSOVER_BYTES = 32L << 20;
 
     private static final long USUAL_BYTES = 512L << 20;
-    private static final long LEAST_BYTES = 2L << 20;
+    private static final long MIN_BYTES = 2L << 20;
 
     /// For [java.util.ServiceLoader].
     public SymmetricProvider() {}
@@ -57,7 +58,7 @@ public final class SymmetricProvider implements AllocatorProvider {
     public DeviceAllocator open(AllocatorContext context) {
         AllocatorOptions options = context.options();
         long bytes = options.bytes("bytes").orElse(USUAL_BYTES);
-        if (bytes < LEAST_BYTES) {
+        if (bytes < MIN_BYTES) {
             throw new ConfigurationException("symmetric: bytes is at least 2MiB, not " + bytes);
         }
         long largest = options.bytes("largest").orElse(CROSSOVER_BYTES);

@@ -18,8 +18,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
-/// A `libnccl.so.2` compiled from `fake_nccl.c`, whose memory is the host's and whose ranks are of this process, and
-/// the functions by which a test looks into it. Where there is no compiler, the test is skipped.
+/// A `libnccl.so.2` compiled from `fake_nccl.c`, whose memory is the host's and whose ranks are of this process,
+/// and the functions by which a test looks into it. Where there is no compiler, the test is skipped.
 @SuppressWarnings("restricted")
 final class FakeNccl {
     private final Path path;
@@ -59,11 +59,12 @@ final class FakeNccl {
     }
 
     NcclLibrary library() {
-        NcclLibrary.Found found = NcclLibrary.find(path.toString());
+        NcclLibrary.LoadResult found = NcclLibrary.find(path.toString());
         return found.library().orElseThrow(() -> new AssertionError(found.reason()));
     }
 
-    /// The calls since the last look, each as `name(arguments)`, ranks instead of communicators, without pointers.
+    /// The calls since the last look, each as `name(arguments)`, ranks instead of communicators, without
+    /// pointers.
     List<String> calls() {
         try {
             MemorySegment text = (MemorySegment) handle("fake_text", FunctionDescriptor.of(ValueLayout.ADDRESS))

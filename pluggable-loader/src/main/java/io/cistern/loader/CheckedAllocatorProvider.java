@@ -8,12 +8,12 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.GraphAllocator;
 
-/// Stands before a plug-in's provider: answers what was found out at discovery, and turns what a provider must not do
-/// into something that says whose fault it is.
+/// Stands before a plug-in's provider: answers what was found out at discovery, and turns what a provider must
+/// not do into something that says whose fault it is.
 ///
 /// @param provider the plug-in's own
 /// @param found what discovery knows of it
-record CheckedAllocatorProvider(AllocatorProvider provider, Found<AllocatorProvider> found)
+record CheckedAllocatorProvider(AllocatorProvider provider, DiscoveredProvider<AllocatorProvider> found)
         implements AllocatorProvider {
     @Override
     public int spiVersion() {

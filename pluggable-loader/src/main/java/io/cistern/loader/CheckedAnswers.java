@@ -11,26 +11,27 @@ final class CheckedAnswers {
     private CheckedAnswers() {}
 
     /// A check that breaks, or does not end, is a no, with the breach as its reason.
-    static Availability availability(Found<?> found, Supplier<@Nullable Availability> question) {
-        return availability(found, question, Patience.USUAL);
+    static Availability availability(DiscoveredProvider<?> found, Supplier<@Nullable Availability> question) {
+        return availability(found, question, ProbeTimeout.USUAL);
     }
 
-    static Availability availability(Found<?> found, Supplier<@Nullable Availability> question, Patience patience) {
+    static Availability availability(
+            DiscoveredProvider<?> found, Supplier<@Nullable Availability> question, ProbeTimeout timeout) {
         try {
             @Nullable
-            Availability answer = Found.isOurs(found.className())
+            Availability answer = DiscoveredProvider.isOurs(found.className())
                     ? question.get()
-                    : patience.<@Nullable Availability>ask(found.name(), question::get);
+                    : timeout.<@Nullable Availability>ask(found.name(), question::get);
             return answer == null ? Availability.no(found.who() + " returns null from availability()") : answer;
         } catch (TimeoutException e) {
-            return Availability.no(found.who() + " " + patience.exhausted("availability()"));
+            return Availability.no(found.who() + " " + timeout.exhausted("availability()"));
         } catch (RuntimeException | LinkageError | AssertionError error) {
             return Availability.no(found.who() + " fails in availability(): " + Problem.of(error));
         }
     }
 
     /// Exceptions of the plug-in pass; a class that is missing, and a null, become a [ConfigurationException].
-    static <T> T opened(Found<?> found, Supplier<@Nullable T> opening) {
+    static <T> T opened(DiscoveredProvider<?> found, Supplier<@Nullable T> opening) {
         @Nullable T opened;
         try {
             opened = opening.get();

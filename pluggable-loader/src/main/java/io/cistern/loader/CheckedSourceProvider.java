@@ -12,7 +12,7 @@ import io.cistern.spi.SegmentSourceProvider;
 ///
 /// @param provider the plug-in's own
 /// @param found what discovery knows of it
-record CheckedSourceProvider(SegmentSourceProvider provider, Found<SegmentSourceProvider> found)
+record CheckedSourceProvider(SegmentSourceProvider provider, DiscoveredProvider<SegmentSourceProvider> found)
         implements SegmentSourceProvider {
     @Override
     public int spiVersion() {

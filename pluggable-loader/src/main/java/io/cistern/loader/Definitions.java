@@ -14,8 +14,8 @@ import java.util.Optional;
 final class Definitions {
     private Definitions() {}
 
-    static List<Found<AllocatorProvider>> of(Settings settings, List<PluginDirectory.Library> libraries) {
-        List<Found<AllocatorProvider>> found = new ArrayList<>();
+    static List<DiscoveredProvider<AllocatorProvider>> of(Settings settings, List<PluginDirectory.Library> libraries) {
+        List<DiscoveredProvider<AllocatorProvider>> found = new ArrayList<>();
         for (Settings.Value set : settings.all()) {
             if (set.setting() == Setting.DEFINE) {
                 found.add(defined(set.part(), set.text(), set.source()));
@@ -32,13 +32,13 @@ final class Definitions {
         return text.replace("\\", "\\\\").replace("\"", "\\\"");
     }
 
-    private static Found<AllocatorProvider> defined(String name, String spec, String origin) {
+    private static DiscoveredProvider<AllocatorProvider> defined(String name, String spec, String origin) {
         String className = DefinedAllocator.class.getName();
         try {
             AllocatorProvider provider = new DefinedAllocator(name, AllocatorSpec.parse(spec));
-            return Found.sound(Service.ALLOCATORS, className, origin, name, 0, provider);
+            return DiscoveredProvider.sound(Service.ALLOCATORS, className, origin, name, 0, provider);
         } catch (ConfigurationException e) {
-            return Found.broken(
+            return DiscoveredProvider.broken(
                     Kind.ALLOCATOR, className, origin, Optional.of(name), 0, String.valueOf(e.getMessage()));
         }
     }

@@ -21,27 +21,27 @@ import java.util.Spliterator;
 final class Discovery<P> {
     /// Far more than the bad entries of any class path: a class loader that fails for ever must not hang the
     /// program.
-    private static final int MOST_ERRORS = 1000;
+    private static final int MAX_ERRORS = 1000;
 
     private final Service<P> service;
     private final ClassLoader loader;
-    private final Patience patience;
+    private final ProbeTimeout timeout;
     private final ServicesFiles files;
     private final Set<String> seen = new HashSet<>();
-    private final List<Found<P>> found = new ArrayList<>();
+    private final List<DiscoveredProvider<P>> found = new ArrayList<>();
 
-    Discovery(Service<P> service, ClassLoader loader, Patience patience) {
+    Discovery(Service<P> service, ClassLoader loader, ProbeTimeout timeout) {
         this.service = service;
         this.loader = loader;
-        this.patience = patience;
+        this.timeout = timeout;
         this.files = new ServicesFiles(service.type(), loader);
     }
 
     /// All of them, in the service loader's order.
-    List<Found<P>> found() {
+    List<DiscoveredProvider<P>> found() {
         Spliterator<ServiceLoader.Provider<P>> walk =
                 ServiceLoader.load(service.type(), loader).stream().spliterator();
-        for (int errors = 0; errors < MOST_ERRORS; errors++) {
+        for (int errors = 0; errors < MAX_ERRORS; errors++) {
             try {
                 walk.forEachRemaining(this::take);
                 break;
@@ -55,7 +55,7 @@ final class Discovery<P> {
     private void take(ServiceLoader.Provider<P> provider) {
         String className = provider.type().getName();
         seen.add(className);
-        Found<P> one = new Inspection<>(service, provider, patience).result();
+        DiscoveredProvider<P> one = new Inspection<>(service, provider, timeout).result();
         List<String> origins = files.origins(className);
         found.add(origins.size() < 2 ? one : one.refused(inManyPlaces(origins)));
     }
@@ -63,7 +63,7 @@ final class Discovery<P> {
     private void takeBroken(Throwable error) {
         ServicesFiles.Place place = files.culprit(error, seen);
         seen.add(place.className());
-        found.add(Found.broken(
+        found.add(DiscoveredProvider.broken(
                 service.kind(), place.className(), place.origin(), Optional.empty(), 0, Problem.loading(error)));
     }
 

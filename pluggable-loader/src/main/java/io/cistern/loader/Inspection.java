@@ -10,10 +10,10 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// Makes one provider and asks it for SPI version, name and priority. The version comes first: nothing else that a
-/// provider of a newer SPI says can be relied on. Used once, by one thread.
+/// Makes one provider and asks it for SPI version, name and priority. The version comes first: nothing else that
+/// a provider of a newer SPI says can be relied on. Used once, by one thread.
 ///
-/// Other people's providers are asked with [Patience].
+/// Other people's providers are asked with [ProbeTimeout].
 ///
 /// @param <P> the provider's type
 final class Inspection<P> {
@@ -21,42 +21,43 @@ final class Inspection<P> {
     private final Supplier<P> source;
     private final String className;
     private final String origin;
-    private final Patience patience;
+    private final ProbeTimeout timeout;
     private Optional<String> claim = Optional.empty();
 
-    Inspection(Service<P> service, ServiceLoader.Provider<P> source, Patience patience) {
-        this(service, source, source.type().getName(), Origin.of(source.type()), patience);
+    Inspection(Service<P> service, ServiceLoader.Provider<P> source, ProbeTimeout timeout) {
+        this(service, source, source.type().getName(), Origin.of(source.type()), timeout);
     }
 
-    private Inspection(Service<P> service, Supplier<P> source, String className, String origin, Patience patience) {
+    private Inspection(Service<P> service, Supplier<P> source, String className, String origin, ProbeTimeout timeout) {
         this.service = service;
         this.source = source;
         this.className = className;
         this.origin = origin;
-        this.patience = patience;
+        this.timeout = timeout;
     }
 
     /// Asks a provider that the program made itself.
-    static <P> Found<P> ofProgram(Service<P> service, P provider) {
+    static <P> DiscoveredProvider<P> ofProgram(Service<P> service, P provider) {
         String className = provider.getClass().getName();
-        return new Inspection<>(service, () -> provider, className, "the program, class " + className, Patience.USUAL)
+        return new Inspection<>(
+                        service, () -> provider, className, "the program, class " + className, ProbeTimeout.USUAL)
                 .asked();
     }
 
     /// The provider, sound or with its problem.
-    Found<P> result() {
-        if (Found.isOurs(className)) {
+    DiscoveredProvider<P> result() {
+        if (DiscoveredProvider.isOurs(className)) {
             return asked();
         }
         try {
-            return patience.ask(className, this::asked);
+            return timeout.ask(className, this::asked);
         } catch (TimeoutException e) { // Its thread may still change what it claims.
-            return Found.broken(
-                    service.kind(), className, origin, Optional.empty(), 0, patience.exhausted("what it is"));
+            return DiscoveredProvider.broken(
+                    service.kind(), className, origin, Optional.empty(), 0, timeout.exhausted("what it is"));
         }
     }
 
-    private Found<P> asked() {
+    private DiscoveredProvider<P> asked() {
         try {
             P provider = made();
             int version = answer("spiVersion()", () -> service.spiVersion(provider));
@@ -66,9 +67,9 @@ final class Inspection<P> {
             requireKnown(version);
             claim = Optional.of(name(provider));
             int priority = answer("priority()", () -> service.priority(provider));
-            return Found.sound(service, className, origin, claim.orElseThrow(), priority, provider);
+            return DiscoveredProvider.sound(service, className, origin, claim.orElseThrow(), priority, provider);
         } catch (Refusal refusal) {
-            return Found.broken(service.kind(), className, origin, claim, 0, refusal.problem);
+            return DiscoveredProvider.broken(service.kind(), className, origin, claim, 0, refusal.problem);
         }
     }
 

@@ -18,7 +18,7 @@ record LoaderCatalog(
         Providers<AllocatorProvider> allocators,
         Providers<SegmentSourceProvider> sources,
         StartupChoice startup,
-        Search search,
+        ProviderScan search,
         List<Plugin> plugins)
         implements Catalog {
     @Override

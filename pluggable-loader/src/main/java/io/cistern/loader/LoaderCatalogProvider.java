@@ -12,16 +12,16 @@ import java.util.function.Supplier;
 /// defined; found by the API as a service.
 public final class LoaderCatalogProvider implements CatalogProvider {
     private final Supplier<Settings> settings;
-    private final Patience patience;
+    private final ProbeTimeout timeout;
 
     /// For the service loader: settings come from the process.
     public LoaderCatalogProvider() {
-        this(Settings::ofProcess, Patience.USUAL);
+        this(Settings::ofProcess, ProbeTimeout.USUAL);
     }
 
-    LoaderCatalogProvider(Supplier<Settings> settings, Patience patience) {
+    LoaderCatalogProvider(Supplier<Settings> settings, ProbeTimeout timeout) {
         this.settings = settings;
-        this.patience = patience;
+        this.timeout = timeout;
     }
 
     @Override
@@ -32,6 +32,6 @@ public final class LoaderCatalogProvider implements CatalogProvider {
     @Override
     public Catalog discover(
             ClassLoader loader, List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
-        return new Search(loader, allocators, sources, settings, patience).catalog(List.of());
+        return new ProviderScan(loader, allocators, sources, settings, timeout).catalog(List.of());
     }
 }

@@ -15,11 +15,11 @@ import java.util.jar.Manifest;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipInputStream;
 
-/// The contents of a JAR, read once: what was checked is what is loaded, and whoever writes a new version over the
-/// file disturbs nobody. Immutable.
+/// The contents of a JAR, read once: what was checked is what is loaded, and whoever writes a new version over
+/// the file disturbs nobody. Immutable.
 ///
-/// A JAR ends with a directory of its entries; one that was only half written has none, or one with another number of
-/// entries. Of a multi-release JAR these are the entries for the Java that runs.
+/// A JAR ends with a directory of its entries; one that was only half written has none, or one with another
+/// number of entries. Of a multi-release JAR these are the entries for the Java that runs.
 ///
 /// @param file where it was
 /// @param entries by name
@@ -42,7 +42,7 @@ record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
     private static final int END_BYTES = 22;
     private static final int COUNT_AT = 10;
     private static final int COMMENT_AT = 20;
-    private static final int MOST_COMMENT = 0xFFFF;
+    private static final int MAX_COMMENT = 0xFFFF;
 
     /// @param bytes the JAR
     /// @param maxBytes how many bytes its entries may have once they are unpacked
@@ -82,7 +82,7 @@ record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
 
     private static int entryCount(byte[] bytes) throws IOException {
         int last = bytes.length - END_BYTES;
-        for (int at = last; at >= Math.max(0, last - MOST_COMMENT); at--) {
+        for (int at = last; at >= Math.max(0, last - MAX_COMMENT); at--) {
             if (number(bytes, at, 4) == END_SIGNATURE && number(bytes, at + COMMENT_AT, 2) == last - at) {
                 return number(bytes, at + COUNT_AT, 2);
             }

@@ -22,35 +22,35 @@ import org.jspecify.annotations.Nullable;
 final class Providers<P> {
     private final String what;
     private final @Nullable Providers<?> sources;
-    private final Map<String, List<Found<P>>> named = new TreeMap<>();
-    private final List<Found<P>> nameless = new ArrayList<>();
+    private final Map<String, List<DiscoveredProvider<P>>> named = new TreeMap<>();
+    private final List<DiscoveredProvider<P>> nameless = new ArrayList<>();
 
     /// @param what one of them, for messages: `allocator`
-    Providers(String what, List<Found<P>> found) {
+    Providers(String what, List<DiscoveredProvider<P>> found) {
         this(what, found, null);
     }
 
     /// @param sources segment sources, of which each is an allocator too
-    Providers(String what, List<Found<P>> found, @Nullable Providers<?> sources) {
+    Providers(String what, List<DiscoveredProvider<P>> found, @Nullable Providers<?> sources) {
         this.what = what;
         this.sources = sources;
-        Map<String, List<Found<P>>> claims = new LinkedHashMap<>();
-        for (Found<P> one : found) {
+        Map<String, List<DiscoveredProvider<P>>> claims = new LinkedHashMap<>();
+        for (DiscoveredProvider<P> one : found) {
             (one.claim().isPresent() ? claims.computeIfAbsent(one.name(), _ -> new ArrayList<>()) : nameless).add(one);
         }
-        for (Map.Entry<String, List<Found<P>>> claim : claims.entrySet()) {
+        for (Map.Entry<String, List<DiscoveredProvider<P>>> claim : claims.entrySet()) {
             named.put(claim.getKey(), withoutRivals(claim.getValue()));
         }
-        nameless.sort(Comparator.comparing(Found::who));
+        nameless.sort(Comparator.comparing(DiscoveredProvider::who));
     }
 
     /// @throws ConfigurationException if the name is unknown or its provider can't be used
     P get(String name) {
-        List<Found<P>> claimants = named.get(name);
+        List<DiscoveredProvider<P>> claimants = named.get(name);
         if (claimants == null) {
             throw new ConfigurationException("no " + what + " is named '" + name + "'; " + cure(name));
         }
-        Found<P> one = claimants.getFirst();
+        DiscoveredProvider<P> one = claimants.getFirst();
         return one.provider()
                 .orElseThrow(() -> new ConfigurationException(what + " '" + name + "' can't be used: " + one.who() + " "
                         + one.problem().orElseThrow()));
@@ -72,15 +72,15 @@ final class Providers<P> {
 
     /// Whether a provider of this name can be used.
     boolean knows(String name) {
-        List<Found<P>> claimants = named.get(name);
+        List<DiscoveredProvider<P>> claimants = named.get(name);
         return claimants != null && claimants.getFirst().provider().isPresent();
     }
 
     /// Those that can be used, by name.
-    List<Found<P>> sound() {
-        List<Found<P>> sound = new ArrayList<>();
-        for (List<Found<P>> claimants : named.values()) {
-            for (Found<P> one : claimants) {
+    List<DiscoveredProvider<P>> sound() {
+        List<DiscoveredProvider<P>> sound = new ArrayList<>();
+        for (List<DiscoveredProvider<P>> claimants : named.values()) {
+            for (DiscoveredProvider<P> one : claimants) {
                 if (one.provider().isPresent()) {
                     sound.add(one);
                 }
@@ -90,17 +90,17 @@ final class Providers<P> {
     }
 
     /// Those that were found and can't be used.
-    List<Found<P>> broken() {
-        List<Found<P>> broken = new ArrayList<>();
-        for (List<Found<P>> claimants : named.values()) {
+    List<DiscoveredProvider<P>> broken() {
+        List<DiscoveredProvider<P>> broken = new ArrayList<>();
+        for (List<DiscoveredProvider<P>> claimants : named.values()) {
             addBroken(broken, claimants);
         }
         addBroken(broken, nameless);
         return broken;
     }
 
-    private static <P> void addBroken(List<Found<P>> broken, List<Found<P>> found) {
-        for (Found<P> one : found) {
+    private static <P> void addBroken(List<DiscoveredProvider<P>> broken, List<DiscoveredProvider<P>> found) {
+        for (DiscoveredProvider<P> one : found) {
             if (one.provider().isEmpty()) {
                 broken.add(one);
             }
@@ -109,10 +109,10 @@ final class Providers<P> {
 
     /// By name; those that could not say theirs come last.
     Stream<Entry> entries() {
-        return all().map(Found::entry);
+        return all().map(DiscoveredProvider::entry);
     }
 
-    private Stream<Found<P>> all() {
+    private Stream<DiscoveredProvider<P>> all() {
         return Stream.concat(named.values().stream().flatMap(List::stream), nameless.stream());
     }
 
@@ -126,18 +126,19 @@ final class Providers<P> {
         return text.toString();
     }
 
-    private static <P> List<Found<P>> withoutRivals(List<Found<P>> claimants) {
+    private static <P> List<DiscoveredProvider<P>> withoutRivals(List<DiscoveredProvider<P>> claimants) {
         if (claimants.size() == 1) {
             return claimants;
         }
-        List<Found<P>> sorted =
-                claimants.stream().sorted(Comparator.comparing(Found::who)).toList();
+        List<DiscoveredProvider<P>> sorted = claimants.stream()
+                .sorted(Comparator.comparing(DiscoveredProvider::who))
+                .toList();
         return sorted.stream().map(one -> one.refused(sharedName(one, sorted))).toList();
     }
 
-    private static <P> String sharedName(Found<P> one, List<Found<P>> claimants) {
+    private static <P> String sharedName(DiscoveredProvider<P> one, List<DiscoveredProvider<P>> claimants) {
         return claimants.stream()
-                .map(Found::who)
+                .map(DiscoveredProvider::who)
                 .filter(who -> !who.equals(one.who()))
                 .collect(Collectors.joining(" and ", "shares its name with ", "; remove all but one"));
     }

@@ -37,7 +37,7 @@ abstract sealed class Service<P> {
     abstract int priority(P provider);
 
     /// What stands before a provider that was found to be sound.
-    abstract P checked(P provider, Found<P> found);
+    abstract P checked(P provider, DiscoveredProvider<P> found);
 
     private static final class OfAllocators extends Service<AllocatorProvider> {
         OfAllocators() {
@@ -60,7 +60,7 @@ abstract sealed class Service<P> {
         }
 
         @Override
-        AllocatorProvider checked(AllocatorProvider provider, Found<AllocatorProvider> found) {
+        AllocatorProvider checked(AllocatorProvider provider, DiscoveredProvider<AllocatorProvider> found) {
             return new CheckedAllocatorProvider(provider, found);
         }
     }
@@ -86,7 +86,7 @@ abstract sealed class Service<P> {
         }
 
         @Override
-        SegmentSourceProvider checked(SegmentSourceProvider provider, Found<SegmentSourceProvider> found) {
+        SegmentSourceProvider checked(SegmentSourceProvider provider, DiscoveredProvider<SegmentSourceProvider> found) {
             return new CheckedSourceProvider(provider, found);
         }
     }

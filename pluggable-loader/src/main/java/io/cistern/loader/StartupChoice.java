@@ -24,8 +24,8 @@ import java.util.stream.Collectors;
 /// | file | the same keys in the file that `cistern.config` names | an error |
 /// | priority | the highest above 0 of those that can run here; two of them with the same one: an error | an error |
 ///
-/// So an allocator that somebody named is never replaced in silence, and a JAR that is dropped in changes the default
-/// only through a priority above all others'. Immutable.
+/// So an allocator that somebody named is never replaced in silence, and a JAR that is dropped in changes the
+/// default only through a priority above all others'. Immutable.
 final class StartupChoice {
     private static final String HOW = "name one with -Dcistern.allocator=NAME or CISTERN_ALLOCATOR=NAME";
 
@@ -78,12 +78,12 @@ final class StartupChoice {
 
     private Choice highest(DeviceEnvironment environment) {
         List<Candidate> candidates = new ArrayList<>();
-        for (Found<AllocatorProvider> one : allocators.sound()) {
+        for (DiscoveredProvider<AllocatorProvider> one : allocators.sound()) {
             if (one.priority() > 0) {
                 candidates.add(new Candidate(one, one.provider().orElseThrow().availability(environment)));
             }
         }
-        List<Found<AllocatorProvider>> best = best(candidates);
+        List<DiscoveredProvider<AllocatorProvider>> best = best(candidates);
         if (best.isEmpty()) {
             throw new ConfigurationException("no allocator can be current: " + why(candidates) + "; " + HOW);
         }
@@ -92,7 +92,7 @@ final class StartupChoice {
                     "no allocator can be current: priority " + best.getFirst().priority()
                             + ", the highest of those available, is claimed by " + names(best) + "; " + HOW);
         }
-        List<Found<AllocatorProvider>> broken = allocators.broken();
+        List<DiscoveredProvider<AllocatorProvider>> broken = allocators.broken();
         warnOfLost(broken, best.getFirst());
         return new Choice(
                 AllocatorSpec.parse(best.getFirst().name()),
@@ -101,8 +101,8 @@ final class StartupChoice {
     }
 
     /// All that share the highest priority of those available.
-    private static List<Found<AllocatorProvider>> best(List<Candidate> candidates) {
-        List<Found<AllocatorProvider>> best = new ArrayList<>();
+    private static List<DiscoveredProvider<AllocatorProvider>> best(List<Candidate> candidates) {
+        List<DiscoveredProvider<AllocatorProvider>> best = new ArrayList<>();
         for (Candidate one : candidates) {
             int above = best.isEmpty()
                     ? 1
@@ -126,16 +126,17 @@ final class StartupChoice {
                         .collect(Collectors.joining(", "));
     }
 
-    private static String names(List<Found<AllocatorProvider>> found) {
+    private static String names(List<DiscoveredProvider<AllocatorProvider>> found) {
         return found.stream()
                 .map(one -> "'" + one.name() + "' of " + one.origin())
                 .collect(Collectors.joining(" and "));
     }
 
-    /// Says aloud which would be current: a program would else lose its allocator in silence to a second copy of its
-    /// JAR.
-    private static void warnOfLost(List<Found<AllocatorProvider>> broken, Found<AllocatorProvider> current) {
-        for (Found<AllocatorProvider> one : broken) {
+    /// Says aloud which would be current: a program would else lose its allocator in silence to a second copy of
+    /// its JAR.
+    private static void warnOfLost(
+            List<DiscoveredProvider<AllocatorProvider>> broken, DiscoveredProvider<AllocatorProvider> current) {
+        for (DiscoveredProvider<AllocatorProvider> one : broken) {
             if (one.priority() > current.priority()) {
                 System.getLogger(StartupChoice.class.getName())
                         .log(
@@ -150,5 +151,5 @@ final class StartupChoice {
         }
     }
 
-    private record Candidate(Found<AllocatorProvider> found, Availability availability) {}
+    private record Candidate(DiscoveredProvider<AllocatorProvider> found, Availability availability) {}
 }

@@ -347,7 +347,7 @@ class DiscoveryTests {
         URLClassLoader loader =
                 new URLClassLoader(classPath.toArray(URL[]::new), getClass().getClassLoader());
         loaders.add(loader);
-        return new LoaderCatalogProvider(() -> new Settings(Map.of(), Map.of()), Patience.USUAL).discover(loader);
+        return new LoaderCatalogProvider(() -> new Settings(Map.of(), Map.of()), ProbeTimeout.USUAL).discover(loader);
     }
 
     private static Map<String, String> problems(Catalog catalog) {

@@ -69,7 +69,7 @@ class HostilePluginTests {
     @Test
     void oneThatHangsInAvailabilityCannotRunAndSaysWhy() {
         CountDownLatch never = new CountDownLatch(1);
-        Found<String> found = Found.broken(
+        DiscoveredProvider<String> found = DiscoveredProvider.broken(
                 io.cistern.spi.catalog.Catalog.Kind.ALLOCATOR,
                 "acme.Slow",
                 "/slow.jar",
@@ -86,7 +86,7 @@ class HostilePluginTests {
                         throw new IllegalStateException(e);
                     }
                 },
-                new Patience(Duration.ofMillis(20)));
+                new ProbeTimeout(Duration.ofMillis(20)));
 
         assertThat(answer)
                 .isEqualTo(Availability.no("acme.Slow of /slow.jar does not answer availability() within 0.02 s"));

@@ -237,7 +237,7 @@ class PluginDirectoryTests {
     void whatIsRefusedIsLoggedAtOnce() {
         plugins.properties.put("cistern.plugins", folder.resolve("none").toString());
         List<String> logged = new ArrayList<>();
-        Logger logger = Logger.getLogger(Search.class.getName());
+        Logger logger = Logger.getLogger(ProviderScan.class.getName());
         Filter before = logger.getFilter();
         logger.setFilter(line -> !logged.add(line.getMessage()));
         try {

@@ -16,7 +16,7 @@ import java.util.stream.Collectors;
 final class PluginFolder {
     final Path path;
     final Map<String, String> properties = new TreeMap<>();
-    private Patience patience = Patience.USUAL;
+    private ProbeTimeout timeout = ProbeTimeout.USUAL;
 
     PluginFolder(Path folder) throws IOException {
         path = directory(folder.resolve("plugins"));
@@ -36,7 +36,7 @@ final class PluginFolder {
 
     /// Waits no longer for those that never answer.
     PluginFolder impatient() {
-        patience = new Patience(Duration.ofMillis(200));
+        timeout = new ProbeTimeout(Duration.ofMillis(200));
         return this;
     }
 
@@ -50,7 +50,7 @@ final class PluginFolder {
     }
 
     Catalog discover() {
-        return new LoaderCatalogProvider(() -> new Settings(properties, Map.of()), patience)
+        return new LoaderCatalogProvider(() -> new Settings(properties, Map.of()), timeout)
                 .discover(getClass().getClassLoader(), List.of(), List.of());
     }
 

@@ -33,7 +33,7 @@ class StartupChoiceTests {
     /// Knows one segment source.
     private static final Catalog CATALOG = Catalog.of(List.of(), List.of(new FixedSource()));
 
-    private final List<Found<AllocatorProvider>> found = new ArrayList<>();
+    private final List<DiscoveredProvider<AllocatorProvider>> found = new ArrayList<>();
     private final Map<String, String> properties = new HashMap<>();
     private final Map<String, String> variables = new HashMap<>();
 
@@ -166,7 +166,8 @@ class StartupChoiceTests {
 
     @Test
     void brokenOnesAreLeftOutAndCounted() {
-        found.add(Found.broken(Kind.ALLOCATOR, "test.Bad", "/bad.jar", Optional.empty(), 0, "fails to load: it"));
+        found.add(DiscoveredProvider.broken(
+                Kind.ALLOCATOR, "test.Bad", "/bad.jar", Optional.empty(), 0, "fails to load: it"));
         add("twice", 90);
         add("twice", 90);
         add("direct", 10);
@@ -203,7 +204,7 @@ class StartupChoiceTests {
 
     @Test
     void aNamedOneThatIsBrokenIsAnErrorAndNotTheDefault() {
-        found.add(Found.broken(Kind.ALLOCATOR, "test.Bad", "/bad.jar", Optional.of("bad"), 0, "is bad"));
+        found.add(DiscoveredProvider.broken(Kind.ALLOCATOR, "test.Bad", "/bad.jar", Optional.of("bad"), 0, "is bad"));
         add("direct", 10);
         properties.put("cistern.allocator", "bad");
 
@@ -250,8 +251,8 @@ class StartupChoiceTests {
 
     private void add(String name, int priority, Supplier<Availability> availability) {
         String origin = "/" + name + (found.stream().anyMatch(one -> one.name().equals(name)) ? "-2.jar" : ".jar");
-        found.add(
-                Found.sound(Service.ALLOCATORS, "test." + name, origin, name, priority, new Fixed(name, availability)));
+        found.add(DiscoveredProvider.sound(
+                Service.ALLOCATORS, "test." + name, origin, name, priority, new Fixed(name, availability)));
     }
 
     private Choice choose() {

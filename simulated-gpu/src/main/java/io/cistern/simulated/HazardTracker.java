@@ -6,11 +6,11 @@ import java.util.List;
 
 /// Finds uses of memory that are not ordered with its allocation or its free.
 ///
-/// **Method.** Vector clocks. A stream's clock holds, for each other stream, the work that happened before its next
-/// work: it grows when the stream waits for an event, and between the legacy default stream and blocking streams by
-/// their rule. The host has one clock too, which grows by synchronising and by queries that say "done", and which
-/// happened before everything issued later. Work `n` of stream `a` is ordered before an operation on stream `b` if
-/// `a = b`, or if `b`'s or the host's clock covers `(a, n)`.
+/// **Method.** Vector clocks. A stream's clock holds, for each other stream, the work that happened before its
+/// next work: it grows when the stream waits for an event, and between the legacy default stream and blocking
+/// streams by their rule. The host has one clock too, which grows by synchronising and by queries that say
+/// "done", and which happened before everything issued later. Work `n` of stream `a` is ordered before an
+/// operation on stream `b` if `a = b`, or if `b`'s or the host's clock covers `(a, n)`.
 ///
 /// 1. A use (fill, copy, a kernel's declared ranges) on `b` of memory that was allocated in stream order on `a`:
 /// the allocation must be ordered before it.
@@ -19,11 +19,11 @@ import java.util.List;
 /// 4. A use of an address inside a chunk or a pool that belongs to no live allocation: freed before, in the order
 /// of calls.
 ///
-/// **Limits.** All host threads count as one. Kernels are checked by the ranges that they declare, and at the time
-/// they run only against mappings. Blocks that an allocator makes out of one driver allocation are invisible here.
-/// Reports stop at 10,000. Guarded by the machine's lock.
+/// **Limits.** All host threads count as one. Kernels are checked by the ranges that they declare, and at the
+/// time they run only against mappings. Blocks that an allocator makes out of one driver allocation are invisible
+/// here. Reports stop at 10,000. Guarded by the machine's lock.
 final class HazardTracker {
-    private static final int MOST_REPORTS = 10_000;
+    private static final int MAX_REPORTS = 10_000;
 
     private final AddressSpace space;
     private final StreamClock hostClock;
@@ -39,7 +39,7 @@ final class HazardTracker {
     }
 
     void report(Misuse.Kind kind, DriverCall call, int device, long address, String description) {
-        if (misuses.size() < MOST_REPORTS) {
+        if (misuses.size() < MAX_REPORTS) {
             misuses.add(new Misuse(kind, call, device, address, description));
         }
     }

@@ -37,9 +37,9 @@ import java.util.Map;
 ///
 /// Any thread may call. Blocking calls hold a virtual thread's carrier only while they run, not while they wait.
 public final class SimulatedGpu implements CudaDriver {
-    /// The most memory that a device may have: many times what any GPU has, and little enough for some arenas with
-    /// room for all of it among the 128 TiB of addresses that a process has.
-    public static final long MOST_CAPACITY_BYTES = 8L << 40;
+    /// The most memory that a device may have: many times what any GPU has, and little enough for some arenas
+    /// with room for all of it among the 128 TiB of addresses that a process has.
+    public static final long MAX_CAPACITY_BYTES = 8L << 40;
 
     private static final int VERSION = 13_000;
 
@@ -120,8 +120,8 @@ public final class SimulatedGpu implements CudaDriver {
         return machine.locked(() -> machine.clock().nanos());
     }
 
-    /// Gives a stream work that takes some time and touches no memory, behind what it has been given before. The host
-    /// does not wait.
+    /// Gives a stream work that takes some time and touches no memory, behind what it has been given before. The
+    /// host does not wait.
     ///
     /// @param device the stream's device
     /// @param stream a stream that is not captured
@@ -309,7 +309,7 @@ public final class SimulatedGpu implements CudaDriver {
 
         private static long bytes(Settings.Value set) {
             long bytes = set.bytes();
-            if (bytes < 1 || bytes > MOST_CAPACITY_BYTES) {
+            if (bytes < 1 || bytes > MAX_CAPACITY_BYTES) {
                 throw illegal(set);
             }
             return bytes;
@@ -335,10 +335,10 @@ public final class SimulatedGpu implements CudaDriver {
         /// Sets the memory of each device: all of it is free at first. By default the setting
         /// `cistern.simulated.capacity`, or an H200's memory less what its context takes.
         ///
-        /// @param capacity bytes, from 1 to [#MOST_CAPACITY_BYTES]
+        /// @param capacity bytes, from 1 to [#MAX_CAPACITY_BYTES]
         /// @throws IllegalArgumentException for less or more
         public Builder capacityBytes(long capacity) {
-            if (capacity < 1 || capacity > MOST_CAPACITY_BYTES) {
+            if (capacity < 1 || capacity > MAX_CAPACITY_BYTES) {
                 throw new IllegalArgumentException("capacity: " + capacity + " bytes, must be from 1 to 8 TiB");
             }
             totalBytes = capacity;

@@ -18,8 +18,8 @@ import java.util.stream.Collectors;
 final class SimulatedModules implements Modules {
     private static final String ENTRY = "\\.entry\\s+([\\w$]+)";
     /// Limits of an H200: threads in a block, shared bytes without a wish for more.
-    private static final int MOST_THREADS = 1024;
-    private static final int MOST_SHARED_BYTES = 48 << 10;
+    private static final int MAX_THREADS = 1024;
+    private static final int MAX_SHARED_BYTES = 48 << 10;
 
     private final Machine machine;
 
@@ -81,8 +81,8 @@ final class SimulatedModules implements Modules {
             StreamQueue queue = machine.streams().find(call, device, stream);
             require(isLegal(grid.blocks())
                     && isLegal(grid.threads())
-                    && grid.threads().count() <= MOST_THREADS);
-            require(grid.sharedBytes() >= 0 && grid.sharedBytes() <= MOST_SHARED_BYTES);
+                    && grid.threads().count() <= MAX_THREADS);
+            require(grid.sharedBytes() >= 0 && grid.sharedBytes() <= MAX_SHARED_BYTES);
             KernelMemory memory = new KernelMemory(machine.view(call, device));
             KernelLaunch launch = new KernelLaunch(device, grid, List.of(arguments), memory);
             SimulatedKernel kernel = found.kernel();

@@ -19,9 +19,9 @@ public class NeighbourComes {
     private static final long BYTE_SIZE = 3L << 20;
     private static final StreamShard SHARD = OneGpu.shard(7);
 
-    private final RegionMap map = new RegionMap();
-    private final Region live = OneGpu.segment(SHARD, START, BYTE_SIZE);
-    private final Region next = OneGpu.segment(SHARD, live.end(), BYTE_SIZE);
+    private final AddressRangeMap map = new AddressRangeMap();
+    private final AddressRange live = OneGpu.segment(SHARD, START, BYTE_SIZE);
+    private final AddressRange next = OneGpu.segment(SHARD, live.end(), BYTE_SIZE);
 
     /// Begins with one region.
     public NeighbourComes() {

@@ -51,13 +51,13 @@ final class OneGpu implements PageSource {
                         "extension",
                                 (Function<Object, Object>)
                                         type -> type == CudaDriver.class ? Optional.of(gpu.driver) : Optional.empty()));
-        return new CachingAllocator(context, CachingOptions.usual("pages", PagePolicy.USUAL, LaneLimit.USUAL));
+        return new CachingAllocator(context, CachingOptions.usual("pages", PagePolicy.USUAL, ThreadCacheLimit.USUAL));
     }
 
     /// A shard that belongs to no cache.
     static StreamShard shard(long stream) {
         return new StreamShard(
-                timeline(stream), SizeRange.SMALL, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+                timeline(stream), SizeRange.SMALL, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     static StreamTimeline timeline(long stream) {
@@ -66,7 +66,7 @@ final class OneGpu implements PageSource {
 
     /// A table without shards.
     static ShardTable shards() {
-        return new ShardTable(SizeRange.SMALL, Cutting.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+        return new ShardTable(SizeRange.SMALL, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// The shard of a stream in a table, made if there is none.
@@ -75,7 +75,7 @@ final class OneGpu implements PageSource {
     }
 
     /// A segment that no memory lies behind.
-    static Region segment(StreamShard shard, long address, long byteSize) {
+    static AddressRange segment(StreamShard shard, long address, long byteSize) {
         return new PlainSegment(null, shard, new Segment(address, byteSize, 0), address, byteSize);
     }
 

@@ -3,7 +3,7 @@ package io.cistern.internal.capture;
 import io.cistern.cuda.CudaException;
 import io.cistern.internal.order.CaptureOrder;
 import io.cistern.internal.registry.OpenAllocator;
-import io.cistern.internal.routing.KeepsFreedBlocks;
+import io.cistern.internal.routing.FreedBlockKeeper;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 /// It lives as long as the last of its graphs and their executables; then, as soon as no capture is under way, it
 /// goes back. Blocks of it that are alive then stay valid until they are freed.
 ///
-/// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve the next
-/// one, so **launch such graphs in the order of their captures and never side by side**; their results are
+/// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve the
+/// next one, so **launch such graphs in the order of their captures and never side by side**; their results are
 /// overwritten by the next launch of another one.
 ///
 /// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept with
@@ -71,7 +71,8 @@ public final class GraphBlocks {
 
     private boolean gone;
 
-    /// @param then where its blocks go in the end: the usual allocator, or other graphs' memory that had them before
+    /// @param then where its blocks go in the end: the usual allocator, or other graphs' memory that had them
+    ///     before
     private record Source(OpenAllocator usual, int device, DeviceAllocator then) {}
 
     private record Kept(Route route, long address) {}
@@ -245,8 +246,8 @@ public final class GraphBlocks {
         return kept.add(new Kept(own, address));
     }
 
-    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that throws is
-    /// run again at the next occasion; one that equals another that waits is not added.
+    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that throws
+    /// is run again at the next occasion; one that equals another that waits is not added.
     ///
     /// @return false if they are gone already, and the action does not run
     public synchronized boolean whenGone(Runnable action) {
@@ -319,7 +320,7 @@ public final class GraphBlocks {
     }
 
     /// Where blocks go that are kept here.
-    private final class Exit implements DeviceAllocator, KeepsFreedBlocks {
+    private final class Exit implements DeviceAllocator, FreedBlockKeeper {
         private final Route route;
         private final DeviceAllocator then;
 

@@ -24,7 +24,7 @@ public final class BlockSites {
     static final long SAMPLE_BYTES = 64L << 20;
 
     /// What a block counts as at least: one of 256 small blocks is recorded.
-    static final long LEAST_BYTES = SAMPLE_BYTES / 256;
+    static final long MIN_BYTES = SAMPLE_BYTES / 256;
 
     private static final int CELLS = 64;
 
@@ -88,7 +88,7 @@ public final class BlockSites {
 
     private boolean isSample(long byteSize) {
         int cell = ((int) Thread.currentThread().threadId() & (CELLS - 1)) * CELL_STRIDE;
-        long left = untilSample[cell] - Math.max(byteSize, LEAST_BYTES);
+        long left = untilSample[cell] - Math.max(byteSize, MIN_BYTES);
         untilSample[cell] = left <= 0 ? SAMPLE_BYTES : left;
         return left <= 0;
     }

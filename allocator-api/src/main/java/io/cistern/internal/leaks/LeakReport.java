@@ -11,7 +11,7 @@ import java.util.Map;
 /// Live blocks as text: those of one allocator and one site together, the most bytes first.
 public final class LeakReport {
     /// More would be a log that nobody reads.
-    private static final int MOST_GROUPS = 20;
+    private static final int MAX_GROUPS = 20;
 
     private record Origin(String allocator, int device, List<StackTraceElement> site) {}
 
@@ -36,10 +36,10 @@ public final class LeakReport {
         groups.entrySet().stream()
                 .sorted(Comparator.comparingLong(
                         (Map.Entry<Origin, List<LiveBlock>> group) -> -bytes(group.getValue())))
-                .limit(MOST_GROUPS)
+                .limit(MAX_GROUPS)
                 .forEach(group -> append(text, group.getKey(), group.getValue()));
-        if (groups.size() > MOST_GROUPS) {
-            text.append("\n  and ").append(groups.size() - MOST_GROUPS).append(" more sites");
+        if (groups.size() > MAX_GROUPS) {
+            text.append("\n  and ").append(groups.size() - MAX_GROUPS).append(" more sites");
         }
         return text.toString();
     }

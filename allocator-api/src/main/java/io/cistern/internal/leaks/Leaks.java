@@ -2,7 +2,7 @@ package io.cistern.internal.leaks;
 
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
-import io.cistern.internal.routing.KeepsFreedBlocks;
+import io.cistern.internal.routing.FreedBlockKeeper;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import java.lang.System.Logger.Level;
@@ -59,7 +59,7 @@ public final class Leaks {
     }
 
     private static boolean isKept(Route route, long address) {
-        return route.usualExit() instanceof KeepsFreedBlocks keeper && keeper.isKept(route, address);
+        return route.usualExit() instanceof FreedBlockKeeper keeper && keeper.isKept(route, address);
     }
 
     private LiveBlock block(long address, long byteSize, Route route) {

@@ -18,10 +18,11 @@ import java.util.function.LongPredicate;
 
 /// Order between streams for the memory of graphs.
 ///
-/// A fence on a captured stream is a *point*: the nodes that the stream's next node would follow. It has passed for
-/// another captured stream as soon as all of them come before that stream's next node: this is seen from the shape of
-/// the graph, and so from then on in each launch. It has passed for everybody once the capture is over, since graphs
-/// that share memory are launched in the order of their captures. Fences on other streams are ordinary ones.
+/// A fence on a captured stream is a *point*: the nodes that the stream's next node would follow. It has passed
+/// for another captured stream as soon as all of them come before that stream's next node: this is seen from the
+/// shape of the graph, and so from then on in each launch. It has passed for everybody once the capture is over,
+/// since graphs that share memory are launched in the order of their captures. Fences on other streams are
+/// ordinary ones.
 ///
 /// **Threads.** Any. Who allocates says on which stream, for the calls that its thread makes meanwhile.
 public final class CaptureOrder implements StreamOrder {
@@ -30,7 +31,7 @@ public final class CaptureOrder implements StreamOrder {
 
     /// Nodes looked at for one answer: in a graph with more between the two, the block waits for the capture's
     /// end.
-    private static final int MOST_NODES = 2048;
+    private static final int MAX_NODES = 2048;
 
     private final Graphs graphs;
     private final StreamOrder others;
@@ -107,7 +108,7 @@ public final class CaptureOrder implements StreamOrder {
         Set<Long> missing = new HashSet<>(wanted);
         Set<Long> seen = new HashSet<>(ends);
         Deque<Long> open = new ArrayDeque<>(ends);
-        while (!missing.isEmpty() && !open.isEmpty() && seen.size() <= MOST_NODES) {
+        while (!missing.isEmpty() && !open.isEmpty() && seen.size() <= MAX_NODES) {
             long node = open.removeFirst();
             if (missing.remove(node)) {
                 continue; // what is before it is none of those wanted: they were ends of one stream

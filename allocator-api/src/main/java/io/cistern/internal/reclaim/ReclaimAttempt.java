@@ -25,15 +25,16 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** The request's alone; what it has in common with others is in [Shared].
 final class ReclaimAttempt {
-    /// How often an allocator is asked to give back after waiting: what waits on the stream of the request, what is
-    /// idle on others, and all the rest.
-    private static final int MOST_ROUNDS = 3;
+    /// How often an allocator is asked to give back after waiting: what waits on the stream of the request, what
+    /// is idle on others, and all the rest.
+    private static final int MAX_ROUNDS = 3;
 
-    /// So long a thread waits for the turns of others while nobody gets on: longer than the work that is enqueued on
-    /// a device takes as a rule. Then it takes what it can have without a turn and without waiting.
+    /// So long a thread waits for the turns of others while nobody gets on: longer than the work that is enqueued
+    /// on a device takes as a rule. Then it takes what it can have without a turn and without waiting.
     private static final long PATIENCE_NANOS = 10_000_000_000L;
 
-    /// Between two looks at what other threads have freed, at first: what a free and an allocation of the driver take.
+    /// Between two looks at what other threads have freed, at first: what a free and an allocation of the driver
+    /// take.
     private static final long PAUSE_NANOS = 100_000;
 
     /// At last: still short for people.
@@ -166,7 +167,7 @@ final class ReclaimAttempt {
     private long takeOwnIdle() {
         long address = alone(ReclaimStep.TRIM, () -> giveBackOwn(ReclaimStep.TRIM));
         mayHaveMore = true;
-        for (int round = 0; address == 0 && mayHaveMore && round < MOST_ROUNDS; round++) {
+        for (int round = 0; address == 0 && mayHaveMore && round < MAX_ROUNDS; round++) {
             mayHaveMore = false;
             address = after(ReclaimStep.SYNCHRONIZE, () -> giveBackOwn(ReclaimStep.SYNCHRONIZE));
         }
@@ -185,8 +186,8 @@ final class ReclaimAttempt {
         return address == 0 && gave ? alone(ReclaimStep.OTHER_ALLOCATORS, () -> trim(false, false)) : address;
     }
 
-    /// Takes what others give up after their work. If another thread waits for that too long, this one does not: it
-    /// may be the one that has to let the work go on. It takes what has become idle meanwhile.
+    /// Takes what others give up after their work. If another thread waits for that too long, this one does not:
+    /// it may be the one that has to let the work go on. It takes what has become idle meanwhile.
     private long waitForOthers() {
         boolean mine = shared.waiting.begin(PATIENCE_NANOS);
         try {

@@ -5,11 +5,11 @@ import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.internal.routing.Devices;
 import io.cistern.internal.routing.LimitHandle;
-import io.cistern.internal.routing.Region;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.ScopeStack;
 import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
@@ -28,10 +28,11 @@ import org.jspecify.annotations.Nullable;
 
 /// An allocator that was opened: a plug-in's object with its routes, limit and figures.
 ///
-/// **Life.** Open → closing: its routes refuse, and live blocks are counted down → drained: the plug-in's object is
-/// closed. A block that is freed last drains it, on whichever thread that is.
+/// **Life.** Open → closing: its routes refuse, and live blocks are counted down → drained: the plug-in's object
+/// is closed. A block that is freed last drains it, on whichever thread that is.
 ///
-/// **Invariant**: undrained = open routes, beside routes included, + calls that use the plug-in's object directly.
+/// **Invariant**: undrained = open routes, beside routes included, + calls that use the plug-in's object
+/// directly.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class OpenAllocator {
@@ -143,14 +144,14 @@ public final class OpenAllocator {
     /// Puts this allocator on top of a region.
     ///
     /// @throws IllegalStateException if this allocator is closed
-    public Region region(@Nullable Region outer, ScopeTarget target) {
+    public ScopeStack scopes(@Nullable ScopeStack outer, ScopeTarget target) {
         Route[] all = openRoutes(target.limit());
         if (target.device() == ScopeTarget.EVERY_DEVICE) {
-            return Region.of(outer, all, target.stream(), target.limit());
+            return ScopeStack.of(outer, all, target.stream(), target.limit());
         }
         @Nullable Route[] one = new Route[all.length];
         one[target.device()] = all[target.device()];
-        return Region.of(outer, one, target.stream(), target.limit());
+        return ScopeStack.of(outer, one, target.stream(), target.limit());
     }
 
     private Route[] openRoutes(@Nullable LimitHandle scopeLimit) {

@@ -27,11 +27,11 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 
-/// What one plug-in is given while it is open. What it took from here, upstream allocators and segment sources, is
-/// closed after it, the last first.
+/// What one plug-in is given while it is open. What it took from here, upstream allocators and segment sources,
+/// is closed after it, the last first.
 public final class OpenContext implements AllocatorContext {
     /// Enough for the fences between some tens of streams that are under way at a time.
-    private static final int MOST_IDLE_EVENTS = 64;
+    private static final int MAX_IDLE_EVENTS = 64;
 
     private final Registry registry;
     private final SpecOptions options;
@@ -72,7 +72,7 @@ public final class OpenContext implements AllocatorContext {
         this.registry = registry;
         this.ownSources = Map.copyOf(ownSources);
         this.options = options;
-        EventOrder order = new EventOrder(registry.driver(), MOST_IDLE_EVENTS);
+        EventOrder order = new EventOrder(registry.driver(), MAX_IDLE_EVENTS);
         this.streams = order;
         closings.push(order::close);
     }
@@ -99,8 +99,8 @@ public final class OpenContext implements AllocatorContext {
         return reserved;
     }
 
-    /// Opens a plug-in, and refuses options that it did not ask for. If that fails, all that it took is closed, and
-    /// what was thrown has a note of the spec.
+    /// Opens a plug-in, and refuses options that it did not ask for. If that fails, all that it took is closed,
+    /// and what was thrown has a note of the spec.
     public <T extends AutoCloseable> T open(Supplier<T> opening) {
         try {
             T opened = opening.get();
@@ -128,7 +128,8 @@ public final class OpenContext implements AllocatorContext {
 
     /// Closes what the plug-in took.
     ///
-    /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed then
+    /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed
+    ///     then
     public void close() {
         Failures failures = new Failures();
         while (!closings.isEmpty()) {

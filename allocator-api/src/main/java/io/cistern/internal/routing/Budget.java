@@ -78,7 +78,7 @@ public final class Budget {
     public long usedBytes() {
         long used = leased.get();
         for (Route route : routes) {
-            used -= route.lanes.creditFrom(route);
+            used -= route.threads.creditFrom(route);
         }
         return Math.max(0, used);
     }
@@ -111,13 +111,14 @@ public final class Budget {
         routes.remove(route);
     }
 
-    /// Takes back what lanes leased of this budget and have not spent; under the exclusive lock of [Budgets].
+    /// Takes back what threads' counters leased of this budget and have not spent; under the exclusive lock of
+    /// [Budgets].
     ///
     /// @return whether that was anything
     boolean recall() {
         boolean any = false;
         for (Route route : routes) {
-            any |= route.lanes.claimLeases(route);
+            any |= route.threads.claimLeases(route);
         }
         if (!any) {
             return false;
@@ -125,7 +126,7 @@ public final class Budget {
         ProcessFence.everywhere();
         long recalled = 0;
         for (Route route : routes) {
-            recalled += route.lanes.surrenderLeases(route);
+            recalled += route.threads.surrenderLeases(route);
         }
         return recalled > 0;
     }

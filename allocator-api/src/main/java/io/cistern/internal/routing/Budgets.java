@@ -12,13 +12,13 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Idea.** A budget is never exceeded, since bytes are taken from all of them before the allocator is asked.
 /// Nothing that fits is refused, since a refusal is decided alone: under the exclusive side of one lock, after
-/// all that lanes leased of the full budget, and did not spend, was taken back.
+/// all that threads' counters leased of the full budget, and did not spend, was taken back.
 ///
-/// **Steps.** 1. A lane spends what it leased ([Lease]); no lock, no atomic instruction. 2. When that is not
-/// enough, it takes what it needs, and more to come if there is plenty, from each budget under the shared side
-/// of the lock; if one has not enough, what was taken from the others goes back. 3. Then, under the exclusive
-/// side, the leases of the full budget are recalled, and the request is tried again or refused. So nobody sees
-/// the bytes of a request that is half done and will be taken back.
+/// **Steps.** 1. A thread's counters spends what it leased ([Lease]); no lock, no atomic instruction. 2. When
+/// that is not enough, it takes what it needs, and more to come if there is plenty, from each budget under the
+/// shared side of the lock; if one has not enough, what was taken from the others goes back. 3. Then, under the
+/// exclusive side, the leases of the full budget are recalled, and the request is tried again or refused. So
+/// nobody sees the bytes of a request that is half done and will be taken back.
 ///
 /// **Threads.** Any. Giving back needs no lock.
 public final class Budgets {
@@ -26,11 +26,12 @@ public final class Budgets {
     /// MiB.
     static final StampedLock ORDER = new StampedLock();
 
-    /// A lane keeps at most this part of the smallest budget, so that 16 lanes keep at most a quarter.
+    /// A thread's counters keeps at most this part of the smallest budget, so that 16 threads' counters keep at
+    /// most a quarter.
     private static final int CREDIT_PART = 64;
 
-    /// Lanes lease only while this part of each budget is free: near the limit recalls would cost more than
-    /// leases save.
+    /// Threads' counters lease only while this part of each budget is free: near the limit recalls would cost
+    /// more than leases save.
     private static final int ROOM_PART = 8;
 
     private final Budget[] budgets;
@@ -39,7 +40,7 @@ public final class Budgets {
         this.budgets = budgets.toArray(Budget[]::new);
     }
 
-    /// Returns the most that a lane may keep.
+    /// Returns the most that a thread's counters may keep.
     long maxCredit() {
         long smallest = Long.MAX_VALUE;
         for (Budget budget : budgets) {
@@ -153,7 +154,7 @@ public final class Budgets {
         }
     }
 
-    /// Ends that; what lanes leased was [recalled][#recall].
+    /// Ends that; what threads' counters leased was [recalled][#recall].
     ///
     /// @param next where it is charged from now on
     void detach(Route route, @Nullable Budgets next) {
@@ -177,13 +178,13 @@ public final class Budgets {
         return false;
     }
 
-    /// Takes back what lanes leased for a route that has no live blocks and no allocation under way. So no owner of a
-    /// lease is between its check and its write, and no fence is needed.
+    /// Takes back what threads' counters leased for a route that has no live blocks and no allocation under way.
+    /// So no owner of a lease is between its check and its write, and no fence is needed.
     static void recall(Route route) {
         long stamp = ORDER.writeLock();
         try {
-            route.lanes.claimLeases(route);
-            route.lanes.surrenderLeases(route);
+            route.threads.claimLeases(route);
+            route.threads.surrenderLeases(route);
         } finally {
             ORDER.unlockWrite(stamp);
         }

@@ -3,9 +3,9 @@ package io.cistern.internal.routing;
 import java.util.ArrayList;
 import java.util.List;
 
-/// The threads that close allocators. Each waits for the threads in calls of its allocator; where one of these closes
-/// another allocator meanwhile, and so on, and one waits for a call that the first thread is in, all would wait for
-/// ever. Whoever would close such a ring is told so instead.
+/// The threads that close allocators. Each waits for the threads in calls of its allocator; where one of these
+/// closes another allocator meanwhile, and so on, and one waits for a call that the first thread is in, all would
+/// wait for ever. Whoever would close such a ring is told so instead.
 ///
 /// **Threads.** Any; the lock covers no wait.
 final class ClosingThreads {
@@ -16,7 +16,7 @@ final class ClosingThreads {
     ///
     /// @param calls that the thread is in
     /// @param routes to the allocator
-    record Closing(CallsUnderWay calls, List<Route> routes) {
+    record Closing(ActiveCalls calls, List<Route> routes) {
         private boolean waitsFor(Closing other) {
             return other.calls.include(routes);
         }

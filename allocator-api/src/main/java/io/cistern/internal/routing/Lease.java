@@ -5,7 +5,8 @@ import io.cistern.internal.names.StackRoom;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
-/// Bytes that one lane took from the budgets of one route in advance, and spends without atomic instructions.
+/// Bytes that one thread's counters took from the budgets of one route in advance, and spends without atomic
+/// instructions.
 ///
 /// **Steps.** The owner says that it is active, sees that nobody claimed the lease, changes the credit, and says
 /// that it is done: four plain memory accesses. Who recalls claims the lease, lets the fence pass over every
@@ -16,13 +17,14 @@ import java.lang.invoke.VarHandle;
 /// A claimed lease stays claimed, and its owner goes to the budgets for every block, until there is plenty
 /// again. Where there is no such fence, leases stay claimed for ever.
 ///
-/// **Errors.** A StackOverflowError may come at any call. What an error undoes is therefore done without one, by writes
-/// to fields; bytes that should have gone back to the budgets are owed to them, until somebody recalls the lease.
+/// **Errors.** A StackOverflowError may come at any call. What an error undoes is therefore done without one, by
+/// writes to fields; bytes that should have gone back to the budgets are owed to them, until somebody recalls the
+/// lease.
 ///
 /// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0, unless a recall failed.
 ///
-/// **Threads.** The lane's owner, or who holds the exclusive lock of [Budgets]. The owner opens the lease and
-/// takes for it under the shared lock, so that it never does while leases are being recalled.
+/// **Threads.** The thread's counters's owner, or who holds the exclusive lock of [Budgets]. The owner opens the
+/// lease and takes for it under the shared lock, so that it never does while leases are being recalled.
 final class Lease extends LinePadding {
     private static final VarHandle ACTIVE = handle("active", int.class);
     private static final VarHandle CLAIMED = handle("claimed", int.class);
@@ -164,7 +166,7 @@ final class Lease extends LinePadding {
             if (spins < 1000) {
                 Thread.onSpinWait();
             } else {
-                Lanes.pause();
+                ThreadTable.pause();
             }
         }
         long everOwed = owed;

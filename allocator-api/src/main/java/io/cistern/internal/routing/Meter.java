@@ -4,34 +4,35 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The bytes of one allocator on one device that lanes may request, and the most that were requested since the last
-/// reset.
+/// The bytes of one allocator on one device that threads' counters may request, and the most that were requested
+/// since the last reset.
 ///
-/// **Invariant**: leased ≥ the sum of all lanes' ceilings ≥ requested bytes, but for the blocks of allocations that
-/// have not returned yet. They are equal at rest, and then at most lanes × [#MAX_CREDIT] above what is requested.
+/// **Invariant**: leased ≥ the sum of all threads' counters' ceilings ≥ requested bytes, but for the blocks of
+/// allocations that have not returned yet. They are equal at rest, and then at most threads' counters ×
+/// [#MAX_CREDIT] above what is requested.
 ///
-/// **The peak** is what makes ceilings narrow or wide. Bytes leased below a peak that was reached can't raise it, so
-/// lanes lease freely up to a limit a little above the highest that all requested together at a known moment. Beyond
-/// that, the lane that wants more has all ceilings lowered to what is requested ([Recall]), which gives the next
-/// known
-/// moment. So the peak is at most that little too high, and there are as many recalls as steps from the first byte to
-/// the peak: some hundred.
+/// **The peak** is what makes ceilings narrow or wide. Bytes leased below a peak that was reached can't raise it,
+/// so threads' counters lease freely up to a limit a little above the highest that all requested together at a
+/// known moment. Beyond that, the thread's counters that wants more has all ceilings lowered to what is requested
+/// ([Recall]), which gives the next known moment. So the peak is at most that little too high, and there are as
+/// many recalls as steps from the first byte to the peak: some hundred.
 ///
 /// **What a change has to tell.** While ceilings stay as they are or rise, the most that was requested is at most
-/// leased − (ceiling − most) of any lane, from the last time that lane's `most` began anew. So who lowers a ceiling
-/// notes that bound before, and who raises one need not.
+/// leased − (ceiling − most) of any thread's counters, from the last time that thread's counters's `most` began
+/// anew. So who lowers a ceiling notes that bound before, and who raises one need not.
 final class Meter {
-    /// What a lane leases beyond its need where there is plenty: a mix of blocks up to 1 MiB then rarely comes back
-    /// for more.
+    /// What a thread's counters leases beyond its need where there is plenty: a mix of blocks up to 1 MiB then
+    /// rarely comes back for more.
     static final long CHUNK = 2L << 20;
 
-    /// Twice the chunk, so that a thread that frees and allocates in turn neither leases nor gives back each time.
+    /// Twice the chunk, so that a thread that frees and allocates in turn neither leases nor gives back each
+    /// time.
     static final long MAX_CREDIT = 2 * CHUNK;
 
     /// Below this a recall costs less than the leases that it saves.
     private static final long MIN_CHUNK = 8 << 10;
 
-    /// What the peak may be too high for each lane.
+    /// What the peak may be too high for each thread's counters.
     private static final long SLACK_BYTES = 64 << 10;
 
     /// What it may be too high in all, as a shift: less than 2 %.
@@ -41,14 +42,14 @@ final class Meter {
     private final ReservedBytes told;
     private final AtomicLong leased = new AtomicLong();
 
-    /// Up to which lanes lease without a recall. Changed by this.
+    /// Up to which threads' counters lease without a recall. Changed by this.
     private volatile long limit;
 
     /// The highest known sum of what was requested at one moment since the last reset. Guarded by this.
     private long reached;
 
-    /// A lane leases the bytes below the limit shifted by this: so twice as many lanes as there are have some. As of
-    /// the last recall.
+    /// A thread's counters leases the bytes below the limit shifted by this: so twice as many threads' counters
+    /// as there are have some. As of the last recall.
     private volatile int shareShift = 1;
 
     /// Those for which this meter counts. Written by [Thresholds].
@@ -74,12 +75,12 @@ final class Meter {
         this.told = told;
     }
 
-    /// Raises a lane's ceiling to what is requested there, and somewhat beyond.
+    /// Raises a thread's counters's ceiling to what is requested there, and somewhat beyond.
     ///
     /// Each turn that does not succeed is one in which another thread did, or which lowered all ceilings;
-    /// after that the lane needs nothing.
+    /// after that the thread's counters needs nothing.
     ///
-    /// @param byteSize of the block that went beyond it: the lane keeps as much when that is freed
+    /// @param byteSize of the block that went beyond it: the thread's counters keeps as much when that is freed
     void raise(Tally tally, long byteSize) {
         while (!tryRaise(tally, byteSize)) {
             recall(tally, byteSize);
@@ -113,19 +114,19 @@ final class Meter {
         return Math.max(MIN_CHUNK, Math.min(CHUNK, (limit - leasedThen) >> shareShift));
     }
 
-    /// How far a lane may fall below its ceiling before it lowers it. A lane that is alone keeps the bytes of the block
-    /// that it frees, whatever its size: nobody else could want them.
+    /// How far a thread's counters may fall below its ceiling before it lowers it. A thread's counters that is
+    /// alone keeps the bytes of the block that it frees, whatever its size: nobody else could want them.
     private long credit(long chunk, long byteSize) {
         long most = shareShift <= 1 ? Long.MAX_VALUE : MAX_CREDIT;
         return Math.min(most, 2 * chunk + byteSize);
     }
 
-    /// What a lane may now have below its ceiling.
+    /// What a thread's counters may now have below its ceiling.
     long credit() {
         return chunk(leased.get());
     }
 
-    /// Lets a lane go on, after all ceilings were lowered to what is requested.
+    /// Lets a thread's counters go on, after all ceilings were lowered to what is requested.
     private synchronized void recall(Tally tally, long byteSize) {
         long ceiling = tally.ceiling();
         long need = tally.requested() - ceiling;
@@ -150,10 +151,10 @@ final class Meter {
 
     /// Lowers all ceilings to what is requested.
     ///
-    /// @return how much that is in all, without what lanes are beyond their ceilings
+    /// @return how much that is in all, without what threads' counters are beyond their ceilings
     private long lowerAll() {
         recall.run();
-        shareShift = Integer.SIZE - Integer.numberOfLeadingZeros(recall.lanes);
+        shareShift = Integer.SIZE - Integer.numberOfLeadingZeros(recall.threads);
         long before = leased.getAndAdd(-recall.bytes);
         peak.note(before - recall.unused);
         return before - recall.bytes;
@@ -161,7 +162,7 @@ final class Meter {
 
     private void reach(long requested) {
         reached = requested;
-        limit = requested + Math.max(requested >> SLACK_SHIFT, recall.lanes * SLACK_BYTES);
+        limit = requested + Math.max(requested >> SLACK_SHIFT, recall.threads * SLACK_BYTES);
     }
 
     /// Takes bytes back by which a ceiling was lowered.
@@ -209,7 +210,7 @@ final class Meter {
             return false;
         }
         counted.clear();
-        route.lanes.addTo(counted, route);
+        route.threads.addTo(counted, route);
         drained.add(counted);
         drained.ceilings = 0;
         drained.unused = 0;
@@ -222,7 +223,7 @@ final class Meter {
         TallySum sum = new TallySum();
         sum.add(drained);
         for (int i = 0; i < routes.size(); i++) {
-            routes.get(i).lanes.addTo(sum, routes.get(i));
+            routes.get(i).threads.addTo(sum, routes.get(i));
         }
         return sum;
     }
@@ -233,8 +234,8 @@ final class Meter {
         return Math.max(sum.requestedBytes, atMost);
     }
 
-    /// Begins a new peak. The caller then lets its own lane begin anew, which makes the peak exact while no other
-    /// allocates.
+    /// Begins a new peak. The caller then lets its own thread's counters begin anew, which makes the peak exact
+    /// while no other allocates.
     void resetPeak() {
         beginPeak();
         moved();

@@ -3,14 +3,15 @@ package io.cistern.internal.routing;
 import io.cistern.cuda.process.ProcessFence;
 import java.util.List;
 
-/// Lowers the ceilings of all lanes to what they requested, so that a [Meter] knows how much that is together.
+/// Lowers the ceilings of all threads' counters to what they requested, so that a [Meter] knows how much that is
+/// together.
 ///
 /// Allocates nothing on the Java heap, but for what the fence may need.
 ///
 /// **Threads.** One at a time, under the meter's lock.
 final class Recall {
     private static final Step CLAIM = (recall, tally) -> {
-        recall.lanes = Math.max(recall.lanes, ++recall.lanesOfRoute);
+        recall.threads = Math.max(recall.threads, ++recall.lanesOfRoute);
         recall.anyClaimed |= tally.claim();
     };
     private static final Step SETTLE = (recall, tally) -> tally.settle(recall);
@@ -21,11 +22,11 @@ final class Recall {
     /// By how much ceilings were lowered together.
     long bytes;
 
-    /// The most that one lane stayed below its ceiling before.
+    /// The most that one thread's counters stayed below its ceiling before.
     long unused;
 
-    /// The lanes that count for the route that has the most of them.
-    int lanes;
+    /// The threads' counters that count for the route that has the most of them.
+    int threads;
 
     private int lanesOfRoute;
     private boolean anyClaimed;
@@ -39,7 +40,7 @@ final class Recall {
     void run() {
         bytes = 0;
         unused = 0;
-        lanes = 0;
+        threads = 0;
         anyClaimed = false;
         try {
             forEachTally(CLAIM);
@@ -63,10 +64,10 @@ final class Recall {
     private void forEachTally(Step step) {
         for (int i = 0; i < routes.size(); i++) {
             Route route = routes.get(i);
-            Lanes lanes = route.lanes;
+            ThreadTable threads = route.threads;
             lanesOfRoute = 0;
-            for (int lane = 0; lane < lanes.count(); lane++) {
-                Tally tally = lanes.lane(lane).find(route);
+            for (int counters = 0; counters < threads.count(); counters++) {
+                Tally tally = threads.counters(counters).find(route);
                 if (tally != null) {
                     step.take(this, tally);
                 }

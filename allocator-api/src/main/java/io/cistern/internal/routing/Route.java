@@ -17,7 +17,7 @@ public final class Route {
     final int device;
     final String name;
     final Meter meter;
-    final Lanes lanes;
+    final ThreadTable threads;
     private final Consumer<Route> retire;
 
     /// [Drained] at last: a route is kept until its index is another's, and what it led to may be large.
@@ -63,7 +63,7 @@ public final class Route {
             DeviceAllocator maker,
             Meter meter,
             @Nullable Budgets budgets,
-            Lanes lanes,
+            ThreadTable threads,
             Consumer<Route> retire,
             Runnable whenDrained) {
         this.retire = retire;
@@ -75,7 +75,7 @@ public final class Route {
         this.exit = maker;
         this.usualExit = maker;
         this.meter = meter;
-        this.lanes = lanes;
+        this.threads = threads;
         this.whenDrained = whenDrained;
         charge(budgets);
         boolean counted = false;
@@ -207,8 +207,8 @@ public final class Route {
         }
     }
 
-    /// As the other, in the course of a free, which has done what it was called for: whoever frees can't do anything
-    /// about what the allocator failed to give back.
+    /// As the other, in the course of a free, which has done what it was called for: whoever frees can't do
+    /// anything about what the allocator failed to give back.
     void drainedByFree() {
         try {
             drained();

@@ -15,25 +15,27 @@ import org.jspecify.annotations.Nullable;
 /// The routing kernel: the way of every allocation and every free, for every allocator.
 ///
 /// **Allocate**: take the bytes from the limits, if there are any → ask the route's allocator → check what it
-/// returned and record the owner → count in the calling thread's lane. A failure undoes what came before it.
+/// returned and record the owner → count in the calling thread's thread's counters. A failure undoes what came
+/// before it.
 ///
 /// **Free**: take the owner's record away (once: the second free of an address finds none) → give the block to
 /// its maker → count. The record goes first, since the address may come back from the allocator at once, on
 /// another thread.
 ///
-/// **Errors.** A StackOverflowError may come at any call. So what has to be counted is counted by writes to fields
-/// where a call failed; where that can't be, room on the stack is [looked for][StackRoom] before anything changes.
+/// **Errors.** A StackOverflowError may come at any call. So what has to be counted is counted by writes to
+/// fields where a call failed; where that can't be, room on the stack is [looked for][StackRoom] before anything
+/// changes.
 ///
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A
-/// virtual thread enters a shared lane to count, one compare-and-set more.
+/// virtual thread enters a shared thread's counters to count, one compare-and-set more.
 public final class Router extends Routes {
     /// What [#allocate] returns when the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
 
     private static final long UNKNOWN = Long.MIN_VALUE;
 
-    /// That of the lanes, one read nearer.
-    private final @Nullable Lane[] laneTable = lanes.table;
+    /// That of the threads' counters, one read nearer.
+    private final @Nullable ThreadCounters[] countersTable = threads.table;
 
     /// Uses of blocks on other streams than that of their free; there before the first record is marked.
     @Nullable
@@ -41,7 +43,7 @@ public final class Router extends Routes {
 
     /// Has every entry into a region and every exit told to a watch; before the first of them.
     public void watch(ScopeWatch watch) {
-        lanes.regions.watch = watch;
+        threads.scopeStacks.watch = watch;
     }
 
     /// Allocates through a route.
@@ -52,18 +54,18 @@ public final class Router extends Routes {
     /// @throws DeviceOutOfMemoryException if the allocator or a limit says so
     /// @throws AllocatorContractException if the allocator returns what it must not
     public long allocate(Route route, long byteSize, long stream) {
-        return allocate(lane(), route, byteSize, stream);
+        return allocate(counters(), route, byteSize, stream);
     }
 
-    /// As the other, for a caller that has its [#lane] already.
-    public long allocate(@Nullable Lane lane, Route route, long byteSize, long stream) {
+    /// As the other, for a caller that has its [#thread's counters] already.
+    public long allocate(@Nullable ThreadCounters counters, Route route, long byteSize, long stream) {
         if (Long.compareUnsigned(byteSize - 1, MAX_SIZE) >= 0) {
             return zeroOrTooLarge(route, byteSize);
         }
-        if (lane == null) {
+        if (counters == null) {
             return route.entrance == null ? refused(route, byteSize, stream) : allocateThrough(route, byteSize, stream);
         }
-        Tally tally = lane.of(route);
+        Tally tally = counters.of(route);
         Lease lease = tally.lease;
         long attempts = tally.attempts;
         Lease charged = null;
@@ -78,13 +80,13 @@ public final class Router extends Routes {
                     charged = lease;
                 }
                 address = entrance.allocate(byteSize, route.device, stream);
-                if (!Returned.isLegal(address) || !insert(address, byteSize, tally.index)) {
-                    throw Returned.illegal(route, address, byteSize, stream);
+                if (!AddressCheck.isLegal(address) || !insert(address, byteSize, tally.index)) {
+                    throw AddressCheck.illegal(route, address, byteSize, stream);
                 }
             }
         } catch (Throwable failure) {
             try {
-                Returned.giveBackUnrecorded(route, address, byteSize, stream, failure);
+                AddressCheck.giveBackUnrecorded(route, address, byteSize, stream, failure);
             } finally {
                 if (charged != null) {
                     charged.owed += byteSize;
@@ -147,29 +149,29 @@ public final class Router extends Routes {
         captures = routes;
     }
 
-    /// The calling thread's lane; null for a virtual thread.
-    public @Nullable Lane lane() {
-        return lanes.own(laneTable);
+    /// The calling thread's thread's counters; null for a virtual thread.
+    public @Nullable ThreadCounters counters() {
+        return threads.own(countersTable);
     }
 
-    /// The region of the calling thread, whose lane is given; null outside any.
-    public @Nullable Region region(@Nullable Lane lane) {
-        return lane != null ? lane.region : lanes.regions.ofVirtualThread();
+    /// The region of the calling thread, whose thread's counters is given; null outside any.
+    public @Nullable ScopeStack scopes(@Nullable ThreadCounters counters) {
+        return counters != null ? counters.scopes : threads.scopeStacks.ofVirtualThread();
     }
 
     /// The region of the calling thread; null outside any.
-    public @Nullable Region region() {
-        return lanes.regions.current();
+    public @Nullable ScopeStack scopes() {
+        return threads.scopeStacks.current();
     }
 
     /// Puts the calling thread into a region, or out of any.
-    public void enter(@Nullable Region region) {
-        lanes.regions.set(region);
+    public void enter(@Nullable ScopeStack scopes) {
+        threads.scopeStacks.set(scopes);
     }
 
     /// Runs code in a region, with the threads that it forks in a structured task scope.
-    public <R, X extends Throwable> R callIn(Region region, ScopedValue.CallableOp<R, X> body) throws X {
-        return lanes.regions.call(region, body);
+    public <R, X extends Throwable> R callIn(ScopeStack scopes, ScopedValue.CallableOp<R, X> body) throws X {
+        return threads.scopeStacks.call(scopes, body);
     }
 
     /// Allocates from idle memory of a route's allocator and obtains no more, for a request that another route
@@ -194,15 +196,15 @@ public final class Router extends Routes {
     /// @param adopted a block that it has handed out before, or 0
     private long allocateSlowly(Route route, DeviceAllocator from, long byteSize, long stream, long adopted) {
         StackRoom.require();
-        Lane own = lanes.own();
+        ThreadCounters own = threads.own();
         if (own == null) {
             refuseThreadStream(route.device, stream);
         }
-        Lane lane = own != null ? own : lanes.enterShared();
-        Tally tally = lane.of(route);
+        ThreadCounters counters = own != null ? own : threads.enterShared();
+        Tally tally = counters.of(route);
         tally.begins();
         if (own == null) {
-            lane.leave();
+            counters.leave();
         }
         long address = REFUSED;
         boolean beyond = false;
@@ -215,7 +217,7 @@ public final class Router extends Routes {
             }
         } finally {
             if (own == null) {
-                lane.enter();
+                counters.enter();
             }
             if (address == REFUSED) {
                 tally.failed();
@@ -223,7 +225,7 @@ public final class Router extends Routes {
                 beyond = tally.allocated(byteSize);
             }
             if (own == null) {
-                lane.leave();
+                counters.leave();
             }
         }
         if (beyond) {
@@ -240,12 +242,12 @@ public final class Router extends Routes {
         long address = 0;
         try {
             address = adopted != 0 ? adopted : from.allocate(byteSize, route.device, stream);
-            if (!Returned.isLegal(address) || !insert(address, byteSize, route.index)) {
-                throw Returned.illegal(route, address, byteSize, stream);
+            if (!AddressCheck.isLegal(address) || !insert(address, byteSize, route.index)) {
+                throw AddressCheck.illegal(route, address, byteSize, stream);
             }
             return address;
         } catch (Throwable failure) {
-            Returned.giveBackUnrecorded(route, address, byteSize, stream, failure);
+            AddressCheck.giveBackUnrecorded(route, address, byteSize, stream, failure);
             if (budgets != null) {
                 budgets.giveBack(byteSize);
             }
@@ -271,7 +273,7 @@ public final class Router extends Routes {
     /// @param stream the stream of the last use
     /// @throws UnknownAddressException if no live block begins there
     public void free(long address, long stream) {
-        if (!Returned.isLegal(address) || !remove(address, stream)) {
+        if (!AddressCheck.isLegal(address) || !remove(address, stream)) {
             refuseUnlessZero(address);
         }
     }
@@ -292,12 +294,12 @@ public final class Router extends Routes {
     boolean free(long[] chunk, int at, long address, long stream) {
         long owner = ownerIn(chunk, at);
         Route route = routes[routeOf(owner)];
-        Lane lane = lane();
-        if (lane == null) {
+        ThreadCounters counters = counters();
+        if (counters == null) {
             refuseThreadStream(route.device, stream);
             return freeSlowly(chunk, at, address, stream, NONE);
         }
-        Tally tally = lane.of(route);
+        Tally tally = counters.of(route);
         DeviceAllocator exit = route.exit;
         long byteSize = byteSizeOf(owner);
         long taken;
@@ -366,8 +368,8 @@ public final class Router extends Routes {
         return true;
     }
 
-    /// Frees a block behind its uses on other streams: with the graph for which one of them is captured, else on the
-    /// stream of the free. What can't be waited for now is kept.
+    /// Frees a block behind its uses on other streams: with the graph for which one of them is captured, else on
+    /// the stream of the free. What can't be waited for now is kept.
     private void freeUsed(BlockUses others, Route route, long address, long byteSize, long stream) {
         CaptureRoutes routes = captures;
         if (routes != null && others.freeCaptured(routes, route, address, byteSize, stream)) {
@@ -405,7 +407,7 @@ public final class Router extends Routes {
     /// @param address where a block begins; anything else is awake
     /// @throws MemoryAsleepException if it is
     public void requireAwake(long address) {
-        long owner = Returned.isLegal(address) ? ownerOf(address) : NONE;
+        long owner = AddressCheck.isLegal(address) ? ownerOf(address) : NONE;
         if (owner != NONE) {
             routes[routeOf(owner)].requireAwake(address);
         }
@@ -415,7 +417,7 @@ public final class Router extends Routes {
     ///
     /// @throws UnknownAddressException if no live block begins there
     public Route routeOfBlock(long address) {
-        long owner = Returned.isLegal(address) ? ownerOf(address) : NONE;
+        long owner = AddressCheck.isLegal(address) ? ownerOf(address) : NONE;
         if (owner == NONE) {
             throw new UnknownAddressException(address);
         }
@@ -426,11 +428,11 @@ public final class Router extends Routes {
         if (route.budgets != null) {
             route.budgets.giveBack(byteSize);
         }
-        Lane own = lanes.own();
-        Lane lane = own != null ? own : lanes.enterShared();
-        lane.of(route).freed(byteSize);
+        ThreadCounters own = threads.own();
+        ThreadCounters counters = own != null ? own : threads.enterShared();
+        counters.of(route).freed(byteSize);
         if (own == null) {
-            lane.leave();
+            counters.leave();
         }
     }
 

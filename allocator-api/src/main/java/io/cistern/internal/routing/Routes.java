@@ -23,7 +23,7 @@ abstract class Routes extends OwnerTable {
     /// route of that index.
     private static final int RESTING = 1024;
 
-    final Lanes lanes = new Lanes();
+    final ThreadTable threads = new ThreadTable();
 
     private final ClosingThreads closingThreads = new ClosingThreads();
 
@@ -105,7 +105,7 @@ abstract class Routes extends OwnerTable {
             Runnable whenDrained) {
         boolean again = reusesIndex();
         int index = again ? idle[firstIdle] : nextIndex();
-        Route route = new Route(index, device, name, allocator, meter, budgets, lanes, this::retire, whenDrained);
+        Route route = new Route(index, device, name, allocator, meter, budgets, threads, this::retire, whenDrained);
         if (again) {
             firstIdle = (firstIdle + 1) & (idle.length - 1);
             idleCount--;
@@ -149,8 +149,8 @@ abstract class Routes extends OwnerTable {
     /// Takes the index of a route that has drained. A free that was counted down may not have
     /// counted itself yet.
     private void retire(Route route) {
-        while (lanes.live(route) != 0) {
-            Lanes.pause();
+        while (threads.live(route) != 0) {
+            ThreadTable.pause();
         }
         if (route.meter.retire(route)) {
             thresholds.drained(route.meter);
@@ -182,10 +182,10 @@ abstract class Routes extends OwnerTable {
     /// [#beginClosing].
     public void close(Route route) {
         route.refuse();
-        lanes.awaitAllocations(route);
-        long marked = lanes.live(route) == 0 ? 0 : drain(route.index);
-        while (lanes.live(route) > route.draining(marked)) {
-            Lanes.pause();
+        threads.awaitAllocations(route);
+        long marked = threads.live(route) == 0 ? 0 : drain(route.index);
+        while (threads.live(route) > route.draining(marked)) {
+            ThreadTable.pause();
         }
         route.expectDraining(marked);
     }
@@ -200,7 +200,7 @@ abstract class Routes extends OwnerTable {
     }
 
     private ClosingThreads.Closing closing(List<Route> ways) {
-        return new ClosingThreads.Closing(CallsUnderWay.ofCaller(lanes), ways);
+        return new ClosingThreads.Closing(ActiveCalls.ofCaller(threads), ways);
     }
 
     /// Enters the calling thread as one that is going to [close][#close] an allocator.
@@ -220,7 +220,7 @@ abstract class Routes extends OwnerTable {
             each.sleep();
             asleep.add(each);
         });
-        asleep.forEach(lanes::awaitAllocations); // without the lock: one under way may open a route
+        asleep.forEach(threads::awaitAllocations); // without the lock: one under way may open a route
     }
 
     /// Ends that.
@@ -241,11 +241,11 @@ abstract class Routes extends OwnerTable {
     ///
     /// @return false if it has live blocks
     public boolean recharge(Route route, Budgets budgets) {
-        if (lanes.live(route) != 0) {
+        if (threads.live(route) != 0) {
             return false;
         }
-        lanes.awaitAllocations(route);
-        if (lanes.live(route) != 0) {
+        threads.awaitAllocations(route);
+        if (threads.live(route) != 0) {
             return false;
         }
         route.charge(budgets);
@@ -255,11 +255,11 @@ abstract class Routes extends OwnerTable {
     /// Lets the peak of a route and of those beside it begin at what is requested now.
     public void resetPeak(Route route) {
         route.meter.resetPeak();
-        Lane own = lanes.own();
-        Lane lane = own != null ? own : lanes.enterShared();
-        lane.of(route).restartPeak();
+        ThreadCounters own = threads.own();
+        ThreadCounters counters = own != null ? own : threads.enterShared();
+        counters.of(route).restartPeak();
         if (own == null) {
-            lane.leave();
+            counters.leave();
         }
     }
 

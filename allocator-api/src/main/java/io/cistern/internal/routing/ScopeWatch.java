@@ -17,38 +17,38 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any. A thread that ends inside a scope is forgotten at the next report.
 public final class ScopeWatch {
     /// Enough to see the pattern; after them an allocation pays nothing any more.
-    private static final int MOST_REPORTS = 100;
+    private static final int MAX_REPORTS = 100;
 
     /// Enough to find the place where the scope was opened.
-    private static final int MOST_SCOPES = 5;
+    private static final int MAX_SCOPES = 5;
 
     private static final Logger LOGGER = System.getLogger("io.cistern.scopes");
 
     /// The innermost region of each thread that is in one.
-    private final Map<Thread, Region> open = new ConcurrentHashMap<>();
+    private final Map<Thread, ScopeStack> open = new ConcurrentHashMap<>();
 
     /// The places that allocated outside scopes.
     private final Set<StackTraceElement> reported = ConcurrentHashMap.newKeySet();
 
     /// Notes that the calling thread is in a region now, or in none.
-    void moved(@Nullable Region region) {
-        if (region == null) {
+    void moved(@Nullable ScopeStack scopes) {
+        if (scopes == null) {
             open.remove(Thread.currentThread());
         } else {
-            open.put(Thread.currentThread(), region);
+            open.put(Thread.currentThread(), scopes);
         }
     }
 
     /// Says that the calling thread allocates outside any region that fits.
     public void allocates(int device, long stream) {
         Thread thread = Thread.currentThread();
-        if (open.isEmpty() || open.containsKey(thread) || reported.size() >= MOST_REPORTS) {
+        if (open.isEmpty() || open.containsKey(thread) || reported.size() >= MAX_REPORTS) {
             return;
         }
         open.keySet().removeIf(other -> !other.isAlive());
         String scopes = open.entrySet().stream()
                 .filter(entry -> entry.getValue().route(device, stream) != null)
-                .limit(MOST_SCOPES)
+                .limit(MAX_SCOPES)
                 .map(entry -> entry.getValue() + " in thread " + nameOf(entry.getKey()))
                 .collect(Collectors.joining(", "));
         if (scopes.isEmpty()) {

@@ -5,23 +5,23 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
-/// What one lane counts for one route.
+/// What one thread's counters counts for one route.
 ///
-/// **Invariants**, summed over all lanes of a route at rest: attempts = allocations + failures; allocations −
-/// frees = live blocks; requested = bytes of the live blocks; for each lane requested ≤ ceiling.
+/// **Invariants**, summed over all threads' counters of a route at rest: attempts = allocations + failures;
+/// allocations − frees = live blocks; requested = bytes of the live blocks; for each thread's counters requested
+/// ≤ ceiling.
 ///
-/// **Requested** is what this lane allocated less what it freed, so it may be negative. **Ceiling** is how far the
-/// lane
-/// may go without a look at the route's [Meter], which keeps the common allocation free of shared writes, and
-/// **floor**
-/// how far down before it lowers its ceiling. **Most** is the highest that the lane was at since it last went beyond
-/// its ceiling or lowered it.
+/// **Requested** is what this thread's counters allocated less what it freed, so it may be negative. **Ceiling**
+/// is how far the thread's counters may go without a look at the route's [Meter], which keeps the common
+/// allocation free of shared writes, and
+/// **floor** how far down before it lowers its ceiling. **Most** is the highest that the thread's counters was at
+/// since it last went beyond its ceiling or lowered it.
 ///
-/// **Threads.** One thread at a time counts; readers see each counter whole and in time. The ceiling is changed by
-/// compare-and-set: raised by any thread, lowered by the one that counts, or by the [Meter], which first claims it.
-/// Whoever claims it lets a fence pass over every thread ([ProcessFence#everywhere]) before it reads what is
-/// requested;
-/// so an allocation at the same moment is either seen there, or sees here that the ceiling is claimed.
+/// **Threads.** One thread at a time counts; readers see each counter whole and in time. The ceiling is changed
+/// by compare-and-set: raised by any thread, lowered by the one that counts, or by the [Meter], which first
+/// claims it. Whoever claims it lets a fence pass over every thread ([ProcessFence#everywhere]) before it reads
+/// what is requested; so an allocation at the same moment is either seen there, or sees here that the ceiling is
+/// claimed.
 ///
 /// **Errors.** A StackOverflowError may come at any call. A method that throws one has not counted; the one that
 /// counts
@@ -47,7 +47,7 @@ final class Tally extends LinePadding {
     /// The route's.
     final int index;
 
-    /// What this lane leased of the route's budgets; null without any.
+    /// What this thread's counters leased of the route's budgets; null without any.
     final @Nullable Lease lease;
 
     private final Meter meter;
@@ -111,8 +111,8 @@ final class Tally extends LinePadding {
 
     /// Counts an allocation.
     ///
-    /// @return whether the lane is beyond its ceiling: then the caller leaves the lane, if it is shared, and
-    ///     has the [Meter] raise the ceiling
+    /// @return whether the thread's counters is beyond its ceiling: then the caller leaves the thread's counters,
+    ///     if it is shared, and has the [Meter] raise the ceiling
     boolean allocated(long byteSize) {
         long now = requested + byteSize;
         REQUESTED.setOpaque(this, now);
@@ -136,12 +136,12 @@ final class Tally extends LinePadding {
         FREES.setRelease(this, frees + 1);
     }
 
-    /// Raises the ceiling after an allocation that went beyond it; for any thread, in no lane.
+    /// Raises the ceiling after an allocation that went beyond it; for any thread, in no thread's counters.
     void raise(long byteSize) {
         meter.raise(this, byteSize);
     }
 
-    /// Gives back what the lane is not likely to need.
+    /// Gives back what the thread's counters is not likely to need.
     private void lower(long now) {
         PeakSince peak = meter.peak(); // before anything changes: a reset from here on begins with less
         long present = ceiling();
@@ -157,7 +157,7 @@ final class Tally extends LinePadding {
 
     /// Sets another ceiling, unless somebody else did since.
     ///
-    /// @param credit how far below it the lane lowers it again
+    /// @param credit how far below it the thread's counters lowers it again
     boolean moveCeiling(long present, long next, long credit) {
         if (!CEILING.compareAndSet(this, present, next)) {
             return false;
@@ -179,7 +179,7 @@ final class Tally extends LinePadding {
         MOST.setOpaque(this, requested);
     }
 
-    /// Claims the ceiling, if the lane may allocate below it; for the meter, under its lock.
+    /// Claims the ceiling, if the thread's counters may allocate below it; for the meter, under its lock.
     ///
     /// @return false if it may not
     boolean claim() {
@@ -211,7 +211,7 @@ final class Tally extends LinePadding {
 
     private void setClaimed(long next) {
         claimed = CLAIMED;
-        FLOOR.setOpaque(this, next); // so that the next free looks what the lane may keep now
+        FLOOR.setOpaque(this, next); // so that the next free looks what the thread's counters may keep now
         CEILING.setVolatile(this, next);
     }
 

@@ -62,9 +62,9 @@ class BudgetTests {
     private static final long FAILING = 13;
 
     /// Two siblings under one limit: threads allocate, free (also blocks of others) and fail at random, in
-    /// rounds; the limits lie where many requests are refused. Between rounds, with all threads at rest, what
-    /// is used must be exactly what is out, and what is left must be granted to the byte, whichever lanes have
-    /// leased it.
+    /// rounds; the limits lie where many requests are refused. Between rounds, with all threads at rest, what is
+    /// used must be exactly what is out, and what is left must be granted to the byte, whichever threads'
+    /// counters have leased it.
     @ParameterizedTest
     @ValueSource(longs = {1, 20_261_121, 77_003})
     void sixteenThreadsNeverExceedALimitAndGetEveryByteOfIt(long seed) throws Exception {

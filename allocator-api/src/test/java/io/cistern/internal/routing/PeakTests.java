@@ -119,8 +119,8 @@ class PeakTests {
         assertPeak(1000 * KIB, 1000 * KIB);
     }
 
-    /// What is requested is at least what threads know of, and at most what they may have requested: they say so before
-    /// they allocate and after they free.
+    /// What is requested is at least what threads know of, and at most what they may have requested: they say so
+    /// before they allocate and after they free.
     @Test
     void runningThreadsAreBoundedFromBothSides() throws Exception {
         AtomicLong atLeast = new AtomicLong();
@@ -170,14 +170,14 @@ class PeakTests {
 
     @Test
     void virtualThreadsKeepToItToo() throws Exception {
-        int lanes = router.lanes.count();
+        int threads = router.threads.count();
         try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
             for (int task = 0; task < 500; task++) {
                 executor.submit(() -> router.free(router.allocate(route, 3 * KIB, 0), 0))
                         .get();
             }
         }
-        assertThat(router.statistics(route).requestedPeakBytes()).isBetween(3 * KIB, 3 * KIB + lanes * 64 * KIB);
+        assertThat(router.statistics(route).requestedPeakBytes()).isBetween(3 * KIB, 3 * KIB + threads * 64 * KIB);
     }
 
     @Test

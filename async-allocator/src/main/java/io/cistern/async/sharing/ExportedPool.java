@@ -158,7 +158,7 @@ public final class ExportedPool implements AutoCloseable {
     public ExportedBuffer publish(String name, long address, long byteSize, long stream) {
         if (!Message.isName(name)) {
             throw new IllegalArgumentException("no name to publish under: \"" + name + "\"; it takes 1 to "
-                    + Message.MOST_NAME_BYTES + " bytes without control characters");
+                    + Message.MAX_NAME_BYTES + " bytes without control characters");
         }
         return publications.publish(name, () -> {
             if (closed.get()) {

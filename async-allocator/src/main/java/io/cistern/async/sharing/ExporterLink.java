@@ -100,7 +100,7 @@ final class ExporterLink implements AutoCloseable {
                     Reason.UNREACHABLE,
                     "the exporter at " + path + " does not answer within " + patience.toMillis() + " ms");
         }
-        return socket.receive(Message.MOST_BYTES).orElseThrow(() -> new IOException("what was to read is gone"));
+        return socket.receive(Message.MAX_BYTES).orElseThrow(() -> new IOException("what was to read is gone"));
     }
 
     private <T extends Message> Answer<T> checked(LocalMessage received, Class<T> kind) {

@@ -60,26 +60,26 @@ public final class ImportedBuffer implements AutoCloseable {
     static ImportedBuffer map(ImportedPool pool, String name, long byteSize, long stream) {
         CudaDriver driver = pool.driver();
         int device = pool.device();
-        Undo undo = new Undo();
+        Rollback rollback = new Rollback();
         try {
             long own = driver.sharing().createEvent(device);
-            undo.later(() -> driver.events().destroy(device, own));
+            rollback.later(() -> driver.events().destroy(device, own));
             DriverHandle handle = new DriverHandle(driver.sharing().exportEvent(device, own));
             Message.Buffer found = pool.link()
                     .ask(new Message.Map(name, byteSize, handle), Message.Buffer.class)
                     .message();
-            undo.later(() -> pool.link().ask(new Message.Release(found.id()), Message.Released.class));
+            rollback.later(() -> pool.link().ask(new Message.Release(found.id()), Message.Released.class));
             check(pool, found, byteSize);
             long address = driver.sharing()
                     .importPointer(device, pool.handle(), found.pointer().bytes());
-            undo.later(() -> driver.memory().free(device, address));
+            rollback.later(() -> driver.memory().free(device, address));
             checkLength(pool, found, address);
             long exporters = driver.sharing().openEvent(device, found.event().bytes());
-            undo.later(() -> driver.events().destroy(device, exporters));
+            rollback.later(() -> driver.events().destroy(device, exporters));
             await(pool, name, exporters);
             return new ImportedBuffer(pool, name, stream, found, address, exporters, own);
         } catch (RuntimeException | Error failure) {
-            throw undo.after(failure);
+            throw rollback.after(failure);
         }
     }
 
@@ -126,8 +126,8 @@ public final class ImportedBuffer implements AutoCloseable {
         return byteSize;
     }
 
-    /// Waits until all that the exporter has recorded until now is done, so that what is enqueued afterwards, on any
-    /// stream, comes behind it.
+    /// Waits until all that the exporter has recorded until now is done, so that what is enqueued afterwards, on
+    /// any stream, comes behind it.
     ///
     /// The host waits, since a stream that waited for an exporter which is killed would never get on.
     ///

@@ -27,10 +27,10 @@ import java.util.Arrays;
 sealed interface Message {
     int VERSION = 1;
     /// The longest is a [Map] with its name, or a [Refused] with its text.
-    int MOST_BYTES = 2048;
+    int MAX_BYTES = 2048;
 
-    int MOST_NAME_BYTES = 255;
-    int MOST_TEXT_BYTES = 1500;
+    int MAX_NAME_BYTES = 255;
+    int MAX_TEXT_BYTES = 1500;
     int MAGIC = 0x5453_4943;
     int HEADER_BYTES = 12;
 
@@ -82,7 +82,7 @@ sealed interface Message {
 
     /// The bytes of a message.
     static byte[] encode(Message message) {
-        ByteBuffer buffer = ByteBuffer.allocate(MOST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer buffer = ByteBuffer.allocate(MAX_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         buffer.putInt(MAGIC)
                 .putShort((short) VERSION)
                 .putShort((short) kind(message))
@@ -90,12 +90,12 @@ sealed interface Message {
         switch (message) {
             case Hello hello -> buffer.putInt(hello.transfer().code());
             case Pool pool -> {
-                putText(buffer, pool.uuid(), MOST_NAME_BYTES);
+                putText(buffer, pool.uuid(), MAX_NAME_BYTES);
                 buffer.putInt(pool.handleType()).putInt(pool.number());
                 pool.fabric().writeTo(buffer);
             }
             case Map map -> {
-                putText(buffer, map.name(), MOST_NAME_BYTES);
+                putText(buffer, map.name(), MAX_NAME_BYTES);
                 buffer.putLong(map.byteSize());
                 map.event().writeTo(buffer);
             }
@@ -107,8 +107,8 @@ sealed interface Message {
             case Release release -> buffer.putLong(release.id());
             case Released _ -> {}
             case Refused refused -> {
-                putText(buffer, refused.reason().name(), MOST_NAME_BYTES);
-                putText(buffer, refused.text(), MOST_TEXT_BYTES);
+                putText(buffer, refused.reason().name(), MAX_NAME_BYTES);
+                putText(buffer, refused.text(), MAX_TEXT_BYTES);
             }
         }
         buffer.putInt(HEADER_BYTES - 4, buffer.position());
@@ -153,8 +153,7 @@ sealed interface Message {
         return switch (kind) {
             case 1 -> new Hello(transfer(buffer.getInt()));
             case 2 ->
-                new Pool(
-                        text(buffer, MOST_NAME_BYTES), buffer.getInt(), buffer.getInt(), DriverHandle.readFrom(buffer));
+                new Pool(text(buffer, MAX_NAME_BYTES), buffer.getInt(), buffer.getInt(), DriverHandle.readFrom(buffer));
             case 3 -> new Map(name(buffer), atLeast(0, buffer.getLong()), DriverHandle.readFrom(buffer));
             case 4 ->
                 new Buffer(
@@ -164,7 +163,7 @@ sealed interface Message {
                         DriverHandle.readFrom(buffer));
             case 5 -> new Release(buffer.getLong());
             case 6 -> new Released();
-            case 7 -> new Refused(reason(text(buffer, MOST_NAME_BYTES)), text(buffer, MOST_TEXT_BYTES));
+            case 7 -> new Refused(reason(text(buffer, MAX_NAME_BYTES)), text(buffer, MAX_TEXT_BYTES));
             default -> throw malformed("it is of no known kind: " + kind);
         };
     }
@@ -190,7 +189,7 @@ sealed interface Message {
     }
 
     private static String name(ByteBuffer buffer) {
-        String name = text(buffer, MOST_NAME_BYTES);
+        String name = text(buffer, MAX_NAME_BYTES);
         require(isName(name), "it names nothing that could be a name");
         return name;
     }
@@ -198,7 +197,7 @@ sealed interface Message {
     /// Whether something can be published under a name.
     static boolean isName(String name) {
         int byteSize = name.getBytes(StandardCharsets.UTF_8).length;
-        return byteSize > 0 && byteSize <= MOST_NAME_BYTES && name.chars().noneMatch(Character::isISOControl);
+        return byteSize > 0 && byteSize <= MAX_NAME_BYTES && name.chars().noneMatch(Character::isISOControl);
     }
 
     private static String text(ByteBuffer buffer, int mostBytes) {

@@ -2,11 +2,11 @@ package io.cistern.async.sharing;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.process.Descriptor;
+import io.cistern.cuda.process.EventFd;
 import io.cistern.cuda.process.LocalListener;
 import io.cistern.cuda.process.LocalMessage;
 import io.cistern.cuda.process.LocalSocket;
 import io.cistern.cuda.process.Poll;
-import io.cistern.cuda.process.Wake;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 import java.io.EOFException;
@@ -37,7 +37,7 @@ final class PoolServer implements AutoCloseable {
     private final Path path;
     private final LongPredicate mayConnect;
     private final LocalListener listener;
-    private final Wake wake;
+    private final EventFd wake;
     private final Descriptor exported;
     private final Message.Pool description;
     private final List<Importer> importers = new ArrayList<>();
@@ -60,7 +60,7 @@ final class PoolServer implements AutoCloseable {
         this.mayConnect = mayConnect;
         listener = LocalListener.open(path);
         try {
-            wake = new Wake();
+            wake = new EventFd();
         } catch (IOException failure) {
             listener.close();
             throw failure;
@@ -143,7 +143,7 @@ final class PoolServer implements AutoCloseable {
             return;
         }
         try {
-            Optional<LocalMessage> received = importer.socket().receive(Message.MOST_BYTES);
+            Optional<LocalMessage> received = importer.socket().receive(Message.MAX_BYTES);
             if (received.isPresent()) {
                 // Importers have nothing to give.
                 received.get().attached().ifPresent(Descriptor::close);

@@ -21,7 +21,7 @@ import java.util.stream.Stream;
 /// A buffer is *published*, then *withdrawn* (nobody else maps it), then forgotten, once nobody uses it.
 final class Publications {
     /// What one importer may have mapped: more than programs name, less than would hurt the exporter.
-    private static final int MOST_USES = 4096;
+    private static final int MAX_USES = 4096;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
@@ -72,9 +72,9 @@ final class Publications {
                         Reason.WRONG_SIZE,
                         "\"" + wanted.name() + "\" has " + buffer.byteSize() + " bytes, not " + wanted.byteSize());
             }
-            if (uses(importer) >= MOST_USES) {
+            if (uses(importer) >= MAX_USES) {
                 throw new SharingException(
-                        Reason.IN_USE, importer + " has " + MOST_USES + " buffers mapped, more than any may");
+                        Reason.IN_USE, importer + " has " + MAX_USES + " buffers mapped, more than any may");
             }
             return buffer.map(importer, ++lastUse, wanted.event());
         });

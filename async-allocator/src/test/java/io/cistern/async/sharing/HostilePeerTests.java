@@ -59,7 +59,7 @@ class HostilePeerTests {
 
     private static LocalMessage next(LocalSocket socket) throws IOException {
         assertThat(Poll.readable(LONG, socket.descriptor().number()).isEmpty()).isFalse();
-        return socket.receive(Message.MOST_BYTES).orElseThrow();
+        return socket.receive(Message.MAX_BYTES).orElseThrow();
     }
 
     /// Sends one message after the other; the last must be refused, and the connection end.
@@ -95,7 +95,7 @@ class HostilePeerTests {
     @Test
     void whatIsNoMessageIsRefused() throws IOException {
         assertLetGo(Reason.MALFORMED, new byte[] {1, 2, 3});
-        assertLetGo(Reason.MALFORMED, new byte[Message.MOST_BYTES]);
+        assertLetGo(Reason.MALFORMED, new byte[Message.MAX_BYTES]);
         assertLetGo(Reason.MALFORMED, hello(), "GET / HTTP/1.1".getBytes(java.nio.charset.StandardCharsets.US_ASCII));
     }
 
@@ -118,7 +118,7 @@ class HostilePeerTests {
     void absurdSizesAreRefused() throws IOException {
         assertLetGo(Reason.MALFORMED, hello(), Message.encode(new Message.Map("weights", Long.MIN_VALUE, NO_EVENT)));
         try (LocalSocket socket = LocalSocket.connect(gpus.path)) {
-            socket.send(new byte[Message.MOST_BYTES + 1]);
+            socket.send(new byte[Message.MAX_BYTES + 1]);
             assertEnds(socket);
         }
     }

@@ -40,7 +40,7 @@ class MessageTests {
     @MethodSource("all")
     void whatIsSentIsWhatIsRead(Message message) {
         byte[] bytes = Message.encode(message);
-        assertThat(bytes.length).isLessThanOrEqualTo(Message.MOST_BYTES);
+        assertThat(bytes.length).isLessThanOrEqualTo(Message.MAX_BYTES);
         Message read = Message.decode(bytes);
         assertThat(read).hasSameClassAs(message);
         assertThat(Message.encode(read)).isEqualTo(bytes);

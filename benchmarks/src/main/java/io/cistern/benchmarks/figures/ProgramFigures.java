@@ -30,7 +30,7 @@ final class ProgramFigures {
             }
             String what = switch (name) {
                 case "library" -> "Java calls a library; C calls it";
-                case "brief" -> "the same with `brief=true`";
+                case "brief" -> "the same with `critical=true`";
                 default -> "C calls an allocator in Java; Java calls it";
             };
             table.row(List.of(what, cells[0], cells[1], cells[2], cells[3]));

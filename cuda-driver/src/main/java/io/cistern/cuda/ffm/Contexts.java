@@ -10,21 +10,21 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /// The devices' primary contexts, and which one is current while a call is made.
 ///
-/// The driver keeps the current context per OS thread, and a virtual thread changes its OS thread when it parks. So
-/// each call asks what is current, sets its own if need be, and gives a foreign one back, with nothing in between
-/// that parks:
+/// The driver keeps the current context per OS thread, and a virtual thread changes its OS thread when it parks.
+/// So each call asks what is current, sets its own if need be, and gives a foreign one back, with nothing in
+/// between that parks:
 ///
 /// 1. find the primary context, retained at first use (a lock: may park);
 /// 2. take a frame (may make one);
 /// 3. `cuCtxGetCurrent`; `cuCtxSetCurrent` if it is another one;
 /// 4. the call itself;
-/// 5. `cuCtxSetCurrent` of the foreign context, if there was one. Without one the primary context stays current, so
-/// that the next call finds it.
+/// 5. `cuCtxSetCurrent` of the foreign context, if there was one. Without one the primary context stays current,
+/// so that the next call finds it.
 ///
-/// **Without asking.** A call whose handles name the context anyway, as those of a pool and of a stream do, is made at
-/// once ([#isNamedBy]). If it fails, what is current is asked then: with the primary context the failure is the call's
-/// own, with another one the call is made again by the steps above. So such a pair costs two questions less, and
-/// is right whether the driver looks at the current context or not.
+/// **Without asking.** A call whose handles name the context anyway, as those of a pool and of a stream do, is
+/// made at once ([#isNamedBy]). If it fails, what is current is asked then: with the primary context the failure
+/// is the call's own, with another one the call is made again by the steps above. So such a pair costs two
+/// questions less, and is right whether the driver looks at the current context or not.
 final class Contexts {
     private static final VarHandle PRIMARY = MethodHandles.arrayElementVarHandle(long[].class);
 
@@ -106,7 +106,7 @@ final class Contexts {
     Frame enter(DriverFunction attempted, int device) {
         long wanted = primary(attempted, device);
         Frame frame = Frame.acquire();
-        int code = getCurrent.callBriefly(frame.contextOut());
+        int code = getCurrent.callCritical(frame.contextOut());
         if (code != 0 || frame.context() != wanted) {
             change(frame, code, wanted);
         }
@@ -116,8 +116,8 @@ final class Contexts {
         return frame;
     }
 
-    /// Whether a stream names its context, and the device's is retained: default streams are those of the current one.
-    /// Not while calls are sheltered from captures, since that is a mode of the thread.
+    /// Whether a stream names its context, and the device's is retained: default streams are those of the current
+    /// one. Not while calls are sheltered from captures, since that is a mode of the thread.
     boolean isNamedBy(long stream, int device) {
         return !shelter.isOn() && isNamedInCaptures(stream, device);
     }
@@ -129,7 +129,7 @@ final class Contexts {
 
     /// Whether a device's primary context is current on this thread.
     boolean isCurrent(Frame frame, int device) {
-        return getCurrent.callBriefly(frame.contextOut()) == 0
+        return getCurrent.callCritical(frame.contextOut()) == 0
                 && frame.context() == (long) PRIMARY.getVolatile(primary, device);
     }
 
@@ -150,7 +150,7 @@ final class Contexts {
 
     private long current() {
         try (Frame frame = Frame.acquire()) {
-            int code = getCurrent.callBriefly(frame.contextOut());
+            int code = getCurrent.callCritical(frame.contextOut());
             if (code != 0) {
                 throw getCurrent.failed(code, "");
             }
@@ -196,7 +196,7 @@ final class Contexts {
     /// @return the one that was; 0 for none
     long exchange(long wanted) {
         try (Frame frame = Frame.acquire()) {
-            getCurrent.check(getCurrent.callBriefly(frame.contextOut()), "context", wanted);
+            getCurrent.check(getCurrent.callCritical(frame.contextOut()), "context", wanted);
             long current = frame.context();
             if (current != wanted) {
                 setCurrent.check(setCurrent.callUncounted(wanted), "context", wanted);

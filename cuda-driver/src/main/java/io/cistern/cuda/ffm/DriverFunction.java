@@ -52,10 +52,11 @@ final class DriverFunction {
 
     /// Without the change of thread state that other calls make, which costs more than reading the current
     /// context.
-    private static final MethodHandle BRIEF_L = handle("L", Linker.Option.critical(false));
+    private static final MethodHandle CRITICAL_L = handle("L", Linker.Option.critical(false));
 
-    /// See [io.cistern.cuda.MemoryPools#brief]. Made when first asked for: each handle is a millisecond of a start.
-    private static final class Brief {
+    /// See [io.cistern.cuda.MemoryPools#critical]. Made when first asked for: each handle is a millisecond of a
+    /// start.
+    private static final class Critical {
         static final MethodHandle LL = handle("LL", Linker.Option.critical(false));
         static final MethodHandle LLLL = handle("LLLL", Linker.Option.critical(false));
     }
@@ -77,8 +78,8 @@ final class DriverFunction {
     /// Where the library that was bound first has its functions.
     private static final Map<DriverCall, MemorySegment> FIRST = new ConcurrentHashMap<>();
 
-    /// Those of a pair. The compiler knows of constants that they live for ever, and looks at nothing before a call,
-    /// as it must for a field. A process hardly ever has two libraries.
+    /// Those of a pair. The compiler knows of constants that they live for ever, and looks at nothing before a
+    /// call, as it must for a field. A process hardly ever has two libraries.
     private static final class Pair {
         static final MemorySegment ALLOCATE =
                 FIRST.getOrDefault(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC, MemorySegment.NULL);
@@ -333,8 +334,8 @@ final class DriverFunction {
         }
     }
 
-    // Calls that programs make most: counted in their frame, which is cheaper, and before the call, so that nothing is
-    // kept on the stack for that meanwhile.
+    // Calls that programs make most: counted in their frame, which is cheaper, and before the call, so that
+    // nothing is kept on the stack for that meanwhile.
 
     int call(Frame frame, long a, long b) {
         assert shape.equals("LL") : this;
@@ -394,32 +395,34 @@ final class DriverFunction {
     }
 
     /// A call that never blocks and takes only nanoseconds; not counted.
-    int callBriefly(long a) {
+    int callCritical(long a) {
         assert shape.equals("L") : this;
         try {
-            return (int) BRIEF_L.invokeExact(address, a);
+            return (int) CRITICAL_L.invokeExact(address, a);
         } catch (Throwable e) {
             throw notCalled(e);
         }
     }
 
-    int callBriefly(Frame frame, long a, long b) {
+    int callCritical(Frame frame, long a, long b) {
         assert shape.equals("LL") : this;
         try {
             frame.count(counts, call);
-            return inPair ? (int) Brief.LL.invokeExact(Pair.FREE, a, b) : (int) Brief.LL.invokeExact(address, a, b);
+            return inPair
+                    ? (int) Critical.LL.invokeExact(Pair.FREE, a, b)
+                    : (int) Critical.LL.invokeExact(address, a, b);
         } catch (Throwable e) {
             throw notCalled(e);
         }
     }
 
-    int callBriefly(Frame frame, long a, long b, long c, long d) {
+    int callCritical(Frame frame, long a, long b, long c, long d) {
         assert shape.equals("LLLL") : this;
         try {
             frame.count(counts, call);
             return inPair
-                    ? (int) Brief.LLLL.invokeExact(Pair.ALLOCATE, a, b, c, d)
-                    : (int) Brief.LLLL.invokeExact(address, a, b, c, d);
+                    ? (int) Critical.LLLL.invokeExact(Pair.ALLOCATE, a, b, c, d)
+                    : (int) Critical.LLLL.invokeExact(address, a, b, c, d);
         } catch (Throwable e) {
             throw notCalled(e);
         }

@@ -13,7 +13,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
-/// What one driver call needs: native memory for out-parameters and structs, and the foreign context to give back.
+/// What one driver call needs: native memory for out-parameters and structs, and the foreign context to give
+/// back.
 ///
 /// ```
 /// 0        8      16       24                          152        192           704
@@ -34,13 +35,13 @@ final class Frame implements AutoCloseable {
     private static final long POINTERS = 192;
 
     /// More arguments than most kernels take; others get memory of their own.
-    static final int MOST_ARGUMENTS = 64;
+    static final int MAX_ARGUMENTS = 64;
 
-    private static final long VALUES = POINTERS + 8 * MOST_ARGUMENTS;
-    private static final long BYTES = VALUES + 8 * MOST_ARGUMENTS;
+    private static final long VALUES = POINTERS + 8 * MAX_ARGUMENTS;
+    private static final long BYTES = VALUES + 8 * MAX_ARGUMENTS;
 
-    /// All of native memory, for words by their address: the bounds and the life of a frame's own need no looking at.
-    /// Its thread or its slot holds a frame during and after each call.
+    /// All of native memory, for words by their address: the bounds and the life of a frame's own need no looking
+    /// at. Its thread or its slot holds a frame during and after each call.
     @SuppressWarnings("restricted")
     private static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
@@ -54,9 +55,9 @@ final class Frame implements AutoCloseable {
     private static final ThreadLocal<Frame> OF_PLATFORM_THREAD =
             ThreadLocal.withInitial(() -> new Frame(NO_SLOT, Thread.currentThread()));
 
-    /// Those of platform threads by the low bits of their ids: two reads and a comparison, where a thread-local takes
-    /// some thirty instructions. Read and written without order: a thread takes only a frame that bears its own id,
-    /// which it wrote itself.
+    /// Those of platform threads by the low bits of their ids: two reads and a comparison, where a thread-local
+    /// takes some thirty instructions. Read and written without order: a thread takes only a frame that bears its
+    /// own id, which it wrote itself.
     private static final @Nullable Frame[] OF_THREADS = new Frame[TABLE_SIZE];
 
     private static final AtomicReferenceArray<@Nullable Frame> OF_VIRTUAL_THREADS = new AtomicReferenceArray<>(SLOTS);
@@ -94,7 +95,7 @@ final class Frame implements AutoCloseable {
         this.slot = slot;
         this.ownerId = owner == null ? 0 : owner.threadId();
         this.owner = new WeakReference<>(owner);
-        for (int i = 0; i < MOST_ARGUMENTS; i++) {
+        for (int i = 0; i < MAX_ARGUMENTS; i++) {
             memory.set(JAVA_LONG, POINTERS + 8L * i, address + VALUES + 8L * i);
         }
     }

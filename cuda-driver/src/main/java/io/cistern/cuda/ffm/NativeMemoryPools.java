@@ -11,7 +11,7 @@ import io.cistern.cuda.PoolAttribute;
 final class NativeMemoryPools implements MemoryPools {
     private final DriverLibrary library;
     private final Contexts contexts;
-    private final boolean brief;
+    private final boolean critical;
     private final DriverFunction create;
     private final DriverFunction destroy;
     private final DriverFunction getDefault;
@@ -26,11 +26,11 @@ final class NativeMemoryPools implements MemoryPools {
     private final DriverFunction setAccess;
     private final DriverFunction getAccess;
 
-    /// @param brief whether the JVM is not told of allocations and frees
-    NativeMemoryPools(DriverLibrary library, Contexts contexts, boolean brief) {
+    /// @param critical whether the JVM is not told of allocations and frees
+    NativeMemoryPools(DriverLibrary library, Contexts contexts, boolean critical) {
         this.library = library;
         this.contexts = contexts;
-        this.brief = brief;
+        this.critical = critical;
         create = library.function(DriverCall.MEM_POOL_CREATE, "LL");
         destroy = library.function(DriverCall.MEM_POOL_DESTROY, "L");
         getDefault = library.function(DriverCall.DEVICE_GET_DEFAULT_MEM_POOL, "LI");
@@ -68,8 +68,8 @@ final class NativeMemoryPools implements MemoryPools {
     }
 
     @Override
-    public MemoryPools brief() {
-        return brief ? this : new NativeMemoryPools(library, contexts, true);
+    public MemoryPools critical() {
+        return critical ? this : new NativeMemoryPools(library, contexts, true);
     }
 
     /// Creates a pool and destroys it, without a context.
@@ -147,13 +147,13 @@ final class NativeMemoryPools implements MemoryPools {
     }
 
     private int callAllocFrom(Frame frame, long pool, long byteSize, long stream) {
-        return brief
-                ? allocFrom.callBriefly(frame, frame.out(), byteSize, pool, stream)
+        return critical
+                ? allocFrom.callCritical(frame, frame.out(), byteSize, pool, stream)
                 : allocFrom.call(frame, frame.out(), byteSize, pool, stream);
     }
 
     private int callFree(Frame frame, long address, long stream) {
-        return brief ? free.callBriefly(frame, address, stream) : free.call(frame, address, stream);
+        return critical ? free.callCritical(frame, address, stream) : free.call(frame, address, stream);
     }
 
     private long allocated(int code, Frame frame, int device, long pool, long byteSize, long stream) {

@@ -60,7 +60,7 @@ final class NativeModules implements Modules {
     /// A stream names its context, and so does the function: the context is asked for only if the launch fails.
     @Override
     public void launch(int device, long function, Grid grid, long stream, Object... arguments) {
-        if (arguments.length > Frame.MOST_ARGUMENTS) {
+        if (arguments.length > Frame.MAX_ARGUMENTS) {
             launchWithMany(device, function, grid, stream, arguments);
             return;
         }
@@ -108,8 +108,8 @@ final class NativeModules implements Modules {
         return frame.arguments();
     }
 
-    /// As 64 bits, of which the driver reads as many as the kernel's parameter has: on all processors that it knows
-    /// the lowest come first.
+    /// As 64 bits, of which the driver reads as many as the kernel's parameter has: on all processors that it
+    /// knows the lowest come first.
     private static long bits(Object argument) {
         return switch (argument) {
             case Long v -> v;

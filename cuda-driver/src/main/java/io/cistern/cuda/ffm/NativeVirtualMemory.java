@@ -153,8 +153,8 @@ final class NativeVirtualMemory implements VirtualMemory {
     @Override
     public void setAccess(
             int device, long address, long byteSize, List<MemoryLocation> accessors, AccessRights rights) {
-        for (int from = 0; from < accessors.size(); from += Structs.MOST_ACCESSORS) {
-            int to = Math.min(accessors.size(), from + Structs.MOST_ACCESSORS);
+        for (int from = 0; from < accessors.size(); from += Structs.MAX_ACCESSORS) {
+            int to = Math.min(accessors.size(), from + Structs.MAX_ACCESSORS);
             try (Frame frame = contexts.enter(setAccess, device)) {
                 long descriptors = Structs.access(frame, accessors.subList(from, to), rights);
                 int code = setAccess.call(address, byteSize, descriptors, (long) to - from);

@@ -14,15 +14,15 @@ import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.List;
 
-/// The few functions of NVML that tell who holds memory of a device. Initialised at each question: they are rare, and
-/// a library that is never shut down holds files of the driver.
+/// The few functions of NVML that tell who holds memory of a device. Initialised at each question: they are rare,
+/// and a library that is never shut down holds files of the driver.
 ///
 /// ```
 /// nvmlProcessInfo_t   pid 0 (int) · usedGpuMemory 8 (long, −1 unknown) · gpuInstanceId 16 · computeInstanceId 20
 /// ```
 public final class Nvml {
     private static final String LIBRARY = "libnvidia-ml.so.1";
-    private static final int MOST_PROCESSES = 256;
+    private static final int MAX_PROCESSES = 256;
     private static final long INFO_BYTES = 24;
     private static final long USED = 8;
 
@@ -72,8 +72,8 @@ public final class Nvml {
     private List<Holding> holdings(Arena arena, String uuid) throws Throwable {
         MemorySegment device = arena.allocate(JAVA_LONG);
         require((int) deviceByUuid.invokeExact(arena.allocateFrom("GPU-" + uuid), device));
-        MemorySegment count = arena.allocateFrom(JAVA_INT, MOST_PROCESSES);
-        MemorySegment infos = arena.allocate(INFO_BYTES * MOST_PROCESSES, Long.BYTES);
+        MemorySegment count = arena.allocateFrom(JAVA_INT, MAX_PROCESSES);
+        MemorySegment infos = arena.allocate(INFO_BYTES * MAX_PROCESSES, Long.BYTES);
         require((int) processes.invokeExact(device.get(JAVA_LONG, 0), count, infos));
         List<Holding> all = new ArrayList<>();
         for (int i = 0; i < count.get(JAVA_INT, 0); i++) {

@@ -106,7 +106,7 @@ final class Structs {
             .withName("CUDA_MEMSET_NODE_PARAMS");
 
     /// What a frame has room for; a host has eight devices.
-    static final int MOST_ACCESSORS = 10;
+    static final int MAX_ACCESSORS = 10;
 
     /// `CU_MEM_ALLOCATION_TYPE_PINNED`
     static final int PINNED = 1;
@@ -212,7 +212,7 @@ final class Structs {
 
     /// Writes an array of `CUmemAccessDesc` and returns its address.
     ///
-    /// @param accessors at most [#MOST_ACCESSORS]
+    /// @param accessors at most [#MAX_ACCESSORS]
     static long access(Frame frame, List<MemoryLocation> accessors, AccessRights rights) {
         MemorySegment memory = frame.struct();
         for (int i = 0; i < accessors.size(); i++) {

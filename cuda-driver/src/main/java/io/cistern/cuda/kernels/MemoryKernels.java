@@ -17,7 +17,7 @@ public final class MemoryKernels implements AutoCloseable {
     private static final int THREADS = 256;
 
     /// Enough to fill the largest GPU; longer ranges go round.
-    private static final int MOST_BLOCKS = 2048;
+    private static final int MAX_BLOCKS = 2048;
 
     private final CudaDriver driver;
     private final int device;
@@ -94,7 +94,7 @@ public final class MemoryKernels implements AutoCloseable {
     }
 
     private static Modules.Grid grid(long count) {
-        return Modules.Grid.of(Math.clamp((count + THREADS - 1) / THREADS, 1, MOST_BLOCKS), THREADS);
+        return Modules.Grid.of(Math.clamp((count + THREADS - 1) / THREADS, 1, MAX_BLOCKS), THREADS);
     }
 
     /// Unloads the kernels; those launched must have finished.

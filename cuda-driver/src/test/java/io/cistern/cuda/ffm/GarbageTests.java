@@ -41,7 +41,7 @@ final class GarbageTests {
     }
 
     private static void run(NativeDriver driver, int rounds) {
-        MemoryPools brief = driver.pools().brief();
+        MemoryPools critical = driver.pools().critical();
         for (int i = 0; i < rounds; i++) {
             long address = driver.pools().allocate(0, 256, 0x10);
             driver.copies().fillBytes(0, address, (byte) 1, 256, 0x10);
@@ -51,7 +51,7 @@ final class GarbageTests {
             driver.streams().isIdle(0, 0x10);
             driver.pools().free(0, address, 0x10);
             driver.pools().free(0, driver.pools().allocateFrom(0, 0xd0, 256, 0x10), 0x10);
-            brief.free(0, brief.allocateFrom(0, 0xd0, 256, 0x10), 0x10);
+            critical.free(0, critical.allocateFrom(0, 0xd0, 256, 0x10), 0x10);
             driver.memory().free(0, driver.memory().allocate(0, 512));
             driver.modules().launch(0, 1, GRID, 0x10, ARGUMENTS);
         }

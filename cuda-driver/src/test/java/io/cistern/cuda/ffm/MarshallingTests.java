@@ -128,13 +128,13 @@ final class MarshallingTests extends OverFakeLibrary {
 
     @Test
     void briefCallsArriveAsOthersDo() {
-        MemoryPools brief = driver.pools().brief();
-        assertThat(brief.allocateFrom(1, POOL, SIZE, STREAM)).isEqualTo(0xb00000000L);
-        brief.free(1, ADDRESS, STREAM);
+        MemoryPools critical = driver.pools().critical();
+        assertThat(critical.allocateFrom(1, POOL, SIZE, STREAM)).isEqualTo(0xb00000000L);
+        critical.free(1, ADDRESS, STREAM);
         assertCalls(
                 "cuMemAllocFromPoolAsync(123456789, d00000005, 500000007)", "cuMemFreeAsync(7f1234567800, 500000007)");
         library.fail("cuMemAllocFromPoolAsync", 2);
-        assertThatThrownBy(() -> brief.allocateFrom(1, POOL, SIZE, STREAM))
+        assertThatThrownBy(() -> critical.allocateFrom(1, POOL, SIZE, STREAM))
                 .isInstanceOf(CudaException.class)
                 .hasMessageContaining("cuMemAllocFromPoolAsync");
     }
@@ -381,7 +381,7 @@ final class MarshallingTests extends OverFakeLibrary {
 
     @Test
     void aKernelMayTakeMoreArgumentsThanAFrameHolds() {
-        Object[] arguments = new Object[Frame.MOST_ARGUMENTS + 1];
+        Object[] arguments = new Object[Frame.MAX_ARGUMENTS + 1];
         Arrays.fill(arguments, (byte) -4);
         arguments[0] = SIZE;
         arguments[1] = -2;

@@ -102,7 +102,7 @@ class LocalSocketTests {
     void allThatIsMadeHereIsClosedOnExec() throws IOException {
         try (Descriptor memory = Descriptor.ofMemory("a test");
                 Descriptor duplicate = memory.duplicate();
-                Wake wake = new Wake();
+                EventFd wake = new EventFd();
                 ProcessDescriptor self =
                         ProcessDescriptor.open(ProcessHandle.current().pid())) {
             for (Descriptor each : new Descriptor[] {
@@ -247,7 +247,7 @@ class LocalSocketTests {
 
     @Test
     void awakenedIsAwake() throws IOException {
-        try (Wake wake = new Wake()) {
+        try (EventFd wake = new EventFd()) {
             assertThat(Poll.readable(Duration.ZERO, wake.descriptor().number()).isEmpty())
                     .isTrue();
             wake.wake();

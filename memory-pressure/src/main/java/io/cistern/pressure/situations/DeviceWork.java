@@ -19,12 +19,12 @@ final class DeviceWork implements AutoCloseable {
     private static final int DEVICE = 0;
 
     /// Longest row of values.
-    static final int MOST_ITEMS = 64;
+    static final int MAX_ITEMS = 64;
 
-    private static final long VALUES_BYTES = MOST_ITEMS * (long) Long.BYTES;
+    private static final long VALUES_BYTES = MAX_ITEMS * (long) Long.BYTES;
 
     /// Smallest block.
-    static final long LEAST_BYTES = 2 * VALUES_BYTES;
+    static final long MIN_BYTES = 2 * VALUES_BYTES;
 
     private final CudaDriver driver;
     private final DeviceMemory memory;
@@ -70,7 +70,7 @@ final class DeviceWork implements AutoCloseable {
     }
 
     private long allocate(long byteSize, int pattern) {
-        long size = Math.max(LEAST_BYTES, byteSize) & -Integer.BYTES;
+        long size = Math.max(MIN_BYTES, byteSize) & -Integer.BYTES;
         long address = memory.allocate(size, DEVICE, stream);
         allocatedBytes += size;
         blocks.push(new Block(address, size, pattern));

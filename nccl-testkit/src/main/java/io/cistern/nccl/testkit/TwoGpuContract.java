@@ -28,8 +28,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/// What two GPUs of one process can show: every collective gives the right data for every type and reduction, from
-/// registered memory of every source and size, and ranks can end, split and fail.
+/// What two GPUs of one process can show: every collective gives the right data for every type and reduction,
+/// from registered memory of every source and size, and ranks can end, split and fail.
 @Timeout(300)
 public abstract class TwoGpuContract {
     private static final long KIB = 1L << 10;
@@ -201,7 +201,7 @@ public abstract class TwoGpuContract {
 
     @Test
     void aBufferThatIsClosedAtOnceIsKeptUntilTheStreamHasPassed() {
-        try (MemoryPool pool = ranks.memory.pools().open("caching:source=nccl,lanes=false")) {
+        try (MemoryPool pool = ranks.memory.pools().open("caching:source=nccl,thread_caches=false")) {
             long own0 = ranks.driver.streams().create(0);
             long own1 = ranks.driver.streams().create(1);
             long[] owns = {own0, own1};

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 /// Two ranks in two processes, each a [RankProgram], that find each other by an id in a file.
 public class TwoProcessNccl {
     private static final int RANKS = 2;
-    private static final int MOST_SECONDS = 240;
+    private static final int MAX_SECONDS = 240;
 
     /// What the processes get of this one's settings.
     private static final List<String> PASSED_ON = List.of("cistern.testkit.driver", "cistern.nccl.library");
@@ -38,7 +38,7 @@ public class TwoProcessNccl {
                 processes.add(start(folder, rank));
             }
             for (int rank = 0; rank < RANKS; rank++) {
-                boolean ended = processes.get(rank).waitFor(MOST_SECONDS, TimeUnit.SECONDS);
+                boolean ended = processes.get(rank).waitFor(MAX_SECONDS, TimeUnit.SECONDS);
                 assertThat(Files.readString(output(folder, rank)))
                         .as("rank %d, ended: %s", rank, ended)
                         .contains("rank " + rank + " passed");

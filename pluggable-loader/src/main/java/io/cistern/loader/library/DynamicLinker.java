@@ -7,12 +7,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
-/// `dlopen`, `dlsym` and `dlerror`. Java's own lookup binds symbols when they are first called, where a missing one
-/// ends the process, and does not tell why a library can't be loaded.
+/// `dlopen`, `dlsym` and `dlerror`. Java's own lookup binds symbols when they are first called, where a missing
+/// one ends the process, and does not tell why a library can't be loaded.
 final class DynamicLinker {
     private static final int RTLD_NOW = 2;
     private static final int RTLD_GLOBAL = 0x100;
-    private static final long MOST_MESSAGE = 4096;
+    private static final long MAX_MESSAGE = 4096;
 
     private static final Linker LINKER = Linker.nativeLinker();
     private static final MethodHandle OPEN = function(
@@ -60,7 +60,7 @@ final class DynamicLinker {
         long message = (long) ERROR.invokeExact();
         return message == 0
                 ? "no reason given"
-                : MemorySegment.ofAddress(message).reinterpret(MOST_MESSAGE).getString(0);
+                : MemorySegment.ofAddress(message).reinterpret(MAX_MESSAGE).getString(0);
     }
 
     /// What the dynamic linker said.

@@ -19,12 +19,12 @@ final class LibraryCalls {
     private static final MethodHandle MALLOC = handle(MALLOC_SHAPE);
     private static final MethodHandle FREE = handle(FREE_SHAPE);
 
-    /// A brief call does not tell the JVM that the thread leaves Java, which saves most of its cost; meanwhile no
-    /// garbage is collected, and calling Java from there ends the process.
-    private static final Linker.Option BRIEF = Linker.Option.critical(false);
+    /// A critical call does not tell the JVM that the thread leaves Java, which saves most of its cost; meanwhile
+    /// no garbage is collected, and calling Java from there ends the process.
+    private static final Linker.Option CRITICAL = Linker.Option.critical(false);
 
-    private static final MethodHandle BRIEF_MALLOC = handle(MALLOC_SHAPE, BRIEF);
-    private static final MethodHandle BRIEF_FREE = handle(FREE_SHAPE, BRIEF);
+    private static final MethodHandle CRITICAL_MALLOC = handle(MALLOC_SHAPE, CRITICAL);
+    private static final MethodHandle CRITICAL_FREE = handle(FREE_SHAPE, CRITICAL);
 
     private LibraryCalls() {}
 
@@ -34,10 +34,10 @@ final class LibraryCalls {
     }
 
     /// `void* malloc(ssize_t size, int device, cudaStream_t stream)`
-    static long malloc(MemorySegment function, boolean brief, long byteSize, int device, long stream) {
+    static long malloc(MemorySegment function, boolean critical, long byteSize, int device, long stream) {
         try {
-            return brief
-                    ? (long) BRIEF_MALLOC.invokeExact(function, byteSize, device, stream)
+            return critical
+                    ? (long) CRITICAL_MALLOC.invokeExact(function, byteSize, device, stream)
                     : (long) MALLOC.invokeExact(function, byteSize, device, stream);
         } catch (Throwable e) {
             throw unexpected(e);
@@ -45,10 +45,10 @@ final class LibraryCalls {
     }
 
     /// `void free(void* ptr, ssize_t size, int device, cudaStream_t stream)`
-    static void free(MemorySegment function, boolean brief, long address, long byteSize, int device, long stream) {
+    static void free(MemorySegment function, boolean critical, long address, long byteSize, int device, long stream) {
         try {
-            if (brief) {
-                BRIEF_FREE.invokeExact(function, address, byteSize, device, stream);
+            if (critical) {
+                CRITICAL_FREE.invokeExact(function, address, byteSize, device, stream);
             } else {
                 FREE.invokeExact(function, address, byteSize, device, stream);
             }

@@ -10,8 +10,8 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// The functions that a library offers, found by the symbols that its spec names. `malloc` and `free` are there; the
-/// hooks are those that the spec names, and each of them is there too.
+/// The functions that a library offers, found by the symbols that its spec names. `malloc` and `free` are there;
+/// the hooks are those that the spec names, and each of them is there too.
 ///
 /// | option | function in C | used for |
 /// |---|---|---|
@@ -25,16 +25,16 @@ import java.util.concurrent.ConcurrentHashMap;
 /// | `begin_pool`, `end_pool` | `void f(int device, uint64_t first, uint64_t second)` | around each allocation |
 /// | `release_pool` | as these | at the end of this allocator |
 ///
-/// A pool's number is the pair (0, n), n being another one for each allocator that is opened. PyTorch's own function
-/// to begin a pool takes a C++ function object besides, which C can't make.
+/// A pool's number is the pair (0, n), n being another one for each allocator that is opened. PyTorch's own
+/// function to begin a pool takes a C++ function object besides, which C can't make.
 ///
 /// @param library the library
 /// @param malloc function
 /// @param free function
 /// @param hooks addresses by option, of those that are there
-/// @param brief whether `malloc` and `free` are called as functions that never wait and never call Java
+/// @param critical whether `malloc` and `free` are called as functions that never wait and never call Java
 record LibraryFunctions(
-        NativeLibrary library, MemorySegment malloc, MemorySegment free, Map<String, Long> hooks, boolean brief) {
+        NativeLibrary library, MemorySegment malloc, MemorySegment free, Map<String, Long> hooks, boolean critical) {
     /// Those of the example in PyTorch's documentation, which many libraries began as.
     private static final String USUAL_MALLOC = "my_malloc";
 
@@ -80,7 +80,7 @@ record LibraryFunctions(
                 MemorySegment.ofAddress(library.function(malloc, "malloc")),
                 MemorySegment.ofAddress(library.function(free, "free")),
                 hooks,
-                options.flag("brief").orElse(false));
+                options.flag("critical").orElse(false));
     }
 
     private static void requireWholePool(NativeLibrary library, Set<String> named) {
@@ -92,11 +92,11 @@ record LibraryFunctions(
 
     /// 0: out of memory.
     long allocate(long byteSize, int device, long stream) {
-        return LibraryCalls.malloc(malloc, brief, byteSize, device, stream);
+        return LibraryCalls.malloc(malloc, critical, byteSize, device, stream);
     }
 
     void free(long address, long byteSize, int device, long stream) {
-        LibraryCalls.free(free, brief, address, byteSize, device, stream);
+        LibraryCalls.free(free, critical, address, byteSize, device, stream);
     }
 
     boolean has(String hook) {

@@ -12,14 +12,16 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
-/// Provides `library`: a C shared library as an allocator, with the functions that PyTorch's pluggable allocator has.
+/// Provides `library`: a C shared library as an allocator, with the functions that PyTorch's pluggable allocator
+/// has.
 ///
 /// `library:path=/x/alloc.so,malloc=my_malloc,free=my_free` and the hooks of [LibraryFunctions]. Further options:
 ///
 /// | option | without it | meaning |
 /// |---|---|---|
 /// | `check` | `pointers` | `none` trusts what the library returns; on a simulated GPU nothing is checked |
-/// | `brief` | `false` | `true`: its functions never wait (no `cudaMalloc` in them) and never call Java: a cheaper call
+/// | `critical` | `false` | `true`: its functions never wait (no `cudaMalloc` in them) and never call Java: a cheaper
+/// call
 /// |
 /// | `fraction` | none | how much of each device the library may use; needs the hook `memory_fraction` |
 /// | `preload` | none | libraries, by name or path, that this one needs and does not find by itself |

@@ -54,8 +54,8 @@ class LibraryTests {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void aLibraryIsMeteredLimitedAndOwnedLikeAnyOther(boolean brief) {
-        Allocator library = memory.setCurrent("library:path=" + plain() + ",brief=" + brief);
+    void aLibraryIsMeteredLimitedAndOwnedLikeAnyOther(boolean critical) {
+        Allocator library = memory.setCurrent("library:path=" + plain() + ",critical=" + critical);
         long one = memory.allocate(3 * MIB, 0, 0);
         long two = memory.allocate(MIB, 1, 0);
         assertThat(library.statistics(0).requestedBytes()).isEqualTo(3 * MIB);
@@ -168,8 +168,8 @@ class LibraryTests {
         memory.free(256, 0);
     }
 
-    /// RMM's allocator for PyTorch in its shape: two C++ libraries, of which the one with the two functions, under
-    /// names and with types of their own, calls the other one's resource of the device.
+    /// RMM's allocator for PyTorch in its shape: two C++ libraries, of which the one with the two functions,
+    /// under names and with types of their own, calls the other one's resource of the device.
     @Test
     void oneOfTheShapeOfRmmsServesUnchanged() throws Exception {
         var compiler = CCompiler.findForCpp();

@@ -10,13 +10,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// What one thread writes in each pair shares no cache line with what others read or write, wherever the collector
-/// puts the objects: asked of the JVM, which arranges fields as it likes.
+/// What one thread writes in each pair shares no cache line with what others read or write, wherever the
+/// collector puts the objects: asked of the JVM, which arranges fields as it likes.
 class LineTests {
     private static final long LINE = 64;
 
     @ParameterizedTest
-    @ValueSource(classes = {Tally.class, Lease.class, Lane.class})
+    @ValueSource(classes = {Tally.class, Lease.class, ThreadCounters.class})
     void aLineOfNothingStandsInFrontOfWhatAThreadWrites(Class<?> written) {
         for (Field field : fields(written)) {
             assertTrue(offset(field) >= LINE, field + " at " + offset(field));

@@ -1,0 +1,108 @@
+package io.cistern.internal.routing;
+
+import java.util.Objects;
+import java.util.OptionalLong;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/// Where a region of a program takes its memory from: a stack of choices, the innermost first, each for one
+/// device or all and for one stream or all. Immutable, so that it can be carried to other threads.
+///
+/// While no choice in the stack is for one stream, the routes of all devices are worked out when the region is
+/// entered, and a look-up is one array read.
+public final class ScopeStack {
+    private static final long ANY_STREAM = Long.MIN_VALUE;
+
+    private final @Nullable ScopeStack outer;
+
+    /// The limit that the choice is charged to, if any; it must stay reachable as long as the routes are used.
+    private final @Nullable LimitHandle limit;
+
+    private final @Nullable Route[] own;
+    private final long stream;
+    private final @Nullable Route @Nullable [] flat;
+
+    private ScopeStack(@Nullable ScopeStack outer, @Nullable Route[] own, long stream, @Nullable LimitHandle limit) {
+        this.limit = limit;
+        this.outer = outer;
+        this.own = own;
+        this.stream = stream;
+        this.flat = flatten();
+    }
+
+    /// Puts a choice for all streams on top of a region.
+    ///
+    /// @param routes by device; null where the choice does not apply
+    public static ScopeStack of(@Nullable ScopeStack outer, @Nullable Route[] routes) {
+        return new ScopeStack(outer, routes, ANY_STREAM, null);
+    }
+
+    /// Puts a choice on top of a region, and keeps the limit reachable to which its routes belong.
+    ///
+    /// @param routes by device; null where the choice does not apply
+    /// @param stream the one stream that it is for; empty for all
+    public static ScopeStack of(
+            @Nullable ScopeStack outer, @Nullable Route[] routes, OptionalLong stream, @Nullable LimitHandle limit) {
+        return new ScopeStack(outer, routes, stream.orElse(ANY_STREAM), limit);
+    }
+
+    /// The region without its innermost choice.
+    public @Nullable ScopeStack outer() {
+        return outer;
+    }
+
+    /// The route for a device and stream, or null where the current allocator serves.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public @Nullable Route route(int device, long forStream) {
+        @Nullable Route[] routes = flat;
+        try {
+            return routes != null ? routes[device] : search(device, forStream);
+        } catch (ArrayIndexOutOfBoundsException e) {
+            throw Devices.none(device, own.length);
+        }
+    }
+
+    private @Nullable Route search(int device, long forStream) {
+        ScopeStack serving = serving(device, forStream);
+        return serving != null ? serving.own[device] : null;
+    }
+
+    /// The limit of the choice that serves a device and stream; null if it has none, or there is none.
+    public @Nullable LimitHandle limit(int device, long forStream) {
+        ScopeStack serving = serving(device, forStream);
+        return serving != null ? serving.limit : null;
+    }
+
+    private @Nullable ScopeStack serving(int device, long forStream) {
+        for (ScopeStack scopes = this; scopes != null; scopes = scopes.outer) {
+            if (scopes.own[device] != null && (scopes.stream == ANY_STREAM || scopes.stream == forStream)) {
+                return scopes;
+            }
+        }
+        return null;
+    }
+
+    private @Nullable Route @Nullable [] flatten() {
+        if (stream != ANY_STREAM || (outer != null && outer.flat == null)) {
+            return null;
+        }
+        @Nullable Route[] routes = own.clone();
+        for (int device = 0; outer != null && device < routes.length; device++) {
+            if (routes[device] == null) {
+                routes[device] = outer.route(device, ANY_STREAM);
+            }
+        }
+        return routes;
+    }
+
+    /// The allocator of the innermost choice.
+    @Override
+    public String toString() {
+        return Stream.of(own)
+                .filter(Objects::nonNull)
+                .map(Object::toString)
+                .findFirst()
+                .orElse("none");
+    }
+}

@@ -1,0 +1,98 @@
+package io.cistern.internal.routing;
+
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/// The region that each thread is in.
+///
+/// A platform thread's stands in its thread's counters, where an allocation reads it at no cost; a virtual
+/// thread's in a thread-local. Threads that a structured task scope forks find the region of the task in a scoped
+/// value, at their first look.
+final class ScopeStacks {
+    static {
+        // Loads the class: the compiler inlines no method whose signature names a class that is not loaded
+        // yet, and the path of every allocation has such methods, also in programs that never enter a region.
+        Objects.requireNonNull(ScopeStack.class);
+    }
+
+    /// A virtual thread that left the region it inherited: a thread-local without a value can't say so.
+    private static final ScopeStack OUTSIDE = ScopeStack.of(null, new Route[0]);
+
+    private final ThreadTable threads;
+
+    @SuppressWarnings("ThreadLocalUsage") // a thread is in one region for each DeviceMemory
+    private final ThreadLocal<ScopeStack> ofVirtualThread = new ThreadLocal<>();
+
+    private final ScopedValue<ScopeStack> inherited = ScopedValue.newInstance();
+
+    /// Whether any virtual thread may be in a region, so that the others need not look.
+    private volatile boolean virtualThreadsHaveRegions;
+
+    /// Is told of every move, or null.
+    @Nullable
+    ScopeWatch watch;
+
+    ScopeStacks(ThreadTable threads) {
+        this.threads = threads;
+    }
+
+    /// The calling thread's region, or null.
+    @Nullable
+    ScopeStack current() {
+        ThreadCounters counters = threads.own();
+        return counters != null ? counters.scopes : ofVirtualThread();
+    }
+
+    @Nullable
+    ScopeStack ofVirtualThread() {
+        if (!virtualThreadsHaveRegions) {
+            return null;
+        }
+        ScopeStack scopes = ofVirtualThread.get();
+        if (scopes == null) {
+            return inherited();
+        }
+        return scopes != OUTSIDE ? scopes : null;
+    }
+
+    @Nullable
+    ScopeStack inherited() {
+        return inherited.isBound() ? inherited.get() : null;
+    }
+
+    /// Puts the calling thread into a region.
+    void set(@Nullable ScopeStack scopes) {
+        if (watch != null) {
+            watch.moved(scopes);
+        }
+        ThreadCounters counters = threads.own();
+        if (counters != null) {
+            counters.scopes = scopes;
+        } else {
+            virtualThreadsHaveRegions = true;
+            setOfVirtualThread(scopes);
+        }
+    }
+
+    private void setOfVirtualThread(@Nullable ScopeStack scopes) {
+        if (scopes != null) {
+            ofVirtualThread.set(scopes);
+        } else if (inherited.isBound()) {
+            ofVirtualThread.set(OUTSIDE);
+        } else {
+            ofVirtualThread.remove();
+        }
+    }
+
+    /// Runs code in a region, and threads that it forks in a structured task scope too.
+    <R, X extends Throwable> R call(ScopeStack scopes, ScopedValue.CallableOp<R, X> body) throws X {
+        virtualThreadsHaveRegions = true;
+        ScopeStack before = current();
+        set(scopes);
+        try {
+            return ScopedValue.where(inherited, scopes).call(body);
+        } finally {
+            set(before);
+        }
+    }
+}

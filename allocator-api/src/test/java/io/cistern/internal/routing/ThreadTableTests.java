@@ -1,0 +1,71 @@
+package io.cistern.internal.routing;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import org.junit.jupiter.api.Test;
+
+/// Threads whose ids agree in their low bits have the same entries of the table.
+class ThreadTableTests {
+    private static final int ENTRIES = 1024;
+
+    private final ThreadTable threads = new ThreadTable();
+    private CountDownLatch end = new CountDownLatch(1);
+    private final List<Thread> running = new ArrayList<>();
+
+    /// The thread's counters of a new thread whose id has such low bits, and which waits for the end.
+    private ThreadCounters countersOfRunning(int lowBits) throws Exception {
+        CountDownLatch untilEnd = end;
+        while (true) { // each thread that is made gets the next id
+            CountDownLatch came = new CountDownLatch(1);
+            FutureTask<ThreadCounters> task = new FutureTask<>(() -> {
+                ThreadCounters counters = threads.own();
+                assertThat(threads.own()).isSameAs(counters);
+                came.countDown();
+                untilEnd.await();
+                return counters;
+            });
+            Thread thread = Thread.ofPlatform().unstarted(task);
+            if (thread.threadId() % ENTRIES == lowBits) {
+                thread.start();
+                running.add(thread);
+                came.await();
+                return Arrays.stream(threads.table)
+                        .filter(counters -> counters != null && counters.ownerId == thread.threadId())
+                        .findFirst()
+                        .orElse(null);
+            }
+        }
+    }
+
+    private void endAll() throws Exception {
+        end.countDown();
+        for (Thread thread : running) {
+            thread.join();
+        }
+    }
+
+    @Test
+    void twoFindTheirCountersInTheTableAndTheThirdElsewhere() throws Exception {
+        assertThat(countersOfRunning(7)).isNotNull();
+        assertThat(countersOfRunning(7)).isNotNull();
+        assertThat(countersOfRunning(7)).isNull();
+        endAll();
+    }
+
+    @Test
+    void entriesOfThreadsThatWentToOtherThreadsAreFree() throws Exception {
+        Set<ThreadCounters> left = Set.of(countersOfRunning(7), countersOfRunning(7));
+        endAll();
+        end = new CountDownLatch(1);
+        Set<ThreadCounters> inherited = Set.of(countersOfRunning(8), countersOfRunning(9));
+        assertThat(inherited).isEqualTo(left);
+        assertThat(countersOfRunning(7)).isNotNull().isNotIn(left);
+        endAll();
+    }
+}

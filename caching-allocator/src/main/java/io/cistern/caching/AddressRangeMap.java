@@ -1,0 +1,94 @@
+package io.cistern.caching;
+
+import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
+
+/// Finds the region that an address lies in, by a walk over three arrays.
+///
+/// ```
+/// address   48 … 39   38 … 30   29 … 21   20 … 0
+///             root      middle    leaf      inside a 2 MiB slot
+/// ```
+///
+/// Slots are entered when memory is mapped there. Two regions may share a slot, the end of one and the start of
+/// the next, if a source's segments are not aligned to 2 MiB; then the slot names the higher one, which knows the
+/// one [below][AddressRange#below]. No region is shorter than a slot, so there are never three.
+///
+/// **Threads.** Reading takes no lock: whoever has a live address got it after its slot was entered, and an entry
+/// for live memory does not change. Writers exclude each other.
+final class AddressRangeMap {
+    private static final int SLOT_SHIFT = 21;
+    private static final int LEVEL_SHIFT = 9;
+    private static final int LEVEL_MASK = (1 << LEVEL_SHIFT) - 1;
+    private static final int ROOT = 1 << 10;
+
+    private final @Nullable AddressRange[][][] root = new AddressRange[ROOT][][];
+
+    /// The region of a live address; null for an address that is in none.
+    @Nullable
+    AddressRange find(long address) {
+        long slot = address >>> SLOT_SHIFT;
+        if (slot >>> (LEVEL_SHIFT * 2) >= ROOT) {
+            return null;
+        }
+        @Nullable AddressRange[][] middle = root[(int) (slot >>> (LEVEL_SHIFT * 2))];
+        @Nullable AddressRange[] leaf = middle == null ? null : middle[(int) (slot >>> LEVEL_SHIFT) & LEVEL_MASK];
+        AddressRange range = leaf == null ? null : leaf[(int) slot & LEVEL_MASK];
+        return range == null || address >= range.address ? range : range.below;
+    }
+
+    /// Makes the leaves of a range, so that [#put] needs no memory of the Java heap.
+    synchronized void reserve(long address, long byteSize) {
+        for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
+            leaf(slot);
+        }
+    }
+
+    /// Enters a range of a region.
+    synchronized void put(AddressRange range, long address, long byteSize) {
+        for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
+            @Nullable AddressRange[] leaf = leaf(slot);
+            AddressRange other = leaf[(int) slot & LEVEL_MASK];
+            if (other == null || other == range) {
+                leaf[(int) slot & LEVEL_MASK] = range;
+            } else if (other.address < range.address) {
+                range.below = other;
+                VarHandle.releaseFence(); // who meets the region meets the one below
+                leaf[(int) slot & LEVEL_MASK] = range;
+            } else {
+                other.below = range;
+            }
+        }
+    }
+
+    /// Forgets a range of a region, if it was entered.
+    synchronized void remove(AddressRange range, long address, long byteSize) {
+        for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
+            @Nullable AddressRange[] leaf = findLeaf(slot);
+            AddressRange entered = leaf == null ? null : leaf[(int) slot & LEVEL_MASK];
+            if (leaf != null && entered == range) {
+                boolean shared = slot == range.address >>> SLOT_SHIFT;
+                leaf[(int) slot & LEVEL_MASK] = shared ? range.below : null;
+            } else if (entered != null) {
+                entered.below = null;
+            }
+        }
+    }
+
+    private @Nullable AddressRange @Nullable [] findLeaf(long slot) {
+        @Nullable AddressRange[][] middle = root[(int) (slot >>> (LEVEL_SHIFT * 2))];
+        return middle == null ? null : middle[(int) (slot >>> LEVEL_SHIFT) & LEVEL_MASK];
+    }
+
+    private @Nullable AddressRange[] leaf(long slot) {
+        int top = (int) (slot >>> (LEVEL_SHIFT * 2));
+        int middle = (int) (slot >>> LEVEL_SHIFT) & LEVEL_MASK;
+        if (root[top] == null) {
+            root[top] = new AddressRange[1 << LEVEL_SHIFT][];
+        }
+        if (root[top][middle] == null) {
+            root[top][middle] = new AddressRange[1 << LEVEL_SHIFT];
+        }
+        return root[top][middle];
+    }
+}

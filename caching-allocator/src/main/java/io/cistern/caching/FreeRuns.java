@@ -1,0 +1,315 @@
+package io.cistern.caching;
+
+import java.util.function.IntConsumer;
+import java.util.function.IntPredicate;
+
+/// The free runs between the blocks in use: the longest runs of neighbouring free blocks, holes and aliased
+/// blocks.
+///
+/// ```
+/// | live | free | aliased | hole | fenced | free | live | aliased | free | claimed |
+///        └──────  free run  ───────┘        └ free run ─┘      └──── free run ────┘
+///          first          last          both           first  last
+/// ```
+///
+/// 1. [Blocks#gapEnd] leads from a free run's first block to its last and back, so that a block that is freed
+/// finds the ends of the free run that it makes in constant time.
+/// 2. A free block that begins a free run is in a [bin][SizeBins], by the size of the free run: requests are
+/// placed at the start of the smallest free run that begins with enough free bytes. So what is in use stays
+/// together at one side, and the room behind it can be had whole, with pages from elsewhere. (By the size of the
+/// free block alone, requests would be strewn over the free runs, and a workload that repeats would come to rest
+/// late or never.)
+/// 3. Other free blocks are in one list, for those who look for idle pages.
+///
+/// Where no page was ever aliased, a free run is one free block.
+///
+/// Guarded by the shard's lock.
+final class FreeRuns {
+    private final SizeBins bins;
+    /// The free runs that begin with a hole or a aliased block, by their first block.
+    private final SizeBins others;
+
+    private final Blocks blocks;
+    private final IdleMarks marks;
+    private final SegmentParts parts;
+    /// Whether blocks lie in plain segments.
+    private boolean inSegments;
+    private int inner = Blocks.NONE;
+
+    FreeRuns(Blocks blocks, SegmentParts parts, IdleMarks marks) {
+        this.blocks = blocks;
+        this.marks = marks;
+        this.parts = parts;
+        this.bins = new SizeBins(blocks);
+        this.others = new SizeBins(blocks);
+    }
+
+    /// From now on, blocks lie in plain segments.
+    void holdSegments() {
+        inSegments = true;
+    }
+
+    /// The free block to take for a request, or [Blocks#NONE].
+    int bestFit(long byteSize) {
+        parts.searched();
+        return bins.bestFit(byteSize);
+    }
+
+    private boolean inGap(int block) {
+        return block != Blocks.NONE && isGap(blocks.state[block]);
+    }
+
+    static boolean isGap(byte state) {
+        return state == Blocks.FREE || state == Blocks.HOLE || state == Blocks.LENT;
+    }
+
+    /// Takes a free block that begins a free run out of it, or its first part.
+    void takeFirst(int block, long byteSize) {
+        unlistFirst(block);
+        marks.taken(block, blocks.address[block] + byteSize);
+        marks.served();
+        int last = blocks.gapEnd[block];
+        blocks.state[block] = Blocks.CLAIMED;
+        if (byteSize < blocks.byteSize[block]) {
+            int rest = blocks.split(block, byteSize);
+            blocks.state[rest] = Blocks.FREE;
+            form(rest, last == block ? rest : last);
+        } else if (last != block) {
+            form(blocks.next[block], last);
+        }
+    }
+
+    /// Makes a block that is in no free run free, a hole, aliased or (then in none) spent; free blocks and holes
+    /// become one with their like beside them.
+    void add(int block, byte state) {
+        blocks.state[block] = state;
+        if (!isGap(state)) {
+            return;
+        }
+        long from = blocks.address[block];
+        long to = blocks.end(block);
+        int before = blocks.previous[block];
+        int after = blocks.next[block];
+        int first = block;
+        int last = block;
+        int free = block;
+        if (inGap(before)) {
+            first = blocks.gapEnd[before];
+            unlistFirst(first);
+        }
+        if (inGap(after)) {
+            last = blocks.gapEnd[after];
+            unlistFirst(after);
+            if (merge(state, after)) {
+                blocks.absorbNext(block);
+                last = last == after ? block : last;
+            } else if (blocks.state[after] == Blocks.FREE) {
+                enlist(after);
+            }
+        }
+        if (inGap(before) && merge(state, before)) {
+            blocks.absorbNext(before);
+            free = before;
+            last = last == block ? before : last;
+        } else if (first != block && state == Blocks.FREE) {
+            enlist(block);
+        }
+        form(first, last);
+        if (state == Blocks.FREE) {
+            marks.freed(free, from, to);
+        }
+    }
+
+    private boolean merge(byte state, int other) {
+        return state != Blocks.LENT && blocks.state[other] == state;
+    }
+
+    /// Takes neighbouring blocks out of their free run and claims them; what is left at their sides are free runs
+    /// of their own.
+    void claim(int from, int to) {
+        int first = from;
+        while (inGap(blocks.previous[first])) {
+            first = blocks.previous[first];
+        }
+        claim(first, from, to);
+    }
+
+    /// The same where the free run's first block is known.
+    void claim(int first, int from, int to) {
+        int last = blocks.gapEnd[first];
+        unlistFirst(first);
+        int before = blocks.previous[from];
+        int after = blocks.next[to];
+        for (int block = from; block != after; block = blocks.next[block]) {
+            if (blocks.state[block] == Blocks.FREE) {
+                marks.taken(block, blocks.end(block));
+                if (block != first) {
+                    unlist(block);
+                }
+            }
+            blocks.state[block] = Blocks.CLAIMED;
+        }
+        if (from != first) {
+            form(first, before);
+        }
+        if (to != last) {
+            if (blocks.state[after] == Blocks.FREE) {
+                unlist(after);
+            }
+            form(after, last);
+        }
+    }
+
+    /// Makes a part of a free block aliased. The free run stays as it is.
+    ///
+    /// @return the part
+    int lend(int block, long from, long to) {
+        boolean begins = !inGap(blocks.previous[block]);
+        boolean ends = !inGap(blocks.next[block]);
+        int first = ends ? blocks.gapEnd[block] : Blocks.NONE;
+        if (begins) {
+            bins.remove(block);
+        } else {
+            unlist(block);
+        }
+        int part = from > blocks.address[block] ? blocks.split(block, from - blocks.address[block]) : block;
+        int rest = to < blocks.end(part) ? blocks.split(part, to - blocks.address[part]) : Blocks.NONE;
+        marks.taken(part, to);
+        blocks.state[part] = Blocks.LENT;
+        if (begins) {
+            binsOf(block).insert(block, blocks.gapBytes[block]);
+        } else if (part != block) {
+            enlist(block);
+        }
+        if (rest != Blocks.NONE) {
+            enlist(rest);
+        }
+        if (ends) {
+            int last = rest == Blocks.NONE ? part : rest;
+            blocks.gapEnd[first] = last;
+            blocks.gapEnd[last] = first;
+        }
+        return part;
+    }
+
+    private void form(int first, int last) {
+        blocks.gapEnd[first] = last;
+        blocks.gapEnd[last] = first;
+        binsOf(first).insert(first, blocks.end(last) - blocks.address[first]);
+        if (inSegments) {
+            parts.freed(first);
+        }
+    }
+
+    private void unlistFirst(int first) {
+        if (inSegments) {
+            parts.taken(first);
+        }
+        binsOf(first).remove(first);
+    }
+
+    private SizeBins binsOf(int first) {
+        return blocks.state[first] == Blocks.FREE ? bins : others;
+    }
+
+    /// Goes through the free runs of about a size and more, smaller ones first.
+    ///
+    /// @param seen told of each free run's first block; answers whether that is enough, once all of its bin are
+    ///     seen
+    void forEachGap(long byteSize, IntPredicate seen) {
+        int bin = SizeBins.binOf(byteSize);
+        boolean enough = false;
+        while (!enough) {
+            int next = bins.nextOccupied(bin);
+            int other = others.nextOccupied(bin);
+            if (next < 0 && other < 0) {
+                return;
+            }
+            bin = next < 0 || (other >= 0 && other < next) ? other : next;
+            enough = bins.forEachIn(bin, seen);
+            enough |= others.forEachIn(bin, seen);
+            bin++;
+        }
+    }
+
+    /// Has each block of the free runs of a size and more know the size of its free run, until that changes; else
+    /// only the first one does.
+    void measure(long byteSize) {
+        forEachGap(byteSize, first -> {
+            int end = blocks.next[blocks.gapEnd[first]];
+            for (int block = blocks.next[first]; block != end; block = blocks.next[block]) {
+                blocks.gapBytes[block] = blocks.gapBytes[first];
+            }
+            return false;
+        });
+    }
+
+    private void enlist(int block) {
+        blocks.link(block, inner);
+        inner = block;
+    }
+
+    private void unlist(int block) {
+        if (blocks.unlink(block)) {
+            inner = blocks.listNext[block];
+        }
+    }
+
+    /// Goes through the free blocks of a size and more.
+    void forEachFree(long byteSize, IntConsumer action) {
+        IntConsumer large = block -> {
+            if (blocks.byteSize[block] >= byteSize) {
+                action.accept(block);
+            }
+        };
+        bins.forEachFrom(Math.max(byteSize, Sizes.GRANULE), large);
+        for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
+            large.accept(block);
+        }
+    }
+
+    /// The free block that a page lies in at its home, or [Blocks#NONE].
+    int findFree(Mapping home) {
+        for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
+            if (blocks.isAround(block, home)) {
+                return block;
+            }
+        }
+        return bins.findFrom(home.page.byteSize, block -> blocks.isAround(block, home));
+    }
+
+    /// Checks the lists.
+    ///
+    /// @return how many free blocks are listed
+    int checkInvariants() {
+        int count = bins.checkInvariants();
+        others.checkInvariants();
+        int before = Blocks.NONE;
+        for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
+            Invariant.check(blocks.state[block] == Blocks.FREE, "a listed block is free", block);
+            Invariant.check(inGap(blocks.previous[block]), "a listed block does not begin its free run", block);
+            Invariant.check(blocks.listPrevious[block] == before, "the list is linked both ways", block);
+            before = block;
+            count++;
+        }
+        return count;
+    }
+
+    /// Checks the free run that a block begins, if it does.
+    void check(int block) {
+        if (!inGap(block) || inGap(blocks.previous[block])) {
+            return;
+        }
+        int last = block;
+        while (inGap(blocks.next[last])) {
+            last = blocks.next[last];
+        }
+        long address = blocks.address[block];
+        Invariant.check(blocks.gapEnd[block] == last, "a free run's first block knows its last", address);
+        Invariant.check(blocks.gapEnd[last] == block, "a free run's last block knows its first", address);
+        Invariant.check(
+                blocks.gapBytes[block] == blocks.end(last) - address,
+                "a free run's first block knows its size",
+                address);
+    }
+}

@@ -1,0 +1,96 @@
+package io.cistern.caching;
+
+import java.util.Arrays;
+
+/// Neighbouring blocks of an arena that a request can have once pages are put under all of them: free blocks,
+/// holes, and aliased blocks whose pages are idle. Claimed; knows what they were.
+///
+/// A shard has one, used again by each search, and so by one thread at a time: that which holds the driver lock.
+final class MappingWindow {
+    private static final int FIRST_CAPACITY = 16;
+
+    private final Blocks all;
+    private int gap;
+    private long address;
+    private int count;
+    private int[] blocks = new int[FIRST_CAPACITY];
+    private byte[] states = new byte[FIRST_CAPACITY];
+    private long[] ends = new long[FIRST_CAPACITY];
+
+    MappingWindow(Blocks all) {
+        this.all = all;
+    }
+
+    /// Looks at blocks that are not claimed yet.
+    ///
+    /// @param from the first block of the free run that they are part of
+    void look(int from, int first, int last) {
+        gap = from;
+        address = all.address[first];
+        count = 0;
+        for (int block = first; ; block = all.next[block]) {
+            if (count == blocks.length) {
+                enlarge(2 * count);
+            }
+            blocks[count] = block;
+            states[count] = all.state[block];
+            ends[count++] = all.end(block);
+            if (block == last) {
+                return;
+            }
+        }
+    }
+
+    private void enlarge(int capacity) {
+        states = Arrays.copyOf(states, capacity);
+        ends = Arrays.copyOf(ends, capacity);
+        blocks = Arrays.copyOf(blocks, capacity); // last: its length is the capacity
+    }
+
+    /// Its block number `i`.
+    int block(int i) {
+        return blocks[i];
+    }
+
+    PageArena arena() {
+        return (PageArena) all.range[first()];
+    }
+
+    int gap() {
+        return gap;
+    }
+
+    long address() {
+        return address;
+    }
+
+    /// Where it ends.
+    long end() {
+        return ends[count - 1];
+    }
+
+    int count() {
+        return count;
+    }
+
+    int first() {
+        return blocks[0];
+    }
+
+    int last() {
+        return blocks[count - 1];
+    }
+
+    /// Where its block number `i` starts.
+    long start(int i) {
+        return i == 0 ? address : ends[i - 1];
+    }
+
+    long end(int i) {
+        return ends[i];
+    }
+
+    byte state(int i) {
+        return states[i];
+    }
+}

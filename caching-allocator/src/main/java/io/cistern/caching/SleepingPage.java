@@ -1,0 +1,55 @@
+package io.cistern.caching;
+
+import java.util.List;
+
+/// A page that sleeps, or is about to.
+final class SleepingPage {
+    final Page page;
+
+    /// Where its bytes are kept.
+    final long offset;
+
+    /// Whether its memory was ever given back.
+    boolean hasGone;
+
+    /// Whether its bytes are where they belong.
+    boolean isWhole = true;
+
+    SleepingPage(Page page, long offset) {
+        this.page = page;
+        this.offset = offset;
+    }
+
+    long address() {
+        return page.home.address;
+    }
+
+    long byteSize() {
+        return page.byteSize;
+    }
+
+    /// Pages that lie side by side, on the device and on the host.
+    interface Run {
+        /// Called for each run.
+        ///
+        /// @param offset where its bytes are kept
+        void at(long address, long byteSize, long offset);
+    }
+
+    /// Shows the runs in a list that is in the order of addresses.
+    static void forEachRun(List<SleepingPage> sleepers, Run run) {
+        int first = 0;
+        for (int i = 1; i <= sleepers.size(); i++) {
+            SleepingPage last = sleepers.get(i - 1);
+            if (i == sleepers.size() || !sleepers.get(i).follows(last)) {
+                SleepingPage begin = sleepers.get(first);
+                run.at(begin.address(), last.page.home.end() - begin.address(), begin.offset);
+                first = i;
+            }
+        }
+    }
+
+    private boolean follows(SleepingPage other) {
+        return address() == other.page.home.end() && offset == other.offset + other.byteSize();
+    }
+}

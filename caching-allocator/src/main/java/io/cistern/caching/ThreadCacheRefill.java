@@ -1,0 +1,384 @@
+package io.cistern.caching;
+
+import io.cistern.internal.names.StackRoom;
+import org.jspecify.annotations.Nullable;
+
+/// What happens when a thread cache has no block, or no room: blocks move between the thread caches of a device
+/// and its shards, many in one pass of a shard's lock.
+///
+/// 1. **A miss** takes one block for the caller, and some more for the thread cache: a batch from the shard's
+/// [TransferCache], if another thread left some there; or else, if the class misses often, up to 64 KiB from the
+/// shard, and no memory is obtained for them. If the shard has none, a larger block of the thread cache goes back
+/// and is cut, if the cache did not grow lately, or once in a while a page is added; else what the own thread
+/// cache and the transfer cache hold of it goes back before the cache grows.
+/// 2. **No room**: older blocks of the class go to the transfer cache, if another thread misses them, or go back,
+/// or those of streams used less; see [ThreadCache].
+/// 3. **Large blocks** go past the thread cache, so that best fit sees what it would see without thread caches.
+/// Only where the same size was asked for several times in a row, the block serves again from the thread cache; a
+/// large miss gives it back.
+///
+/// Virtual threads use what shared thread caches have, and go to the shards themselves for the rest, block by
+/// block.
+final class ThreadCacheRefill {
+    /// Unless told otherwise, a thread cache holds up to 96 KiB while the cache asks for pages, since blocks in
+    /// thread caches keep pages from others. Recorded programs reserve as much with 64 to 256 KiB; with 1 MiB
+    /// more, and one took twice as many passes to come to rest.
+    private static final long SMALLEST_BOUND = 96L << 10;
+
+    /// Once it asks for none, up to so much, which serves 64 live blocks of mixed sizes. It is given back before
+    /// the cache grows again: five recorded programs reserve the same as with 8 MiB.
+    private static final long LARGEST_BOUND = 32L << 20;
+
+    /// Blocks of more than an eighth of the bound go past a thread cache: few would fit, and fewer come again.
+    private static final int MIN_BLOCKS = 8;
+
+    /// Misses of thread caches, without one of the cache, after which thread caches may hold twice as much.
+    private static final int QUIET = 4096;
+
+    private final DeviceCache cache;
+    private final ThreadCaches threadCaches;
+    private final long threadCacheBytes;
+
+    /// What a thread cache may hold now, and misses since the cache last asked for pages. Written without order:
+    /// a lost count makes no difference that matters.
+    private long bound = SMALLEST_BOUND;
+
+    private int quiet;
+
+    /// Connects them.
+    ///
+    /// @param threadCacheBytes what a thread cache may hold, or 0 for an amount that follows whether the cache
+    ///     grows
+    ThreadCacheRefill(DeviceCache cache, ThreadCaches threadCaches, long threadCacheBytes) {
+        this.cache = cache;
+        this.threadCaches = threadCaches;
+        this.threadCacheBytes = threadCacheBytes;
+    }
+
+    /// The most that a thread cache may hold now.
+    private long bound() {
+        return threadCacheBytes != 0 ? threadCacheBytes : bound;
+    }
+
+    /// The cache asks for pages.
+    void pagesAreMissing() {
+        quiet = 0;
+        bound = SMALLEST_BOUND;
+    }
+
+    private void countQuiet() {
+        if (++quiet >= QUIET) {
+            quiet = 0;
+            bound = Math.min(2 * bound, LARGEST_BOUND);
+        }
+    }
+
+    /// The thread cache of a thread that has none yet; perhaps one whose thread has ended.
+    ThreadCache threadCacheOf(Thread thread) {
+        ThreadCache threadCache = threadCaches.adoptOrMake(thread);
+        cache.freeAll(threadCache.batch);
+        return threadCache;
+    }
+
+    /// Allocates for the owner of a thread cache.
+    long allocate(ThreadCache threadCache, long byteSize, long stream) {
+        StackRoom.require();
+        boolean small = SizeClasses.has(byteSize);
+        StreamShard shard = cache.shard(Fences.key(stream), byteSize);
+        if (!small) {
+            return allocateLarge(threadCache, shard, byteSize);
+        }
+        if (stream == threadCache.lastStream && passesBy(threadCache, byteSize)) {
+            return allocateBeside(threadCache, shard, byteSize);
+        }
+        boolean wasSelected = threadCache.isOn(stream, shard);
+        ThreadCacheBins bins = select(threadCache, stream, shard);
+        long address = wasSelected || bins == null ? 0 : threadCache.take(byteSize, stream);
+        if (address != 0) {
+            return address;
+        }
+        threadCache.small.missed();
+        threadCache.foundNothing();
+        return bins == null
+                ? allocateFromShard(threadCache, shard, byteSize)
+                : refill(threadCache, bins, shard, byteSize);
+    }
+
+    private long allocateLarge(ThreadCache threadCache, StreamShard shard, long byteSize) {
+        threadCache.large.missed();
+        threadCache.largeMissed(shard, byteSize);
+        if (threadCache.holdsLarge()) {
+            giveBackLarge(threadCache);
+        }
+        return allocateFromShard(threadCache, shard, byteSize);
+    }
+
+    /// Whether small blocks of a size pass a thread cache by.
+    private boolean passesBy(ThreadCache threadCache, long byteSize) {
+        return threadCache.isUseless() || byteSize > bound() / MIN_BLOCKS;
+    }
+
+    private long allocateBeside(ThreadCache threadCache, StreamShard shard, long byteSize) {
+        threadCache.small.missed();
+        threadCache.passedBy();
+        countQuiet();
+        return allocateFromShard(threadCache, shard, byteSize);
+    }
+
+    /// Makes a stream the thread cache's last used, if it is not.
+    ///
+    /// @return null if that can't be now
+    private @Nullable ThreadCacheBins select(ThreadCache threadCache, long stream, StreamShard shard) {
+        if (threadCache.isOn(stream, shard)) {
+            return threadCache.last;
+        }
+        if (!threadCache.enter()) {
+            return null;
+        }
+        try {
+            return threadCache.use(shard, stream, threadCache.batch);
+        } finally {
+            threadCache.leave();
+            cache.freeAll(threadCache.batch);
+        }
+    }
+
+    private void giveBackLarge(ThreadCache threadCache) {
+        if (threadCache.enter()) {
+            try {
+                threadCache.evictLarge(threadCache.batch);
+            } finally {
+                threadCache.leave();
+                cache.freeAll(threadCache.batch);
+            }
+        }
+    }
+
+    private long refill(ThreadCache threadCache, ThreadCacheBins bins, StreamShard shard, long byteSize) {
+        try {
+            return takeBatch(threadCache, bins, shard, byteSize);
+        } catch (RuntimeException | Error failure) {
+            cache.freeAll(threadCache.batch);
+            throw failure;
+        }
+    }
+
+    private long takeBatch(ThreadCache threadCache, ThreadCacheBins bins, StreamShard shard, long byteSize) {
+        countQuiet();
+        int sizeClass = SizeClasses.of(byteSize);
+        long size = SizeClasses.byteSize(sizeClass);
+        AddressBatch batch = threadCache.batch;
+        cache.settleIfDue(shard);
+        int wanted = threadCache.missed(bins, sizeClass, bound());
+        shard.transferCache.take(threadCache, sizeClass, Math.max(wanted, TransferCache.batch(sizeClass)), batch);
+        boolean fromTransferCache = batch.count > 0;
+        if (!fromTransferCache) {
+            shard.allocateMany(size, byteSize, wanted, batch);
+            if (batch.count == 0 && isQuiet()) {
+                long address = threadCache.isTurnToGrow() ? cache.misses.allocateForThreadCache(shard, byteSize) : 0;
+                if (address != 0) {
+                    return address;
+                }
+                if (cutNextLarger(threadCache, bins, sizeClass)) {
+                    shard.allocateMany(size, byteSize, wanted, batch);
+                }
+            }
+        }
+        if (batch.count == 0) {
+            return growAndAllocate(threadCache, shard, byteSize);
+        }
+        long address = batch.addresses[--batch.count];
+        if (fromTransferCache) {
+            threadCache.small.took(byteSize);
+            threadCache.small.hit(size);
+        } else {
+            threadCache.small.refilled(batch.count, size);
+        }
+        if (batch.count > 0) {
+            stock(threadCache, bins, sizeClass);
+        }
+        return address;
+    }
+
+    /// What finds no room goes back, and all if the Java heap has no memory: who asked for a block has one.
+    private void stock(ThreadCache threadCache, ThreadCacheBins bins, int sizeClass) {
+        try {
+            threadCache.stock(bins, sizeClass, bound(), threadCache.batch);
+        } catch (OutOfMemoryError noRoom) {
+            // as if there were none
+        } finally {
+            cache.freeAll(threadCache.batch);
+        }
+    }
+
+    /// Whether the cache did not ask for pages lately. While it does, larger blocks are wanted whole: with cuts,
+    /// one recorded program reserved more.
+    private boolean isQuiet() {
+        return bound > SMALLEST_BOUND;
+    }
+
+    /// Has a larger block of the thread cache freed.
+    private boolean cutNextLarger(ThreadCache threadCache, ThreadCacheBins bins, int sizeClass) {
+        if (!threadCache.enter()) {
+            return false;
+        }
+        try {
+            return bins.evictNextLarger(sizeClass, threadCache.batch);
+        } finally {
+            threadCache.leave();
+            cache.freeAll(threadCache.batch);
+        }
+    }
+
+    private long allocateFromShard(ThreadCache threadCache, StreamShard shard, long byteSize) {
+        long address = cache.find(shard, byteSize);
+        return address != 0 ? address : growAndAllocate(threadCache, shard, byteSize);
+    }
+
+    /// Empties the thread cache first, of all streams, so that pages are looked for among blocks as they would be
+    /// without thread caches: what a thread cache holds differs from one time to the next, and a program that
+    /// repeats would come to rest late. That costs a look if the thread cache is empty, and nothing but plain
+    /// stores if it is not.
+    private long growAndAllocate(ThreadCache threadCache, StreamShard shard, long byteSize) {
+        boolean mayFit = emptyOwn(threadCache, shard) && shard.small;
+        return mayFit ? cache.allocate(shard, byteSize) : cache.misses.allocate(shard, byteSize);
+    }
+
+    /// Returns whether the thread cache or the transfer cache held anything.
+    private boolean emptyOwn(ThreadCache threadCache, StreamShard shard) {
+        AddressBatch batch = threadCache.batch;
+        try {
+            evictAll(threadCache);
+            shard.transferCache.empty(batch);
+            return batch.count > 0;
+        } finally {
+            cache.freeAll(batch);
+        }
+    }
+
+    private static void evictAll(ThreadCache threadCache) {
+        if (threadCache.enter()) {
+            try {
+                threadCache.evictAll(threadCache.batch);
+            } finally {
+                threadCache.leave();
+            }
+        }
+    }
+
+    /// Frees for the owner of a thread cache.
+    void free(ThreadCache threadCache, long address, long byteSize, long stream) {
+        StackRoom.require();
+        AddressRange range = cache.range(address);
+        ThreadCacheBins bins = binsFor(threadCache, address, byteSize, stream, range.shard);
+        if (bins == null || !threadCache.enter()) {
+            cache.free(range, address, byteSize, Fences.key(stream));
+            return;
+        }
+        try {
+            threadCache.counters(range.shard.small).gave(byteSize);
+            if (bins.ended) {
+                threadCache.batch.addInHand(address);
+            } else {
+                bins.learn(range);
+                threadCache.keep(bins, address, byteSize, bound(), threadCache.batch);
+            }
+        } finally {
+            threadCache.leave();
+            cache.freeAll(threadCache.batch);
+        }
+    }
+
+    /// The thread cache's bins for a block, made the last used; null if it goes past the thread cache, as it does
+    /// where the Java heap has no memory for bins.
+    private @Nullable ThreadCacheBins binsFor(
+            ThreadCache threadCache, long address, long byteSize, long stream, StreamShard shard) {
+        boolean passesBy = shard.small ? passesBy(threadCache, byteSize) : largePassesBy(threadCache, shard, byteSize);
+        if (passesBy || !belongsInThreadCache(address, shard, byteSize, Fences.key(stream))) {
+            return null;
+        }
+        try {
+            return select(threadCache, stream, shard);
+        } catch (OutOfMemoryError noBins) {
+            return null;
+        }
+    }
+
+    private static boolean largePassesBy(ThreadCache threadCache, StreamShard shard, long byteSize) {
+        if (threadCache.keepsLarge()) {
+            return false;
+        }
+        if (threadCache.mayKeepLarge(byteSize)) {
+            threadCache.largePassed(shard, byteSize);
+        }
+        return true;
+    }
+
+    /// Whether a block was last used on its own stream, and has the size that it was asked for with.
+    private boolean belongsInThreadCache(long address, StreamShard shard, long byteSize, long key) {
+        return key == shard.stream
+                && !shard.isClosed()
+                && cache.isOf(shard, byteSize)
+                && !cache.isUsedElsewhere(address);
+    }
+
+    /// Allocates for a virtual thread.
+    long allocateShared(long byteSize, long stream) {
+        StackRoom.require();
+        long key = Fences.key(stream);
+        long address = SizeClasses.has(byteSize) ? takeShared(byteSize, key) : 0;
+        return address != 0 ? address : cache.allocate(cache.shard(key, byteSize), byteSize);
+    }
+
+    private long takeShared(long byteSize, long key) {
+        ThreadCache threadCache = threadCaches.enterShared();
+        try {
+            ThreadCacheBins bins = threadCache.streams.find(key);
+            long address = bins == null ? 0 : bins.pop(SizeClasses.of(byteSize));
+            if (address != 0) {
+                threadCache.small.took(byteSize);
+            } else {
+                threadCache.small.missed();
+            }
+            return address;
+        } finally {
+            threadCache.leave();
+        }
+    }
+
+    /// Frees for a virtual thread.
+    void freeShared(long address, long byteSize, long stream) {
+        StackRoom.require();
+        AddressRange range = cache.range(address);
+        long key = Fences.key(stream);
+        boolean belongs = range.shard.small && belongsInThreadCache(address, range.shard, byteSize, key);
+        if (!belongs || !tryKeepShared(address, byteSize, range.shard)) {
+            cache.free(range, address, byteSize, key);
+        }
+    }
+
+    /// Not where the Java heap has no memory for that.
+    private boolean tryKeepShared(long address, long byteSize, StreamShard shard) {
+        try {
+            return keepShared(address, byteSize, shard);
+        } catch (OutOfMemoryError noRoom) {
+            return false;
+        }
+    }
+
+    private boolean keepShared(long address, long byteSize, StreamShard shard) {
+        long bound = bound();
+        ThreadCache threadCache = threadCaches.enterShared();
+        try {
+            ThreadCacheBins bins = threadCache.streams.of(shard);
+            boolean kept =
+                    bins != null && threadCache.streams.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
+            if (kept) {
+                threadCache.small.gave(byteSize);
+            }
+            return kept;
+        } finally {
+            threadCache.leave();
+        }
+    }
+}

@@ -1,0 +1,203 @@
+package io.cistern.caching;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/// Where threads that only free a shard's blocks leave them for threads that only allocate them, many at a
+/// time and as they are: on the way through the shard each would be merged with its neighbours and cut off
+/// again.
+///
+/// A class has a *shelf*, made when a thread cache misses; the shelf knows which thread cache missed there last.
+/// A thread cache that has too many blocks leaves them on the shelf if another thread cache is the one that
+/// misses; so where threads free what they allocate themselves, nothing is ever here, and best fit sees all that
+/// is free.
+///
+/// **Invariants**: Σ count × byteSize of the shelves = `bytes` ≤ [#BOUND]; every address is a live block of
+/// the shard, of the class's size.
+///
+/// **Threads.** Any; a word that is held while some addresses are copied. Who finds it held goes to the shard.
+final class TransferCache {
+    /// Enough for batches to differ; little beside what thread caches may hold.
+    static final long BOUND = 2L << 20;
+
+    /// A shelf holds some batches, so that the threads need not be in step.
+    private static final int SHELF_BYTES = 512 << 10;
+
+    private static final int SHELF_BLOCKS = 256;
+
+    /// What moves at once: each move costs some cache lines that go from one processor to another.
+    private static final int BATCH_BYTES = 128 << 10;
+
+    private static final int BATCH_BLOCKS = 64;
+
+    /// Copying takes less than so many pauses.
+    private static final int PATIENCE = 100;
+
+    private static final VarHandle HELD;
+
+    static {
+        try {
+            HELD = MethodHandles.lookup().findVarHandle(TransferCache.class, "held", int.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
+
+    /// Blocks of one class.
+    private static final class Batches {
+        final long[] addresses;
+        int count;
+        ThreadCache missing;
+
+        Batches(int sizeClass, ThreadCache missing) {
+            long fitting = SHELF_BYTES / SizeClasses.byteSize(sizeClass);
+            this.addresses = new long[Math.clamp(fitting, 1, SHELF_BLOCKS)];
+            this.missing = missing;
+        }
+    }
+
+    @SuppressWarnings("unused") // through HELD
+    private int held;
+
+    private final StreamShard shard;
+    private final @Nullable Batches[] shelves = new Batches[SizeClasses.COUNT];
+
+    /// Read without the word as a guess, which is exact where the reader came after who wrote.
+    private long bytes;
+
+    private long blockCount;
+
+    TransferCache(StreamShard shard) {
+        this.shard = shard;
+    }
+
+    /// How many blocks of a class should move at once.
+    static int batch(int sizeClass) {
+        return Math.clamp(BATCH_BYTES / SizeClasses.byteSize(sizeClass), 1, BATCH_BLOCKS);
+    }
+
+    /// Takes blocks for a thread cache that has none.
+    ///
+    /// @param into gets at most `wanted` of them
+    void take(ThreadCache threadCache, int sizeClass, int wanted, AddressBatch into) {
+        if (!tryHold()) {
+            return;
+        }
+        try {
+            Batches shelf = shelves[sizeClass];
+            if (shelf == null) {
+                shelf = new Batches(sizeClass, threadCache);
+                shelves[sizeClass] = shelf;
+            }
+            shelf.missing = threadCache;
+            move(shelf, sizeClass, Math.min(wanted, shelf.count), into);
+        } finally {
+            release();
+        }
+    }
+
+    /// Leaves blocks that a thread cache has no place for, if another thread cache misses them.
+    ///
+    /// @return how many were taken, the first ones
+    int leave(ThreadCache threadCache, int sizeClass, long[] blocks, int start, int count) {
+        Batches shelf = shelves[sizeClass]; // a guess, which spares most thread caches the word
+        if (shelf == null || shelf.missing == threadCache || !tryHold()) {
+            return 0;
+        }
+        try {
+            long byteSize = SizeClasses.byteSize(sizeClass);
+            long room = Math.min(shelf.addresses.length - shelf.count, (BOUND - bytes) / byteSize);
+            int left = shard.isClosed() ? 0 : (int) Math.min(room, count); // who closes it, empties this later
+            System.arraycopy(blocks, start, shelf.addresses, shelf.count, left);
+            shelf.count += left;
+            bytes += left * byteSize;
+            blockCount += left;
+            return left;
+        } finally {
+            release();
+        }
+    }
+
+    /// Takes everything out.
+    void empty(AddressBatch evicted) {
+        if (bytes == 0 && !shard.isClosed()) {
+            return;
+        }
+        hold();
+        try {
+            for (int sizeClass = 0; sizeClass < shelves.length; sizeClass++) {
+                Batches shelf = shelves[sizeClass];
+                if (shelf != null) {
+                    move(shelf, sizeClass, shelf.count, evicted);
+                }
+            }
+        } finally {
+            release();
+        }
+    }
+
+    private void move(Batches shelf, int sizeClass, int count, AddressBatch into) {
+        into.addAll(shelf.addresses, shelf.count - count, shelf.count);
+        shelf.count -= count;
+        bytes -= count * SizeClasses.byteSize(sizeClass);
+        blockCount -= count;
+    }
+
+    /// Bytes of the blocks that are here; a guess while others change it, exact at rest.
+    long bytes() {
+        return bytes;
+    }
+
+    /// Corrects what the shard counted: what is here is not allocated.
+    void addTo(ShardTotals totals) {
+        totals.heldByThreadCaches(blockCount, bytes);
+    }
+
+    private boolean tryHold() {
+        for (int tries = 0; tries < PATIENCE; tries++) {
+            if ((int) HELD.getOpaque(this) == 0 && HELD.compareAndSet(this, 0, 1)) {
+                return true;
+            }
+            Thread.onSpinWait();
+        }
+        return false;
+    }
+
+    private void hold() {
+        while (!tryHold()) { // the system may have taken the holder's processor away
+            LockSupport.parkNanos(20_000);
+        }
+    }
+
+    private void release() {
+        HELD.setRelease(this, 0);
+    }
+
+    /// Checks the invariants above.
+    ///
+    /// @throws IllegalStateException if one does not hold
+    void checkInvariants() {
+        hold();
+        try {
+            long sum = 0;
+            for (int sizeClass = 0; sizeClass < shelves.length; sizeClass++) {
+                Batches shelf = shelves[sizeClass];
+                sum += shelf == null ? 0 : check(shelf, SizeClasses.byteSize(sizeClass));
+            }
+            Invariant.check(sum == bytes, "bytes on shelves", sum - bytes);
+            Invariant.check(sum <= BOUND, "a transfer cache keeps its bound", sum);
+        } finally {
+            release();
+        }
+    }
+
+    private long check(Batches shelf, long byteSize) {
+        for (int i = 0; i < shelf.count; i++) {
+            Invariant.check(
+                    shard.isLive(shelf.addresses[i], byteSize), "a block on a shelf is live", shelf.addresses[i]);
+        }
+        return shelf.count * byteSize;
+    }
+}

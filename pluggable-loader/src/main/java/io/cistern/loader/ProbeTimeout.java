@@ -1,0 +1,49 @@
+package io.cistern.loader;
+
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/// Asks other people's code, which may never answer, on a thread that is there for that one question. One that
+/// hangs costs the program this much patience, and a daemon thread that is interrupted and left alone.
+///
+/// @param longest how long to wait for an answer
+record ProbeTimeout(Duration longest) {
+    /// Much longer than any availability check takes that asks a driver or looks for a file.
+    static final ProbeTimeout USUAL = new ProbeTimeout(Duration.ofSeconds(10));
+
+    /// @param who whose code it is, for the thread's name
+    /// @throws TimeoutException if no answer comes
+    <T extends @Nullable Object> T ask(String who, Callable<T> question) throws TimeoutException {
+        FutureTask<T> task = new FutureTask<>(question);
+        Thread.ofPlatform().daemon().name("cistern-asks-" + who).start(task);
+        try {
+            return task.get(longest.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (InterruptedException e) {
+            task.cancel(true);
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while " + who + " was asked", e);
+        } catch (TimeoutException e) {
+            task.cancel(true);
+            throw e;
+        } catch (ExecutionException e) {
+            throw passedOn(Objects.requireNonNull(e.getCause()));
+        }
+    }
+
+    private static <X extends Throwable> RuntimeException passedOn(Throwable thrown) throws X {
+        @SuppressWarnings("unchecked")
+        X asItIs = (X) thrown;
+        throw asItIs;
+    }
+
+    /// What is said of one that does not answer.
+    String exhausted(String call) {
+        return "does not answer " + call + " within " + longest.toMillis() / 1000.0 + " s";
+    }
+}

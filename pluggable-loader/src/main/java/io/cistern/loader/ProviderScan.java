@@ -1,0 +1,80 @@
+package io.cistern.loader;
+
+import io.cistern.cuda.settings.Settings;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.catalog.Catalog;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.Supplier;
+
+/// Where providers are looked for, so that it can be done again. Immutable.
+///
+/// @param loader sees the class path or the module path
+/// @param ownAllocators the program's own
+/// @param ownSources the program's own
+/// @param settings reads what is set now
+/// @param timeout with other people's providers
+record ProviderScan(
+        ClassLoader loader,
+        List<AllocatorProvider> ownAllocators,
+        List<SegmentSourceProvider> ownSources,
+        Supplier<Settings> settings,
+        ProbeTimeout timeout) {
+    ProviderScan {
+        ownAllocators = List.copyOf(ownAllocators);
+        ownSources = List.copyOf(ownSources);
+    }
+
+    /// Looks everywhere.
+    ///
+    /// @param known plug-ins that were loaded before
+    LoaderCatalog catalog(List<Plugin> known) {
+        Settings now = settings.get();
+        PluginDirectory directory = new PluginDirectory(now, known);
+        List<DiscoveredProvider<AllocatorProvider>> allocators =
+                found(Service.ALLOCATORS, ownAllocators, directory.plugins());
+        List<DiscoveredProvider<SegmentSourceProvider>> sources =
+                found(Service.SOURCES, ownSources, directory.plugins());
+        List<PluginDirectory.Refused> refused = new ArrayList<>(directory.refused());
+        directory.plugins().stream()
+                .filter(plugin -> isOfNone(plugin, allocators) && isOfNone(plugin, sources))
+                .forEach(plugin -> refused.add(new PluginDirectory.Refused(plugin.place(), plugin.offersNothing())));
+        refused.forEach(one -> allocators.add(toldAndRefused(one)));
+        allocators.addAll(Definitions.of(now, directory.libraries()));
+        Providers<SegmentSourceProvider> namedSources = new Providers<>("segment source", sources);
+        Providers<AllocatorProvider> named = new Providers<>("allocator", allocators, namedSources);
+        return new LoaderCatalog(named, namedSources, new StartupChoice(named, now), this, directory.plugins());
+    }
+
+    private <P> List<DiscoveredProvider<P>> found(Service<P> service, List<P> own, List<Plugin> plugins) {
+        List<DiscoveredProvider<P>> found = new ArrayList<>(new Discovery<>(service, loader, timeout).found());
+        for (Plugin plugin : plugins) {
+            if (!plugin.loader().mayProvide(service.type())) {
+                continue;
+            }
+            new Discovery<>(service, plugin.loader(), timeout)
+                    .found().stream().map(one -> one.of(plugin)).forEach(found::add);
+        }
+        own.forEach(provider -> found.add(Inspection.ofProgram(service, provider)));
+        return found;
+    }
+
+    private static boolean isOfNone(Plugin plugin, List<? extends DiscoveredProvider<?>> found) {
+        return found.stream().allMatch(one -> one.digest().stream().noneMatch(plugin.digest()::equals));
+    }
+
+    /// Nobody may ask for it: whoever dropped it in expects that it works.
+    private static DiscoveredProvider<AllocatorProvider> toldAndRefused(PluginDirectory.Refused one) {
+        System.getLogger(ProviderScan.class.getName())
+                .log(System.Logger.Level.WARNING, "plug-ins: " + one.place() + ": " + one.problem());
+        return DiscoveredProvider.broken(
+                Catalog.Kind.ALLOCATOR,
+                String.valueOf(one.place().getFileName()),
+                one.place().toString(),
+                Optional.empty(),
+                0,
+                one.problem());
+    }
+}
