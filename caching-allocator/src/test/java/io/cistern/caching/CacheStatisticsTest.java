@@ -156,6 +156,9 @@ class CacheStatisticsTest extends PoolFixture {
             Map<String, Long> figures = caching.memoryStatistics(DEVICE);
             long reserved = figures.get("reserved_bytes.all.peak");
             assertThat(reserved).isLessThan(200 * MIB);
+            assertThat(figures.get("requested_bytes.all.peak"))
+                    .as("as exact as the framework's")
+                    .isEqualTo(100 * MIB);
             for (String bytes : new String[] {"allocated_bytes", "requested_bytes", "active_bytes"}) {
                 for (String part : new String[] {".all.peak", ".large_pool.peak"}) {
                     assertThat(figures.get(bytes + part)).as(bytes + part).isBetween(100 * MIB, reserved);
