@@ -43,6 +43,18 @@ public final class Allocator implements AutoCloseable {
         return opened.spec().name();
     }
 
+    /// Returns the device memory that it was opened on.
+    public DeviceMemory memory() {
+        return memory;
+    }
+
+    /// Returns the pool that allocates from it; empty if it belongs to none.
+    public Optional<MemoryPool> pool() {
+        return memory.pools().all().stream()
+                .filter(pool -> pool.allocator().equals(this))
+                .findFirst();
+    }
+
     /// Returns the spec it was opened with.
     public AllocatorSpec spec() {
         return opened.spec();

@@ -46,6 +46,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// The device memory of one driver: the allocators that are open on it, which one is current,
@@ -86,19 +87,21 @@ public final class DeviceMemory implements AutoCloseable {
     private final Currents currents;
     private final Listeners listeners;
     private final ModuleSupport moduleSupport;
+    private final @Nullable MemoryLimit[] deviceLimits;
 
     DeviceMemory(Builder builder) {
         CudaDriver driver = builder.driver;
         int deviceCount = driver.devices().count();
         leaks = new Leaks(router, builder.leakLevel);
         currentRoutes = new Route[deviceCount];
+        deviceLimits = builder.deviceLimits(deviceCount);
         registry = new Registry(
                 driver,
                 builder.catalog(),
                 router,
                 leaks,
                 builder.reclaimSteps,
-                builder::budgets,
+                device -> builder.budgets(deviceLimits[device]),
                 currentRoutes,
                 !builder.reportScopes,
                 new Registry.Surroundings(this::outsideCaptures, this::isReclaimingFor));
@@ -150,12 +153,6 @@ public final class DeviceMemory implements AutoCloseable {
     ///     followed
     public static DeviceMemory system() {
         return SystemDeviceMemory.get();
-    }
-
-    /// Returns the process's own device memory if anybody asked for it yet: for integrations
-    /// that must not open a driver where the program uses none.
-    public static Optional<DeviceMemory> systemIfOpen() {
-        return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
     }
 
     /// Starts to open device memory on a driver, which stays the caller's to close, later than
@@ -439,14 +436,20 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Gives idle memory of all allocators back to the driver until they have at most
-    /// `keepBytes` reserved together, and tells what was left and why.
+    /// `keepBytes` reserved together, and tells what was left and why. Pools give theirs too;
+    /// [Pools#trimAllOthers] leaves them out.
     ///
     /// @param keepBytes what may stay of what the allocators know to have reserved
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
+        return trim(device, keepBytes, mode, _ -> true);
+    }
+
+    TrimResult trim(int device, long keepBytes, TrimMode mode, Predicate<OpenAllocator> which) {
         captures.collect();
-        return PlainTrim.all(registry.all(), checked(device), keepBytes, mode);
+        List<OpenAllocator> trimmed = registry.all().stream().filter(which).toList();
+        return PlainTrim.all(trimmed, checked(device), keepBytes, mode);
     }
 
     /// Announces the end of a stream to every allocator, before it is destroyed: what they keep
@@ -458,6 +461,16 @@ public final class DeviceMemory implements AutoCloseable {
         listeners.streamClosing(device, stream, failures);
         registry.streamClosing(device, stream, failures);
         failures.rethrow();
+    }
+
+    /// Returns the limit on the bytes requested on a device, over all allocators, to be read and
+    /// [changed][MemoryLimit#setByteSize]. All ways to set limits are on the page of
+    /// [MemoryLimit].
+    ///
+    /// @return empty if neither [Builder#limitBytes] nor a setting set one
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Optional<MemoryLimit> limit(int device) {
+        return Optional.ofNullable(deviceLimits[checked(device)]);
     }
 
     private int checked(int device) {
@@ -587,7 +600,7 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Sets a limit on the bytes requested on each device, over all allocators: never
         /// exceeded, and nothing that fits is refused. Without this call the settings
-        /// `cistern.device.N.limit` and `cistern.limit` say.
+        /// `cistern.device.N.limit` and `cistern.limit` say. [DeviceMemory#limit] changes it later.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -633,12 +646,26 @@ public final class DeviceMemory implements AutoCloseable {
         }
 
         /// What all blocks on a device are charged to.
+        ///
+        /// @param ofDevice the device's own limit
         @Nullable
-        Budgets budgets(int device) {
-            Budgets whole =
-                    Budgets.of(null, limit == null ? null : limit.handle().budget());
-            long most = limitBytes < 0 ? setLimit(device) : limitBytes;
-            return most < 0 ? whole : Budgets.of(whole, new Budget("device " + device, most, null));
+        Budgets budgets(@Nullable MemoryLimit ofDevice) {
+            return Budgets.of(Budgets.of(null, budget(limit)), budget(ofDevice));
+        }
+
+        private static @Nullable Budget budget(@Nullable MemoryLimit limit) {
+            return limit == null ? null : limit.handle().budget();
+        }
+
+        /// By device, its own limit; null where there is none.
+        @Nullable
+        MemoryLimit[] deviceLimits(int deviceCount) {
+            @Nullable MemoryLimit[] limits = new MemoryLimit[deviceCount];
+            for (int device = 0; device < deviceCount; device++) {
+                long most = limitBytes < 0 ? setLimit(device) : limitBytes;
+                limits[device] = most < 0 ? null : MemoryLimit.of("device " + device, most);
+            }
+            return limits;
         }
 
         /// @throws ConfigurationException if what is set is no number of bytes

@@ -5,7 +5,6 @@ import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.SharingException;
 import io.cistern.internal.names.Failures;
-import io.cistern.internal.routing.LimitHandle;
 import io.cistern.spi.Availability;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySharing;
@@ -51,6 +50,7 @@ public final class MemoryPool implements AutoCloseable {
     private final AllocatorSpec spec;
     private final Allocator allocator;
     private final boolean lends;
+    private final @Nullable MemoryLimit limit;
 
     /// Held by who puts it to sleep or wakes it.
     final ReentrantLock sleeping = new ReentrantLock();
@@ -66,12 +66,13 @@ public final class MemoryPool implements AutoCloseable {
         memory = builder.memory;
         lends = builder.lends;
         spec = builder.resolvedSpec();
+        limit = builder.limit();
         allocator = memory.facade(memory.registry()
                 .openForPool(
                         toString(),
                         spec,
                         builder.ownSource(),
-                        builder.limit(),
+                        limit == null ? null : limit.handle(),
                         () -> memory.pools().remove(this)));
     }
 
@@ -145,6 +146,14 @@ public final class MemoryPool implements AutoCloseable {
     /// Returns what it was opened with, a source's name completed to an allocator's.
     public AllocatorSpec spec() {
         return spec;
+    }
+
+    /// Returns the limit on the bytes requested from the pool, to be read and
+    /// [changed][MemoryLimit#setByteSize]. Limits of scopes and of the device memory hold as well.
+    ///
+    /// @return empty if the pool was opened without one
+    public Optional<MemoryLimit> limit() {
+        return Optional.ofNullable(limit);
     }
 
     /// Returns how many keep it in use: 1 until it is closed, and 1 for each scope that it
@@ -461,6 +470,7 @@ public final class MemoryPool implements AutoCloseable {
         final DeviceMemory memory;
         String tag = "";
         boolean lends;
+        private @Nullable MemoryLimit limit;
         private long limitBytes = -1;
         private long initialBytes;
         private int initialDevice;
@@ -533,17 +543,27 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets a limit on the bytes requested from the pool at once, on all devices together:
-        /// never exceeded, and nothing that fits is refused.
+        /// Sets a limit of the pool's own on the bytes requested from it at once, on all devices
+        /// together: never exceeded, and nothing that fits is refused. [MemoryPool#limit] changes it
+        /// later. Replaces an earlier [#limit].
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
             this.limitBytes = notNegative("limitBytes", limitBytes);
+            this.limit = null;
+            return this;
+        }
+
+        /// Sets the limit that the pool's blocks are charged to, which may stand under others.
+        /// Replaces an earlier [#limitBytes].
+        public Builder limit(MemoryLimit limit) {
+            this.limit = limit;
+            this.limitBytes = -1;
             return this;
         }
 
         /// Sets the memory to obtain at once, so that a first block of this size on that
-        /// stream, or smaller ones that it is cut for, need no growth. At most [#limitBytes].
+        /// stream, or smaller ones that it is cut for, need no growth. At most the limit.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder initialBytes(long byteSize, int device, long stream) {
@@ -566,14 +586,15 @@ public final class MemoryPool implements AutoCloseable {
         ///     run here, or if it lacks what was asked for: lending, splitting, alignment, a
         ///     source
         /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes]
-        ///     than the [limit][#limitBytes]
+        ///     than the limit
         /// @throws io.cistern.errors.DeviceOutOfMemoryException if there are no such initial
         ///     bytes
         /// @throws IndexOutOfBoundsException if there is no such device for them
         public MemoryPool open() {
-            if (limitBytes >= 0 && initialBytes > limitBytes) {
+            long most = limit == null ? limitBytes : limit.byteSize();
+            if (most >= 0 && initialBytes > most) {
                 throw new IllegalArgumentException(
-                        "initialBytes is " + initialBytes + ", more than limitBytes, which is " + limitBytes);
+                        "initialBytes is " + initialBytes + ", more than limitBytes, which is " + most);
             }
             return MemoryPool.open(this);
         }
@@ -583,10 +604,8 @@ public final class MemoryPool implements AutoCloseable {
         }
 
         @Nullable
-        LimitHandle limit() {
-            return limitBytes < 0
-                    ? null
-                    : LimitHandle.of(tag.isEmpty() ? "pool" : "pool '" + tag + "'", limitBytes, null);
+        MemoryLimit limit() {
+            return limitBytes < 0 ? limit : MemoryLimit.of(tag.isEmpty() ? "pool" : "pool '" + tag + "'", limitBytes);
         }
 
         /// Does what can only be done once the allocator is open.

@@ -32,6 +32,12 @@ public final class ModuleSupport {
         this.leakLevel = leakLevel;
     }
 
+    /// Returns the process's own device memory if the program has asked for it already: for integrations that
+    /// must not open a driver where the program uses none.
+    public static Optional<DeviceMemory> systemIfOpen() {
+        return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
+    }
+
     /// Returns the object of a type that belongs to the device memory: what another module keeps for it. The
     /// first call makes it. If it is [AutoCloseable], [DeviceMemory#close] closes it, after all allocators.
     ///

@@ -7,6 +7,7 @@ import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -17,6 +18,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /// The pools of one [DeviceMemory]: reached by [DeviceMemory#pools].
@@ -58,6 +60,19 @@ public final class Pools {
     /// Returns the pools that are in use or still have live blocks, in the order of opening.
     public List<MemoryPool> all() {
         return List.copyOf(pools);
+    }
+
+    /// Gives idle memory of all allocators that are no pool's back to the driver, until they have at most
+    /// `keepBytes` reserved together; pools keep theirs. [DeviceMemory#trim] takes pools too.
+    ///
+    /// @param keepBytes what may stay of what those allocators know to have reserved
+    /// @return what went and what stays, without the pools
+    /// @throws IllegalArgumentException if `keepBytes` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public TrimResult trimAllOthers(int device, long keepBytes, TrimMode mode) {
+        Set<OpenAllocator> ofPools =
+                pools.stream().map(pool -> pool.allocator().opened()).collect(Collectors.toSet());
+        return memory.trim(device, keepBytes, mode, allocator -> !ofPools.contains(allocator));
     }
 
     /// Puts all pools of a [tag][MemoryPool.Builder#tag] to sleep, or none: see [MemoryPool#sleep].

@@ -31,12 +31,14 @@ import io.cistern.internal.routing.Devices;
 /// **Threads.** By one thread at a time; in other modes than [CaptureMode#RELAXED] by the OS
 /// thread that began, so a virtual thread must not block in between.
 public final class GraphCapture implements AutoCloseable {
+    private final DeviceMemory memory;
     private final Captures captures;
     private final Graphs graphs;
     private final StreamCapture capture;
     private boolean ended;
 
-    private GraphCapture(Captures captures, Graphs graphs, StreamCapture capture) {
+    private GraphCapture(DeviceMemory memory, Captures captures, Graphs graphs, StreamCapture capture) {
+        this.memory = memory;
         this.captures = captures;
         this.graphs = graphs;
         this.capture = capture;
@@ -69,7 +71,7 @@ public final class GraphCapture implements AutoCloseable {
             captures.end(capture, 0);
             throw failure;
         }
-        return new GraphCapture(captures, graphs, capture);
+        return new GraphCapture(memory, captures, graphs, capture);
     }
 
     /// Announces a capture that other code begins, right before or right after it does and
@@ -110,7 +112,7 @@ public final class GraphCapture implements AutoCloseable {
 
     /// The memory of the graph, to be shared with a later capture.
     public GraphMemory memory() {
-        return new GraphMemory(capture.memory());
+        return new GraphMemory(memory, capture.memory());
     }
 
     /// Ends the capture.

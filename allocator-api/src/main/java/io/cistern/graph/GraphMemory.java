@@ -2,11 +2,14 @@ package io.cistern.graph;
 
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
+import io.cistern.diagnostics.LiveBlock;
 import io.cistern.internal.capture.Captures;
 import io.cistern.internal.capture.GraphBlocks;
+import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.statistics.StatisticsTable;
+import java.util.List;
 import java.util.Optional;
 
 /// The memory of one or more graphs: what streams allocated while they were captured, and what they freed
@@ -25,15 +28,17 @@ import java.util.Optional;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class GraphMemory {
+    private final DeviceMemory memory;
     private final GraphBlocks blocks;
 
-    GraphMemory(GraphBlocks blocks) {
+    GraphMemory(DeviceMemory memory, GraphBlocks blocks) {
+        this.memory = memory;
         this.blocks = blocks;
     }
 
     /// Makes memory for graphs that are to be captured.
     public static GraphMemory of(DeviceMemory memory) {
-        return new GraphMemory(captures(memory).newMemory());
+        return new GraphMemory(memory, captures(memory).newMemory());
     }
 
     /// Returns the memory of the graph that a stream is being captured into; empty if it is not captured.
@@ -41,7 +46,7 @@ public final class GraphMemory {
     /// @throws io.cistern.errors.UnusableStreamException if it is in a capture that nobody announced
     /// @throws io.cistern.cuda.CudaException if the driver won't tell
     public static Optional<GraphMemory> ofCapture(DeviceMemory memory, int device, long stream) {
-        return Optional.ofNullable(captures(memory).memoryOf(device, stream)).map(GraphMemory::new);
+        return Optional.ofNullable(captures(memory).memoryOf(device, stream)).map(blocks -> new GraphMemory(memory, blocks));
     }
 
     /// Gives back the memory of graphs that are gone, unless a capture is under way. It happens by itself
@@ -97,6 +102,16 @@ public final class GraphMemory {
     public String memorySummary(int device) {
         return StatisticsTable.text(
                 "graphs, device " + device, statistics(device).figures());
+    }
+
+    /// Returns the blocks that were allocated for these graphs alone and that the program has not freed: see
+    /// [DeviceMemory#leaks].
+    public List<LiveBlock> leaks() {
+        List<OpenAllocator> own = blocks.allocators();
+        return memory.moduleSupport()
+                .attached(Leaks.class)
+                .orElseThrow()
+                .blocks(route -> own.stream().anyMatch(allocator -> allocator.leads(route)));
     }
 
     /// Whether its graphs are gone and nothing can be captured into it any more.
