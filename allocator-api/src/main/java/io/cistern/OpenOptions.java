@@ -68,8 +68,7 @@ public final class OpenOptions {
     /// @param upstream an allocator of the device memory that opens this
     /// @param adaptor makes the adaptor, such as an [io.cistern.spi.AllocatorAdaptor], which closes no upstream
     public static OpenOptions around(String name, Allocator upstream, UnaryOperator<DeviceAllocator> adaptor) {
-        return new OpenOptions(
-                (registry, limit) -> registry.openAround(name, upstream.opened(), adaptor, limit), null);
+        return new OpenOptions((registry, limit) -> registry.openAround(name, upstream.opened(), adaptor, limit), null);
     }
 
     /// Returns the same with a limit on the bytes of all its blocks, on all devices together.

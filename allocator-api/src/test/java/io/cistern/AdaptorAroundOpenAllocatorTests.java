@@ -25,8 +25,7 @@ class AdaptorAroundOpenAllocatorTests {
             .catalog(Catalog.of(List.of(array), List.of(new LinearSourceProvider())))
             .open();
     private final MemoryLimit limit = MemoryLimit.of("upstream", 1000);
-    private final Allocator upstream =
-            memory.open(OpenOptions.spec("array").limit(limit));
+    private final Allocator upstream = memory.open(OpenOptions.spec("array").limit(limit));
     private final List<String> log = new ArrayList<>();
 
     @AfterEach
@@ -71,8 +70,8 @@ class AdaptorAroundOpenAllocatorTests {
         Allocator logged = open();
         assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> logged.allocate(1001, 0, 0));
         MemoryLimit own = MemoryLimit.of("own", 2000);
-        Allocator other = memory.open(
-                OpenOptions.around("other", upstream, Logging::new).limit(own));
+        Allocator other =
+                memory.open(OpenOptions.around("other", upstream, Logging::new).limit(own));
         long block = other.allocate(1500, 0, 0);
         assertThat(own.usedBytes()).isEqualTo(1500);
         memory.free(block, 0);

@@ -42,9 +42,12 @@ class MemoryLimitTests {
     @Test
     void theLimitOfAPoolIsChargedUnderOthersAndCanBeChanged() {
         MemoryLimit pools = process.child("pools", 500);
-        try (MemoryPool own = MemoryPool.builder(memory).spec("direct").limit(pools).open();
-                MemoryPool plain =
-                        MemoryPool.builder(memory).spec("direct").limitBytes(100).open()) {
+        try (MemoryPool own =
+                        MemoryPool.builder(memory).spec("direct").limit(pools).open();
+                MemoryPool plain = MemoryPool.builder(memory)
+                        .spec("direct")
+                        .limitBytes(100)
+                        .open()) {
             assertThat(own.limit()).containsSame(pools);
             long block = own.allocate(400, 0, 0);
             assertThat(process.usedBytes()).isEqualTo(400);

@@ -46,7 +46,8 @@ public final class GraphMemory {
     /// @throws io.cistern.errors.UnusableStreamException if it is in a capture that nobody announced
     /// @throws io.cistern.cuda.CudaException if the driver won't tell
     public static Optional<GraphMemory> ofCapture(DeviceMemory memory, int device, long stream) {
-        return Optional.ofNullable(captures(memory).memoryOf(device, stream)).map(blocks -> new GraphMemory(memory, blocks));
+        return Optional.ofNullable(captures(memory).memoryOf(device, stream))
+                .map(blocks -> new GraphMemory(memory, blocks));
     }
 
     /// Gives back the memory of graphs that are gone, unless a capture is under way. It happens by itself

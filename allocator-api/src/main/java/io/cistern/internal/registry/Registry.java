@@ -115,10 +115,7 @@ public final class Registry {
     /// @throws IllegalArgumentException if the upstream is closed, or of other device memory
     /// @throws IllegalStateException if the device memory is closed
     public OpenAllocator openAround(
-            String name,
-            OpenAllocator upstream,
-            UnaryOperator<DeviceAllocator> adaptor,
-            @Nullable LimitHandle limit) {
+            String name, OpenAllocator upstream, UnaryOperator<DeviceAllocator> adaptor, @Nullable LimitHandle limit) {
         requireOpen();
         requireMember(upstream).beginBuiltOn();
         DeviceAllocator made;
