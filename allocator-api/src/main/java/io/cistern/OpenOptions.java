@@ -71,7 +71,7 @@ public final class OpenOptions {
         return new OpenOptions((registry, limit) -> registry.openAround(name, upstream.opened(), adaptor, limit), null);
     }
 
-    /// Returns the same with a limit on the bytes of all its blocks, on all devices together.
+    /// Returns these options with a limit on the bytes of all its blocks, on all devices together.
     public OpenOptions limit(MemoryLimit limit) {
         return new OpenOptions(opening, limit);
     }

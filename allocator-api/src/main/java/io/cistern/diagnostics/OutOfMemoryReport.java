@@ -12,8 +12,8 @@ import java.util.OptionalLong;
 /// @param totalBytes of the device; empty if it could not be asked
 /// @param allocators the allocators and pools of this process, the one that was asked first
 /// @param steps what was tried
-/// @param processes other processes that hold memory of the device, if the system tells. It was asked meanwhile,
-///     which takes it some time: who reads this list, the advice, or the text first waits for its answer
+/// @param processes other processes that hold memory of the device, if the system tells. The system answers late, so
+///     the first read of this list, of the advice or of the text may wait
 /// @param advice what would help here
 public record OutOfMemoryReport(
         long byteSize,
@@ -28,7 +28,7 @@ public record OutOfMemoryReport(
     /// Streams and tags named in the text; the record has all.
     private static final int MAX_NAMED = 8;
 
-    /// Copies the lists but for the last two, which nobody changes and which may not be there yet.
+    /// Copies the lists. The last two are immutable already and may not be there yet, so they are kept as they are.
     public OutOfMemoryReport {
         allocators = List.copyOf(allocators);
         steps = List.copyOf(steps);
@@ -54,7 +54,7 @@ public record OutOfMemoryReport(
             streams = List.copyOf(streams);
         }
 
-        /// The largest block that is free for some stream; empty if the allocator can't tell.
+        /// Returns the size of the largest block that is free for some stream; empty if the allocator can't tell.
         public OptionalLong largestFreeBytes() {
             return streams.stream().mapToLong(StreamMemory::largestFreeBytes).max();
         }
@@ -71,7 +71,7 @@ public record OutOfMemoryReport(
         return "the device has " + known(freeBytes) + " of " + known(totalBytes) + " bytes free";
     }
 
-    /// The report as lines for people.
+    /// Returns the report as lines for people.
     public String text() {
         StringBuilder text = new StringBuilder();
         line(text, byteSize + " bytes were asked for on device " + device + ", stream 0x" + Long.toHexString(stream));

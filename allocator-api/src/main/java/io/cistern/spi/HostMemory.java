@@ -12,9 +12,9 @@ public interface HostMemory {
     /// @throws io.cistern.cuda.CudaException if the driver can't pin so much
     HostBlock allocate(long byteSize);
 
-    /// A part of it.
+    /// A block of host memory.
     interface HostBlock extends AutoCloseable {
-        /// The bytes, `byteSize` of them.
+        /// Returns the memory, of the size that was asked for.
         MemorySegment segment();
 
         /// Gives the memory back. No work uses it any more. Does not throw.

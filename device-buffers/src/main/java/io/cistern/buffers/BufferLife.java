@@ -71,6 +71,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return present;
     }
 
+    abstract DeviceBuffer self();
+
     private long addressOfState() {
         while (address == BUSY) {
             Thread.onSpinWait();
@@ -185,7 +187,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
             if (depends == null) {
                 memory.free(taken, stream);
             } else {
-                depends.close((DeviceBuffer) this, taken);
+                depends.close(self(), taken);
             }
         } catch (UnusableStreamException refused) {
             address = taken;
@@ -210,7 +212,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
             if (depends == null) {
                 memory.freeAfter(taken, event);
             } else {
-                depends.closeAfter((DeviceBuffer) this, taken, event);
+                depends.closeAfter(self(), taken, event);
             }
         } catch (CudaException refused) {
             address = taken;

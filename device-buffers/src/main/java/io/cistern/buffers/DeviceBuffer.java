@@ -56,6 +56,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         super(memory, address, byteSize, device, stream, lifetime);
     }
 
+    @Override
+    DeviceBuffer self() {
+        return this;
+    }
+
     /// Allocates on device 0 from the current allocator of the process.
     ///
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
@@ -205,9 +210,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         /// Takes the memory back. Called on the thread that closes the buffer. What it throws is logged.
         ///
         /// @param address the first byte of the block
-        /// @param stream a stream of its device: work that used the block is done, or comes before what this
-        stream
-        ///     is given from now on
+        /// @param stream a stream of its device, which is given work from now on only after all that used the
+        ///     block
         void release(long address, long stream);
     }
 

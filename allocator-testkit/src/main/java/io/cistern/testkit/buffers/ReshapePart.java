@@ -37,8 +37,8 @@ abstract class ReshapePart extends BufferFixture {
             assertThat(ofPool.slice(10, 10).allocator()).isSameAs(ofPool.allocator());
             assertThat(buffer(KIB).allocator()).isSameAs(allocator);
         }
-        assertThatExceptionOfType(UnknownAddressException.class).isThrownBy(() -> buffer(0)
-                .allocator());
+        assertThatExceptionOfType(UnknownAddressException.class)
+                .isThrownBy(() -> buffer(0).allocator());
     }
 
     @Test
@@ -136,8 +136,7 @@ abstract class ReshapePart extends BufferFixture {
         assertThat(buffer.elements(ValueLayout.JAVA_INT).toInts()).containsOnly(0x01020304);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> buffer.slice(0, 55).fillWords(1));
-        assertThatIllegalArgumentException()
-                .isThrownBy(() -> buffer.slice(1, 4).fillWords(1));
+        assertThatIllegalArgumentException().isThrownBy(() -> buffer.slice(1, 4).fillWords(1));
         elements(buffer, ValueLayout.JAVA_FLOAT).fill(1.5f);
         assertThat(elements(buffer, ValueLayout.JAVA_FLOAT).toFloats()).containsOnly(1.5f);
         elements(buffer, ValueLayout.JAVA_INT).fill(-7);
@@ -187,8 +186,8 @@ abstract class ReshapePart extends BufferFixture {
         DeviceBuffer foreign = DeviceBuffer.ofForeign(
                 memory, address, 3 * KIB, DEVICE, stream.handle(), (block, _) -> told.add(block));
         assertThatIllegalArgumentException()
-                .isThrownBy(() -> DeviceBuffer.ofForeign(
-                        memory, address, KIB, DEVICE, stream.handle(), (_, _) -> told.add(-1L)));
+                .isThrownBy(() ->
+                        DeviceBuffer.ofForeign(memory, address, KIB, DEVICE, stream.handle(), (_, _) -> told.add(-1L)));
         DeviceBuffer part = foreign.retainedSlice(0, KIB);
         assertThatExceptionOfType(UnsupportedOperationException.class).isThrownBy(() -> foreign.resize(4 * KIB));
         foreign.close();
