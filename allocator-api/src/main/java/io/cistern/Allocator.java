@@ -128,7 +128,7 @@ public final class Allocator implements AutoCloseable {
     /// Calls code in a scope. Threads that the code forks in a [java.util.concurrent.StructuredTaskScope]
     /// are in the scope too, through a [ScopedValue]; other threads are not.
     ///
-    /// @return what the code returns
+    /// @return the result of the code
     /// @throws IndexOutOfBoundsException if the options name a device that there is not
     /// @throws IllegalStateException if this allocator is closed
     /// @throws X what the code throws
@@ -179,7 +179,7 @@ public final class Allocator implements AutoCloseable {
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left
     /// and why.
     ///
-    /// @param keepBytes what may stay
+    /// @param keepBytes bytes that may stay reserved, at least 0
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {

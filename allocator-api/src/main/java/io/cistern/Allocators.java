@@ -49,7 +49,7 @@ public final class Allocators {
 
     /// Frees a block, which goes back to the allocator that made it: see [DeviceMemory#free].
     ///
-    /// @param address what an allocation returned; 0 does nothing
+    /// @param address an address that an allocation returned; 0 does nothing
     /// @param stream the stream of the last use
     /// @throws io.cistern.errors.UnknownAddressException if no live block begins there
     public static void free(long address, long stream) {
@@ -58,7 +58,7 @@ public final class Allocators {
 
     /// Frees a block after an event of the program: see [DeviceMemory#freeAfter].
     ///
-    /// @param address what an allocation returned; 0 does nothing
+    /// @param address an address that an allocation returned; 0 does nothing
     /// @param event a `CUevent`, recorded after the last use
     /// @throws io.cistern.errors.UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed
@@ -70,7 +70,7 @@ public final class Allocators {
     /// Records that a block is also used on another stream, by work enqueued there until the
     /// block is freed: see [DeviceMemory#recordUse].
     ///
-    /// @param address what an allocation returned; 0 does nothing
+    /// @param address an address that an allocation returned; 0 does nothing
     /// @param stream a stream of the block's device
     /// @throws io.cistern.errors.UnknownAddressException if no live block begins there
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a

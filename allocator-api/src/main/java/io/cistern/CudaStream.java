@@ -42,7 +42,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
 
     /// Creates a stream with a priority, which does not wait for the legacy default stream.
     ///
-    /// @param priority lower numbers go first, 0 is usual; what the device doesn't have is clamped
+    /// @param priority lower numbers go first, 0 is usual; clamped to the range of the device
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device, int priority) {
         long handle = memory.driver().streams().create(device, true, priority);

@@ -68,7 +68,7 @@ public final class Currents {
     ///
     /// Limits and other settings stay as they were when the device memory was opened.
     ///
-    /// @return what was exchanged, a line for each device: `device 0: caching -> async`
+    /// @return the exchanges, a line for each device: `device 0: caching -> async`
     /// @throws ConfigurationException if the allocator that is named can't be opened; nothing changes then
     /// @throws IllegalStateException as for [#swap]; nothing changes then
     /// @throws RuntimeException as for [#swap]

@@ -319,7 +319,7 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Frees a block, which goes back to the allocator of this device memory that made it.
     ///
-    /// @param address what an allocation returned; 0 does nothing
+    /// @param address an address that an allocation returned; 0 does nothing
     /// @param stream the stream of the last use, which exists and is one of the block's device.
     ///     Uses on other streams were [recorded][#recordUse], or this stream waits for them
     /// @throws UnknownAddressException if no live block begins there: it was freed before, lies
@@ -353,7 +353,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// has passed, and no stream waits for it. This is more precise than [#free] where other work
     /// follows the last use on its stream.
     ///
-    /// @param address what an allocation returned; 0 does nothing
+    /// @param address an address that an allocation returned; 0 does nothing
     /// @param event a `CUevent` of any device, recorded after the last use; uses on other streams
     ///     were [recorded][#recordUse], or come before the event too. Its last mark counts; from
     ///     here on it may be recorded again or destroyed
@@ -386,7 +386,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// Nothing happens before the free. If the allocator can't wait for other streams
     /// ([io.cistern.spi.StreamUses]), the stream of the free waits for them then.
     ///
-    /// @param address what an allocation returned, not an address inside a block; 0 does
+    /// @param address an address that an allocation returned, not an address inside a block; 0 does
     ///     nothing
     /// @param stream a stream of the block's device, which exists. For one of another device,
     ///     record an event there and free [after][#freeAfter] it. If the end of the stream is
@@ -418,7 +418,7 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Returns the allocator that made a live block.
     ///
-    /// @param address what an allocation returned, not an address inside a block
+    /// @param address an address that an allocation returned, not an address inside a block
     /// @throws UnknownAddressException if no live block begins there
     public Allocator ownerOf(long address) {
         return facade(registry.ownerOf(router.routeOfBlock(address)));
@@ -444,7 +444,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// `keepBytes` reserved together, and tells what was left and why. Pools give theirs too;
     /// [Pools#trimAllOthers] leaves them out.
     ///
-    /// @param keepBytes what may stay of what the allocators know to have reserved
+    /// @param keepBytes bytes that may stay, of those that the allocators know to have reserved
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {

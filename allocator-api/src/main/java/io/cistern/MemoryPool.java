@@ -127,8 +127,8 @@ public final class MemoryPool implements AutoCloseable {
     public interface SegmentDeleter {
         /// Takes a range back; no work uses it any more.
         ///
-        /// @param address what the maker returned
-        /// @param byteSize what the maker was asked for
+        /// @param address the address that the maker returned
+        /// @param byteSize the bytes that the maker was asked for
         /// @param device the device's ordinal
         void free(long address, long byteSize, int device);
     }
@@ -209,7 +209,7 @@ public final class MemoryPool implements AutoCloseable {
 
     /// Calls code in a scope of this pool, which is in use meanwhile: see [Allocator#call].
     ///
-    /// @return what the code returns
+    /// @return the result of the code
     /// @throws IndexOutOfBoundsException if the options name a device that there is not
     /// @throws IllegalStateException if this pool is closed
     /// @throws X what the code throws

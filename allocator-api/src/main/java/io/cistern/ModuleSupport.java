@@ -59,8 +59,8 @@ public final class ModuleSupport {
     /// Records, as [DeviceMemory#recordUse] does, uses of a block on another stream that are over when an event of the
     /// program has passed.
     ///
-    /// @param address what an allocation returned; 0 does nothing
-    /// @param event a `CUevent` of any device; what it recorded until now counts
+    /// @param address an address that an allocation returned; 0 does nothing
+    /// @param event a `CUevent` of any device; its last mark counts
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event
     public void recordUseUntil(long address, long event) {

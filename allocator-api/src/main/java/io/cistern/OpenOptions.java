@@ -8,7 +8,7 @@ import io.cistern.spi.options.AllocatorSpec;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/// What [DeviceMemory#open(OpenOptions)] opens: an allocator by its spec, one that the program made, or an
+/// Options for [DeviceMemory#open(OpenOptions)]: an allocator by its spec, one that the program made, or an
 /// adaptor around one that is open; and a limit on all its blocks.
 ///
 /// ```java
@@ -60,8 +60,8 @@ public final class OpenOptions {
     /// memory.open(OpenOptions.around("logged", allocator, upstream -> new LoggingAllocator(upstream, log)));
     /// ```
     ///
-    /// What the adaptor hands out is counted as its own, and not for the upstream, whose statistics still have the
-    /// bytes reserved. Without [#limit] the upstream's limit holds for it. The upstream serves its own users as
+    /// Blocks of the adaptor are counted as its own. The bytes reserved for them stay in the statistics of the
+    /// upstream. Without [#limit] the upstream's limit holds for it. The upstream serves its own users as
     /// before; its memory goes back once both are closed and their blocks freed.
     ///
     /// @param name a name for statistics and messages

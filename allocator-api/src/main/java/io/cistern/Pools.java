@@ -65,8 +65,8 @@ public final class Pools {
     /// Gives idle memory of all allocators that are no pool's back to the driver, until they have at most
     /// `keepBytes` reserved together; pools keep theirs. [DeviceMemory#trim] takes pools too.
     ///
-    /// @param keepBytes what may stay of what those allocators know to have reserved
-    /// @return what went and what stays, without the pools
+    /// @param keepBytes bytes that may stay, of those that these allocators know to have reserved
+    /// @return the bytes given back, and what stays, without the pools
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trimAllOthers(int device, long keepBytes, TrimMode mode) {

@@ -3,7 +3,7 @@ package io.cistern.diagnostics;
 import java.io.Serializable;
 import java.util.List;
 
-/// What an allocator that checks remembers of a block.
+/// The history of a block, as an allocator that checks remembers it.
 ///
 /// @param address where it begins
 /// @param byteSize bytes asked for

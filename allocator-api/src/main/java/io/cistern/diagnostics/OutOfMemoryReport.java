@@ -3,18 +3,18 @@ package io.cistern.diagnostics;
 import java.util.List;
 import java.util.OptionalLong;
 
-/// What was known when a device had no memory for a request.
+/// A report of the facts known when a device had no memory for a request.
 ///
-/// @param byteSize what the caller asked for
+/// @param byteSize bytes that the caller asked for
 /// @param device the device
 /// @param stream the stream it was for
 /// @param freeBytes of the device, as the driver saw it; empty if it could not be asked
 /// @param totalBytes of the device; empty if it could not be asked
 /// @param allocators the allocators and pools of this process, the one that was asked first
-/// @param steps what was tried
+/// @param steps the steps that were tried, in their order
 /// @param processes other processes that hold memory of the device, if the system tells. The system answers late, so
 ///     the first read of this list, of the advice or of the text may wait
-/// @param advice what would help here
+/// @param advice sentences that say what would help
 public record OutOfMemoryReport(
         long byteSize,
         int device,
@@ -34,7 +34,7 @@ public record OutOfMemoryReport(
         steps = List.copyOf(steps);
     }
 
-    /// What one allocator or pool holds.
+    /// The memory of one allocator or pool.
     ///
     /// @param name its spec, or a pool's name
     /// @param tag a pool's tag; empty without one
@@ -60,10 +60,10 @@ public record OutOfMemoryReport(
         }
     }
 
-    /// What another process holds.
+    /// The memory of another process.
     ///
     /// @param processId its number
-    /// @param byteSize what it holds of the device; empty if the system does not tell
+    /// @param byteSize bytes of the device that it holds; empty if the system does not tell
     public record ProcessMemory(long processId, OptionalLong byteSize) {}
 
     /// Returns what the device has, for people: "the device has … of … bytes free".

@@ -16,7 +16,7 @@ public enum ReclaimStep {
     CALLBACKS("callbacks"),
     /// Idle blocks of pools that [lend][io.cistern.MemoryPool.Builder#lendsToOthers].
     LENDING("pools that lend"),
-    /// Idle memory of other streams, given back to the driver as far as nobody may still use it.
+    /// Idle memory of other streams, given back to the driver as far as no work may still use it.
     TRIM("trim"),
     /// The same, and the allocator's own memory that lies in pieces, after waiting for work that may use it. Not for
     /// streams that are captured.

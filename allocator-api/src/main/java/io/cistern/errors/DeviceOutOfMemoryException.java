@@ -26,7 +26,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     ///
     /// @param byteSize bytes asked for by the caller
     /// @param device the device
-    /// @param detail what the allocator knows: what it holds, what it tried; may be empty
+    /// @param detail facts that the allocator knows, such as what it holds and tried; may be empty
     public DeviceOutOfMemoryException(long byteSize, int device, String detail) {
         this(byteSize, device, detail, false, List.of());
     }
@@ -46,7 +46,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     ///
     /// @param byteSize bytes asked for by the caller
     /// @param device the device
-    /// @param detail what the allocator knows; may be empty
+    /// @param detail facts that the allocator knows; may be empty
     /// @param cause the first failure
     /// @param steps the steps in the order in which they were tried
     public DeviceOutOfMemoryException(
@@ -74,7 +74,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     ///
     /// @param byteSize bytes asked for by the caller
     /// @param device the device
-    /// @param detail what the allocator knows; may be empty
+    /// @param detail facts that the allocator knows; may be empty
     /// @param cause the driver's error
     public DeviceOutOfMemoryException(long byteSize, int device, String detail, Throwable cause) {
         this(byteSize, device, detail);
@@ -116,7 +116,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return device;
     }
 
-    /// Returns what the allocator knew: what it holds, what it tried; may be empty.
+    /// Returns the facts that the allocator knew, such as what it holds and tried; may be empty.
     public String detail() {
         return detail;
     }

@@ -27,7 +27,7 @@ public final class SharingException extends CisternException {
         WRONG_DEVICE,
         /// Nothing is shared under that name.
         UNKNOWN_NAME,
-        /// What is shared has another size than expected.
+        /// The shared memory has another size than expected.
         WRONG_SIZE,
         /// Others still use the memory.
         IN_USE,

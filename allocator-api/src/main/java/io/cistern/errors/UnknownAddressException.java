@@ -17,7 +17,7 @@ public final class UnknownAddressException extends CisternException {
 
     /// Makes an exception.
     ///
-    /// @param address what was to be freed
+    /// @param address the address that was given
     public UnknownAddressException(long address) {
         super("no live block begins at 0x" + Long.toHexString(address)
                 + ": it was freed before, lies inside a block, or was not allocated through this DeviceMemory");
@@ -27,7 +27,7 @@ public final class UnknownAddressException extends CisternException {
 
     /// Makes an exception that tells what is known of the address.
     ///
-    /// @param address what was to be freed
+    /// @param address the address that was given
     /// @param block the block that was freed there before, or the live one that the address lies in
     public UnknownAddressException(long address, BlockHistory block) {
         super("no live block begins at 0x" + Long.toHexString(address) + ": "

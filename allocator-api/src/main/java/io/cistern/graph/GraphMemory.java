@@ -43,7 +43,7 @@ public final class GraphMemory {
 
     /// Returns the memory of the graph that a stream is being captured into; empty if it is not captured.
     ///
-    /// @throws io.cistern.errors.UnusableStreamException if it is in a capture that nobody announced
+    /// @throws io.cistern.errors.UnusableStreamException if it is in a capture that was not announced
     /// @throws io.cistern.cuda.CudaException if the driver won't tell
     public static Optional<GraphMemory> ofCapture(DeviceMemory memory, int device, long stream) {
         return Optional.ofNullable(captures(memory).memoryOf(device, stream))

@@ -3,7 +3,7 @@ package io.cistern.spi;
 import io.cistern.spi.options.AllocatorOptions;
 import java.util.Optional;
 
-/// What a plug-in is given to work with. It may keep it as long as it is open.
+/// Gives a plug-in its options, the devices, memory to build on and fences. A plug-in may keep it while it is open.
 ///
 /// **Threads.** Any thread may call any method; [#options], [#upstream] and [#segments] while the plug-in is opened.
 public interface AllocatorContext {

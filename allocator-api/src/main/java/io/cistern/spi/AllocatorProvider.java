@@ -13,7 +13,7 @@ public interface AllocatorProvider {
     /// Returns the name by which people ask for it: lower-case letters, digits, `-` and `_`.
     String name();
 
-    /// Returns the priority. Where nobody chose an allocator, the available one with the highest priority above 0 is
+    /// Returns the priority. Where no allocator was chosen, the available one with the highest priority above 0 is
     /// current. One of 0, the default, is opened only by its name. One below 0 is for a single purpose, and
     /// commands that go through all allocators leave it out.
     default int priority() {

@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public interface HostMemory {
-    /// Obtains memory that nobody uses.
+    /// Obtains a block of unused memory.
     ///
     /// @param byteSize bytes wanted, above 0
     /// @throws io.cistern.cuda.CudaException if the driver can't pin so much

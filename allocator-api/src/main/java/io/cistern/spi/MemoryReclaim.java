@@ -23,8 +23,7 @@ public interface MemoryReclaim {
     ///
     /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for work,
     ///     but not for that of captured streams
-    /// @param refusal what this allocator said, with what the framework added and itself as the cause: how many
-    ///     bytes, and on which device
+    /// @param refusal says how many bytes were refused, on which device; its cause is this allocator's exception
     /// @param stream the stream that they were asked for
     /// @return bytes given, 0 if there is nothing more; empty if the allocator can't do this, and the framework
     ///     trims it, which gives back more than a request needs
@@ -34,12 +33,12 @@ public interface MemoryReclaim {
 
     /// Hears that nothing helped and the caller gets the error.
     ///
-    /// @param refusal what this allocator said last
+    /// @param refusal the last exception of this allocator
     default void failed(DeviceOutOfMemoryException refusal) {}
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left and why.
     ///
-    /// @param keepBytes what may stay, at least 0
+    /// @param keepBytes bytes that may stay reserved, at least 0
     /// @return empty, with nothing done, if the allocator has only [DeviceAllocator#trim]: then the framework waits
     ///     for the device if `mode` says so, trims, and tells what it knows
     default Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {

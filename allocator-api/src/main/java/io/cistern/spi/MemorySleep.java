@@ -24,7 +24,7 @@ public interface MemorySleep {
     /// [SleepMode#DROP] gives up contents that an earlier sleep kept.
     ///
     /// @param host takes the contents that are kept
-    /// @return what went, and what stays and why
+    /// @return the bytes given back, and what stays and why
     /// @throws UnsupportedOperationException if it [can't][#canSleep]
     /// @throws io.cistern.cuda.CudaException if the driver refuses. Then everything is awake again. If waking
     ///     failed too, [#isAsleep] is true, nothing is lost, and waking can be tried again

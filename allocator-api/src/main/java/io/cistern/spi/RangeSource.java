@@ -7,13 +7,13 @@ public non-sealed interface RangeSource extends SegmentSource {
     /// Obtains a range.
     ///
     /// @param byteSize at least 1; the range may be larger
-    /// @param byteAlignment what the address is to be a multiple of: a power of two, at least 256
+    /// @param byteAlignment the address is a multiple of it: a power of two, at least 256
     /// @throws DeviceOutOfMemoryException when there is none
     Segment acquire(long byteSize, long byteAlignment, int device);
 
     /// Takes a range back. Work on it must have finished, unless the source says otherwise.
     ///
-    /// @param segment what [#acquire] returned, or an equal one
+    /// @param segment a segment that [#acquire] returned, or an equal one
     /// @throws io.cistern.cuda.CudaException if the driver refuses. The range is still the caller's then, who keeps
     ///     it and tries again later
     void release(Segment segment);

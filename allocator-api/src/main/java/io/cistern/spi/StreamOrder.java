@@ -68,8 +68,8 @@ public interface StreamOrder {
         return false;
     }
 
-    /// Makes work that is given to a stream from now on run after the fence. The host does not wait, and nobody
-    /// else; work given before is not held up.
+    /// Makes work that is given to a stream from now on run after the fence. Neither the host nor work
+    /// given before waits.
     ///
     /// @param device the device of the stream and the fence
     /// @param stream a stream that exists, also the fence's own, for which it is no wait

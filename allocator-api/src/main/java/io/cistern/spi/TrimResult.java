@@ -8,8 +8,8 @@ import java.util.OptionalLong;
 ///
 /// @param returnedBytes bytes that went back
 /// @param reservedBytes bytes that are still reserved; empty if the allocator can't tell
-/// @param left what is still reserved and why, as far as the allocator tells; the bytes add up to `reservedBytes` if
-///     no other thread allocated meanwhile and the allocator tells at all
+/// @param left the parts that are still reserved and why, as far as the allocator tells. If it tells, and no other
+///     thread allocated meanwhile, their bytes add up to `reservedBytes`
 public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Left> left) {
     /// Copies the list.
     public TrimResult {
