@@ -187,17 +187,22 @@ public final class Allocator implements AutoCloseable {
     }
 
     /// Returns the figures of this allocator on a device, by the names of PyTorch's `memory_stats`: those that the
-    /// framework counts for every allocator, and those that the allocator counts itself ([MemoryStatistics]).
+    /// framework counts for every allocator, and those that the allocator counts itself ([MemoryStatistics]). The
+    /// peak of requested bytes is no higher than [AllocatorStatistics#requestedPeakBytes].
     ///
     /// Pools and the memory of graphs are allocators of their own, with figures of their own:
     /// [MemoryPool#memoryStatistics], [io.cistern.graph.GraphMemory#statistics].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public Map<String, Long> memoryStatistics(int device) {
-        Map<String, Long> figures = statistics(device).figures();
+        AllocatorStatistics statistics = statistics(device);
+        Map<String, Long> figures = statistics.figures();
         figures.put("requested_bytes.all.freed", opened.freedBytes(device));
         if (!opened.isDrained()) {
             opened.extension(MemoryStatistics.class).ifPresent(detail -> figures.putAll(detail.statistics(device)));
+            long current = figures.getOrDefault("requested_bytes.all.current", 0L);
+            // An allocator may know its peak less exactly, as the sum of several.
+            figures.merge("requested_bytes.all.peak", Math.max(statistics.requestedPeakBytes(), current), Math::min);
         }
         return figures;
     }
