@@ -24,10 +24,10 @@ public interface StreamOrder {
     ///
     /// @param device the device of the stream
     /// @param stream a stream that exists; 2 for the calling thread's own
-    /// @return a fence, to be given to [#release] in the end; any number but 0
+    /// @return a fence, never 0, to be [released][#release] later
     long record(int device, long stream);
 
-    /// Whether a fence can be recorded on a stream now. Not while it is captured into a graph: then it runs
+    /// Returns whether a fence can be recorded on a stream now. Not while it is captured into a graph: then it runs
     /// nothing, but its present end can't be told apart from that of the capture.
     ///
     /// @param stream a stream that exists
@@ -42,14 +42,14 @@ public interface StreamOrder {
     ///     CUDA 12.5
     long recordAll(int device);
 
-    /// Whether the stream has got past the fence. Does not wait. A fence that was recorded while streams were
+    /// Returns whether the stream has got past the fence. Does not wait. A fence that was recorded while streams were
     /// captured, and can't be had from the driver then, passes some time after the captures have ended.
     ///
     /// @param device the device that the fence was recorded on
     boolean passed(int device, long fence);
 
-    /// Whether a stream ignores the legacy default stream, so that [#finished] can tell of it. A stream stays what
-    /// it is.
+    /// Returns whether a stream ignores the legacy default stream, which [#finished] needs. The answer for a stream
+    /// does not change.
     ///
     /// @param stream a stream that exists
     /// @return false also where that can't be known, as by default
@@ -57,10 +57,10 @@ public interface StreamOrder {
         return false;
     }
 
-    /// Whether all that an [independent][#independent] stream was given until now has finished. One call of the
-    /// driver: half of what a fence costs that is asked at once. Does not wait. A stream that waits for the legacy
-    /// default stream may have nothing to do although it comes after work that has not finished: a fence on it
-    /// would be behind that work.
+    /// Returns whether all that an [independent][#independent] stream was given until now has finished. Does not wait.
+    /// It is one driver call, half the cost of a fence that is asked at once. It must not be asked of other
+    /// streams: one that waits for the legacy default stream may be idle although its next work comes after
+    /// unfinished work.
     ///
     /// @param stream a stream that exists
     /// @return false also where that can't be known now, as by default
@@ -68,14 +68,14 @@ public interface StreamOrder {
         return false;
     }
 
-    /// Makes work that is given to a stream from now on run after the fence. The host does not wait, and nobody
-    /// else; work given before is not held up.
+    /// Makes work that is given to a stream from now on run after the fence. Neither the host nor work
+    /// given before waits.
     ///
     /// @param device the device of the stream and the fence
     /// @param stream a stream that exists, also the fence's own, for which it is no wait
     void await(int device, long stream, long fence);
 
-    /// Whether a stream can be made to wait for a fence now: not for one that could only be promised, beside
+    /// Returns whether a stream can be made to wait for a fence now: not for one that could only be promised, beside
     /// captures under way. Asks no driver.
     default boolean awaitable(int device, long fence) {
         return true;
@@ -88,7 +88,8 @@ public interface StreamOrder {
     ///     streams are captured, for a fence that can't be had from the driver meanwhile
     void synchronize(int device, long fence);
 
-    /// Ends a fence, once, whether it has passed or not. Streams that were made to wait for it still do.
+    /// Releases a fence, which may not have passed yet. To be called once for each fence. Streams that were made to
+    /// wait for it still do.
     ///
     /// @param device the device that the fence was recorded on
     void release(int device, long fence);

@@ -49,6 +49,8 @@ final class CachingAllocator extends ThreadCacheTable
     private final boolean usesThreadCaches;
     private final MemoryReclaim.Choice reclaimChoice;
     private final CacheSleep sleep;
+    private final InitialMemory initial;
+
     /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
     private boolean recordsUses;
 
@@ -70,6 +72,7 @@ final class CachingAllocator extends ThreadCacheTable
                                 + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesThreadCaches = options.usesThreadCaches();
+        this.initial = new InitialMemory(options.initialBytes(), caches.length());
         this.reclaimChoice = context.extension(MemoryReclaim.Choice.class)
                 .orElse(new MemoryReclaim.Choice(EnumSet.allOf(ReclaimStep.class)));
     }
@@ -94,6 +97,7 @@ final class CachingAllocator extends ThreadCacheTable
 
     private long allocateFromCache(@Nullable ThreadCache found, long byteSize, int device, long stream) {
         DeviceCache cache = cache(device);
+        initial.obtain(cache, stream);
         if (!usesThreadCaches) {
             return cache.allocate(byteSize, stream);
         }
@@ -224,10 +228,11 @@ final class CachingAllocator extends ThreadCacheTable
     }
 
     private SegmentSource capped(int device, long deviceBytes) {
-        if (options.limit().fraction() == 1) {
+        ReserveLimit limit = options.limit();
+        if (!limit.isSet()) {
             return source;
         }
-        ReserveCap cap = new ReserveCap(device, options.limit().capBytes(deviceBytes));
+        ReserveCap cap = new ReserveCap(device, limit.capBytes(deviceBytes), limit.option());
         return switch (source) {
             case PageSource pages -> new CappedPages(pages, cap);
             case RangeSource ranges -> new CappedRanges(ranges, cap);
