@@ -25,13 +25,14 @@ public class TransferCacheModelTests {
     }
 
     private static ThreadCache threadCache() {
-        return new ThreadCache(0, true, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+        return new ThreadCache(true, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// Leaves a block that is in nobody's hands but its own.
     @Operation
     public void leave(@Param(name = "thread cache") int threadCache, @Param(name = "block") int block) {
-        if (places.tryIn(block) && transferCache.leave(threadCaches[threadCache], SIZE_CLASS, new long[] {block}, 0, 1) == 0) {
+        if (places.tryIn(block)
+                && transferCache.leave(threadCaches[threadCache], SIZE_CLASS, new long[] {block}, 0, 1) == 0) {
             places.out(block);
         }
     }
