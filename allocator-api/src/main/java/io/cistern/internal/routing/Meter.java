@@ -68,9 +68,9 @@ final class Meter {
 
     /// What the last recall found: by how much it lowered ceilings together, the most that one thread stayed below its
     /// ceiling before, and how many threads count for the route that has the most of them. Guarded by this.
-    private long lowered;
+    long lowered;
 
-    private long unused;
+    long unused;
     private int threads;
     private int threadsOfRoute;
     private boolean anyClaimed;
@@ -169,15 +169,22 @@ final class Meter {
     ///
     /// @return how much that is in all, without what threads' counters are beyond their ceilings
     private long lowerAll() {
-        recall();
-        shareShift = Integer.SIZE - Integer.numberOfLeadingZeros(threads);
-        long before = leased.getAndAdd(-lowered);
+        long before;
+        try {
+            recall();
+        } finally {
+            before = leased.getAndAdd(-lowered); // also after an error, by which some are lowered
+            if (lowered != 0) {
+                note(peak, before - unused);
+            }
+        }
         note(peak, before - unused);
+        shareShift = Integer.SIZE - Integer.numberOfLeadingZeros(threads);
         return before - lowered;
     }
 
-    /// Claims the ceilings, lets a fence pass, and lowers them; after an error they are as before. Allocates nothing
-    /// on the Java heap, but for what the fence may need.
+    /// Claims the ceilings, lets a fence pass, and lowers them; after an error some are as before, and [#lowered]
+    /// tells of the others. Allocates nothing on the Java heap, but for what the fence may need.
     private void recall() {
         lowered = 0;
         unused = 0;
@@ -213,15 +220,6 @@ final class Meter {
                 }
             }
         }
-    }
-
-    /// Notes that a ceiling was lowered, in a recall.
-    ///
-    /// @param by how much
-    /// @param below how far the thread stayed below it
-    void lowered(long by, long below) {
-        lowered += by;
-        unused = Math.max(unused, below);
     }
 
     private void reach(long requested) {
@@ -322,8 +320,9 @@ final class Meter {
 
     /// Notes so many bytes for a [peak][#peak].
     static void note(AtomicLong peak, long requestedBytes) {
-        if (requestedBytes > peak.get()) {
-            peak.accumulateAndGet(requestedBytes, Math::max);
+        long known = peak.get();
+        while (requestedBytes > known && !peak.compareAndSet(known, requestedBytes)) {
+            known = peak.get(); // which has grown
         }
     }
 }

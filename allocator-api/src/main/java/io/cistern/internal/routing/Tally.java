@@ -196,8 +196,11 @@ final class Tally extends LinePadding {
     void settle() {
         if (claimed != CLAIMED) {
             long now = Math.min(claimed, requested());
-            meter.lowered(claimed - now, claimed - Math.max(now, (long) MOST.getOpaque(this)));
+            long most = Math.max(now, (long) MOST.getOpaque(this));
+            long ceiling = claimed;
             setClaimed(now);
+            meter.lowered += ceiling - now;
+            meter.unused = Math.max(meter.unused, ceiling - most);
         }
     }
 
@@ -209,9 +212,9 @@ final class Tally extends LinePadding {
     }
 
     private void setClaimed(long next) {
-        claimed = CLAIMED;
         FLOOR.setOpaque(this, next); // so that the next free looks what the thread's counters may keep now
         CEILING.setVolatile(this, next);
+        claimed = CLAIMED; // last: an error before leaves the claim to be given up
     }
 
     /// Blocks that are counted alive, frees first as in [#addTo]; for any thread.

@@ -43,6 +43,81 @@ public final class ThreadCounters extends ThreadState {
         return threads;
     }
 
+    /// The tally of a route, for a thread that has entered: it leaves.
+    Tally leaveWith(Route route) {
+        try {
+            Tally tally = of(route);
+            leave();
+            return tally;
+        } catch (Throwable full) {
+            active = 0; // no call
+            throw full;
+        }
+    }
+
+    /// As the other, for an allocation that begins.
+    Tally leaveBeginning(Route route) {
+        Tally tally = null;
+        long attempts = 0;
+        try {
+            tally = of(route);
+            attempts = tally.attempts;
+            tally.begins();
+            leave();
+            return tally;
+        } catch (Throwable full) {
+            if (tally != null && tally.attempts != attempts) {
+                tally.failures++;
+            }
+            active = 0;
+            throw full;
+        }
+    }
+
+    /// Enters, counts the end of an allocation in a tally of these counters, and leaves.
+    ///
+    /// @param gaveBlock false if the attempt gave nothing
+    /// @return as [Tally#allocated]
+    boolean countAllocation(Tally tally, long byteSize, boolean gaveBlock) {
+        enterShared();
+        long requested = tally.requested;
+        long ended = tally.allocations + tally.failures;
+        try {
+            boolean beyond = gaveBlock && tally.allocated(byteSize);
+            if (!gaveBlock) {
+                tally.failed();
+            }
+            leave();
+            return beyond;
+        } catch (Throwable full) {
+            if (tally.allocations + tally.failures == ended) {
+                tally.requested = requested + (gaveBlock ? byteSize : 0);
+                tally.allocations += gaveBlock ? 1 : 0;
+                tally.failures += gaveBlock ? 0 : 1;
+            }
+            active = 0;
+            throw full;
+        }
+    }
+
+    /// Enters, counts a free in a tally of these counters, and leaves.
+    void countFree(Tally tally, long byteSize) {
+        enterShared();
+        long requested = tally.requested;
+        long frees = tally.frees;
+        try {
+            tally.freed(byteSize);
+            leave();
+        } catch (Throwable full) {
+            if (tally.frees == frees) {
+                tally.requested = requested - byteSize;
+                tally.frees++;
+            }
+            active = 0;
+            throw full;
+        }
+    }
+
     /// The tally of a route.
     ///
     /// Most calls are for the same route as the call before, so that tally is at hand: the way through the index

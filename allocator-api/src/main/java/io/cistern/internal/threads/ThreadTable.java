@@ -161,11 +161,22 @@ public final class ThreadTable<S extends ThreadState> {
         return more;
     }
 
-    /// A shared state, entered; the caller leaves it.
+    /// The calling thread's own state, or a shared one; entered either way, with one compare-and-set.
+    public S enter() {
+        S own = own();
+        if (own == null) {
+            return enterShared();
+        }
+        own.enterShared();
+        return own;
+    }
+
+    /// A shared state, entered; the caller leaves it. Ends, since each thread that has entered one leaves it after a few
+    /// instructions, also with an error.
     public S enterShared() {
         S[] states = shared.length > 0 ? shared : makeShared();
         int at = (int) Thread.currentThread().threadId();
-        while (true) { // whoever is inside leaves soon, whatever happens
+        while (true) {
             S state = states[at++ & (SHARED - 1)];
             if (state.tryEnterShared()) {
                 return state;
