@@ -6,6 +6,7 @@ import io.cistern.diagnostics.StreamMemory;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.threads.ThreadTable;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
@@ -38,14 +39,17 @@ import org.jspecify.annotations.Nullable;
 /// address and a wrong size before it calls. Called alone, this finds unknown addresses outside its regions at
 /// once, and the others when the block leaves the thread cache; except where the size is given as 0, for which no
 /// thread cache is used. More is found by the [checking levels][CheckLevel].
-final class CachingAllocator extends ThreadCacheTable
-        implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
+final class CachingAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
     private final CudaDriver driver;
     private final StreamOrder streams;
     private final EventSink events;
     private final SegmentSource source;
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
+
+    /// Where threads find their thread caches: the allocator's own, which is a read less on the way to a block.
+    private final @Nullable ThreadCache[] threadCaches = new ThreadCache[ThreadTable.ENTRIES];
+
     private final boolean usesThreadCaches;
     private final MemoryReclaim.Choice reclaimChoice;
     private final CacheSleep sleep;
@@ -59,7 +63,6 @@ final class CachingAllocator extends ThreadCacheTable
     }
 
     CachingAllocator(AllocatorContext context, CudaDriver driver, EventSink events, CachingOptions options) {
-        super(context.devices().deviceCount());
         this.driver = driver;
         this.streams = context.streams();
         this.events = events;
@@ -101,7 +104,7 @@ final class CachingAllocator extends ThreadCacheTable
         if (!usesThreadCaches) {
             return cache.allocate(byteSize, stream);
         }
-        ThreadCache threadCache = found != null ? found : findOrMakeThreadCache(device, cache.exchange);
+        ThreadCache threadCache = found != null ? found : cache.exchange.ownThreadCache();
         if (threadCache == null) {
             return cache.exchange.allocateShared(byteSize, stream);
         }
@@ -133,7 +136,7 @@ final class CachingAllocator extends ThreadCacheTable
             cache.exchange.freeShared(address, byteSize, stream);
             return;
         }
-        ThreadCache threadCache = found != null ? found : tryMakeThreadCache(device, cache.exchange);
+        ThreadCache threadCache = found != null ? found : tryMakeThreadCache(cache.exchange);
         if (threadCache != null) {
             cache.exchange.free(threadCache, address, byteSize, stream);
         } else {
@@ -142,9 +145,9 @@ final class CachingAllocator extends ThreadCacheTable
     }
 
     /// Null where the Java heap has no memory for a thread cache: a free does without.
-    private @Nullable ThreadCache tryMakeThreadCache(int device, ThreadCacheRefill exchange) {
+    private @Nullable ThreadCache tryMakeThreadCache(ThreadCacheRefill exchange) {
         try {
-            return findOrMakeThreadCache(device, exchange);
+            return exchange.ownThreadCache();
         } catch (OutOfMemoryError noThreadCache) {
             return null;
         }
@@ -190,6 +193,7 @@ final class CachingAllocator extends ThreadCacheTable
                     fences,
                     order,
                     ranges,
+                    threadCaches,
                     reclaimChoice,
                     driver::nanoTime);
             addSleep(cache, growth);
@@ -413,6 +417,13 @@ final class CachingAllocator extends ThreadCacheTable
     /// Where threads leave a stream's small blocks for each other.
     TransferCache transferCache(int device, long stream) {
         return cache(device).shard(Fences.key(stream), 1).transferCache;
+    }
+
+    /// The calling thread's thread cache; null if it has none yet, or none in the table.
+    @Nullable
+    ThreadCache findThreadCache(int device) {
+        ThreadCache first = ThreadTable.find(threadCaches, device);
+        return first != null ? first : ThreadTable.findSecond(threadCaches, device);
     }
 
     /// Has what thread caches hold of a device's blocks freed.

@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.StackRoom;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -65,7 +66,7 @@ public final class Budgets {
 
     /// Takes bytes from each budget; for callers without a lease.
     ///
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if they don't fit; nothing is taken then
+    /// @throws DeviceOutOfMemoryException if they don't fit; nothing is taken then
     void take(Route route, long byteSize) {
         StackRoom.require();
         long stamp = ORDER.readLock();
@@ -92,7 +93,7 @@ public final class Budgets {
         } finally {
             ORDER.unlockWrite(stamp);
         }
-        throw OutOfMemory.limit(route, byteSize, refusal);
+        throw DeviceOutOfMemoryException.ofLimit(byteSize, route.device, refusal);
     }
 
     private boolean recallUntilFits(long byteSize) {
@@ -183,8 +184,8 @@ public final class Budgets {
     static void recall(Route route) {
         long stamp = ORDER.writeLock();
         try {
-            route.threads.claimLeases(route);
-            route.threads.surrenderLeases(route);
+            route.claimLeases();
+            route.surrenderLeases();
         } finally {
             ORDER.unlockWrite(stamp);
         }

@@ -8,6 +8,7 @@ import io.cistern.errors.UnknownAddressException;
 import io.cistern.errors.UnusableStreamException;
 import io.cistern.internal.names.FailureNote;
 import io.cistern.internal.names.StackRoom;
+import io.cistern.internal.threads.ThreadTable;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
 import org.jspecify.annotations.Nullable;
@@ -35,7 +36,7 @@ public final class Router extends Routes {
     private static final long UNKNOWN = Long.MIN_VALUE;
 
     /// That of the threads' counters, one read nearer.
-    private final @Nullable ThreadCounters[] countersTable = threads.table;
+    private final @Nullable ThreadCounters[] countersTable = threads.entries();
 
     /// Uses of blocks on other streams than that of their free; there before the first record is marked.
     @Nullable
@@ -43,7 +44,7 @@ public final class Router extends Routes {
 
     /// Has every entry into a region and every exit told to a watch; before the first of them.
     public void watch(ScopeWatch watch) {
-        threads.scopeStacks.watch = watch;
+        scopeStacks.watch = watch;
     }
 
     /// Allocates through a route.
@@ -159,27 +160,28 @@ public final class Router extends Routes {
 
     /// The calling thread's thread's counters; null for a virtual thread.
     public @Nullable ThreadCounters counters() {
-        return threads.own(countersTable);
+        ThreadCounters found = ThreadTable.find(countersTable, 0);
+        return found != null ? found : threads.own();
     }
 
     /// The region of the calling thread, whose thread's counters is given; null outside any.
     public @Nullable ScopeStack scopes(@Nullable ThreadCounters counters) {
-        return counters != null ? counters.scopes : threads.scopeStacks.ofVirtualThread();
+        return counters != null ? counters.scopes : scopeStacks.ofVirtualThread();
     }
 
     /// The region of the calling thread; null outside any.
     public @Nullable ScopeStack scopes() {
-        return threads.scopeStacks.current();
+        return scopeStacks.current();
     }
 
     /// Puts the calling thread into a region, or out of any.
     public void enter(@Nullable ScopeStack scopes) {
-        threads.scopeStacks.set(scopes);
+        scopeStacks.set(scopes);
     }
 
     /// Runs code in a region, with the threads that it forks in a structured task scope.
     public <R, X extends Throwable> R callIn(ScopeStack scopes, ScopedValue.CallableOp<R, X> body) throws X {
-        return threads.scopeStacks.call(scopes, body);
+        return scopeStacks.call(scopes, body);
     }
 
     /// Allocates from idle memory of a route's allocator and obtains no more, for a request that another route
@@ -249,13 +251,22 @@ public final class Router extends Routes {
     /// What the caller gets for a failure of the allocator, thrown in a way that the compiler lets through.
     private <T extends Throwable> RuntimeException explained(Route route, long byteSize, Throwable failure) throws T {
         if (failure instanceof DeviceOutOfMemoryException told) {
-            return told.isByLimit() ? told : OutOfMemory.explain(route, statistics(route), byteSize, told);
+            return told.isByLimit() ? told : outOfMemory(route, byteSize, told);
         }
         FailureNote.add(
                 failure, "allocator " + route.name + " was asked for " + byteSize + " bytes on device " + route.device);
         @SuppressWarnings("unchecked")
         T asItIs = (T) failure;
         throw asItIs;
+    }
+
+    /// Names the allocator, what is alive in it, and the caller's bytes where the allocator told rounded ones.
+    private DeviceOutOfMemoryException outOfMemory(Route route, long byteSize, DeviceOutOfMemoryException told) {
+        RouteStatistics statistics = statistics(route);
+        String detail = "allocator " + route.name + " has " + statistics.requestedBytes() + " bytes requested in "
+                + (statistics.allocations() - statistics.frees()) + " live blocks"
+                + (told.detail().isEmpty() ? "" : "; " + told.detail());
+        return new DeviceOutOfMemoryException(byteSize, route.device, detail, told, told.steps());
     }
 
     /// Frees a block, through whichever route made it.

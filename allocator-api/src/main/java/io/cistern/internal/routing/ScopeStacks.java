@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.internal.threads.ThreadTable;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -18,7 +19,7 @@ final class ScopeStacks {
     /// A virtual thread that left the region it inherited: a thread-local without a value can't say so.
     private static final ScopeStack OUTSIDE = ScopeStack.of(null, new Route[0]);
 
-    private final ThreadTable threads;
+    private final ThreadTable<ThreadCounters> threads;
 
     @SuppressWarnings("ThreadLocalUsage") // a thread is in one region for each DeviceMemory
     private final ThreadLocal<ScopeStack> ofVirtualThread = new ThreadLocal<>();
@@ -32,7 +33,7 @@ final class ScopeStacks {
     @Nullable
     ScopeWatch watch;
 
-    ScopeStacks(ThreadTable threads) {
+    ScopeStacks(ThreadTable<ThreadCounters> threads) {
         this.threads = threads;
     }
 

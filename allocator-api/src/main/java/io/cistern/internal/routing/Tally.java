@@ -1,8 +1,10 @@
 package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
+import io.cistern.internal.threads.LinePadding;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /// What one thread's counters counts for one route.
@@ -143,14 +145,14 @@ final class Tally extends LinePadding {
 
     /// Gives back what the thread's counters is not likely to need.
     private void lower(long now) {
-        PeakSince peak = meter.peak(); // before anything changes: a reset from here on begins with less
+        AtomicLong peak = meter.peak(); // before anything changes: a reset from here on begins with less
         long present = ceiling();
         long credit = meter.credit();
         long next = now + credit;
         if (next >= present) { // there is more room than before, or the ceiling is claimed
             FLOOR.setOpaque(this, now - credit);
         } else if (moveCeiling(present, next, 2 * credit)) {
-            peak.note(meter.giveBack(present - next) - Math.max(0, present - most));
+            Meter.note(peak, meter.giveBack(present - next) - Math.max(0, present - most));
             MOST.setRelease(this, now);
         }
     }
@@ -191,16 +193,14 @@ final class Tally extends LinePadding {
     }
 
     /// Sets the ceiling to what is requested, after it was claimed and a fence has passed.
-    ///
-    /// @param lowered where to note by how much that is lower
-    void settle(Recall lowered) {
+    void settle() {
         if (claimed != CLAIMED) {
             long now = Math.min(claimed, requested());
             long most = Math.max(now, (long) MOST.getOpaque(this));
             long ceiling = claimed;
             setClaimed(now);
-            lowered.bytes += ceiling - now;
-            lowered.unused = Math.max(lowered.unused, ceiling - most);
+            meter.lowered += ceiling - now;
+            meter.unused = Math.max(meter.unused, ceiling - most);
         }
     }
 
