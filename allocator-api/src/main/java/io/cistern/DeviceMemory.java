@@ -81,7 +81,7 @@ public final class DeviceMemory implements AutoCloseable {
     private final Pools pools = new Pools(this);
     private final @Nullable OpenScopes openScopes;
     private final Leaks leaks;
-    private final EventOrder orderOfUses;
+    private final EventOrder order;
     private final ThresholdNotifier notifier;
     private final Currents currents;
     private final Listeners listeners;
@@ -102,10 +102,10 @@ public final class DeviceMemory implements AutoCloseable {
                 currentRoutes,
                 !builder.reportScopes,
                 new Registry.Surroundings(this::outsideCaptures, this::isReclaimingFor));
-        orderOfUses = new EventOrder(driver, 0);
-        uses = new BlockUses(router, orderOfUses, driver.devices()::synchronize);
-        eventStreams = new EventStreams(driver, deviceCount);
-        captures = new Captures(registry, eventStreams, this::streamClosing);
+        order = new EventOrder(driver, 0);
+        uses = new BlockUses(router, order);
+        eventStreams = new EventStreams(driver, order, deviceCount);
+        captures = new Captures(registry, order, eventStreams, this::streamClosing);
         outOfMemory = new OutOfMemoryHandler(registry, captures, pools.lenders(), builder.longestWait);
         openScopes = builder.reportScopes ? new OpenScopes() : null;
         watch = builder.reportScopes ? new ScopeWatch() : null;
@@ -520,7 +520,7 @@ public final class DeviceMemory implements AutoCloseable {
         }
         registry.close(failures);
         failures.gather(() -> eventStreams.close(this::streamClosing));
-        failures.gather(orderOfUses::close);
+        failures.gather(order::close);
         moduleSupport.close(failures);
         failures.rethrow();
     }

@@ -111,25 +111,26 @@ class BlockUseTests {
     }
 
     @Test
-    void aStreamThatEndedUnannouncedIsWaitedForOnTheHost() {
+    void aFreeBehindAStreamThatEndedUnannouncedIsBehindAllStreams() {
         long address = allocate();
         memory.recordUse(address, reader);
         gpu.streams().destroy(0, reader);
         memory.free(address, stream);
-        assertThat(calls(DriverCall.CONTEXT_SYNCHRONIZE)).isOne();
-        assertThat(calls(DriverCall.STREAM_WAIT_EVENT)).isZero();
+        assertThat(calls(DriverCall.CONTEXT_RECORD_EVENT)).isOne();
+        assertThat(calls(DriverCall.STREAM_WAIT_EVENT)).isOne();
         assertThat(maker.frees).isOne();
     }
 
     /// Its handle means another stream on the thread that frees.
     @Test
-    void theDefaultStreamOfAnotherThreadIsWaitedForOnTheHost() throws InterruptedException {
+    void aFreeBehindTheDefaultStreamOfAnotherThreadIsBehindAllStreams() throws InterruptedException {
         long address = allocate();
         Thread.ofPlatform()
                 .start(() -> memory.recordUse(address, Streams.PER_THREAD_DEFAULT))
                 .join();
         memory.free(address, Streams.PER_THREAD_DEFAULT);
-        assertThat(calls(DriverCall.CONTEXT_SYNCHRONIZE)).isOne();
+        assertThat(calls(DriverCall.CONTEXT_RECORD_EVENT)).isOne();
+        assertThat(calls(DriverCall.STREAM_WAIT_EVENT)).isOne();
     }
 
     @Test

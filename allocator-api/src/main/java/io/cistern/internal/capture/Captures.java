@@ -2,6 +2,7 @@ package io.cistern.internal.capture;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Graphs;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnusableStreamException;
@@ -65,14 +66,14 @@ public final class Captures implements CaptureRoutes {
     private final Map<Integer, Long> readyStreams = new HashMap<>();
 
     /// @param announcer announces the ends of streams that are made here
-    public Captures(Registry registry, EventStreams eventStreams, StreamAnnouncer announcer) {
+    public Captures(Registry registry, EventOrder order, EventStreams eventStreams, StreamAnnouncer announcer) {
         this.registry = registry;
         this.announcer = announcer;
         this.router = registry.router();
         this.driver = registry.driver();
         this.graphs = driver.graphs();
         this.eventStreams = eventStreams;
-        this.order = new EventOrder(driver, 0);
+        this.order = order;
         router.captures(this);
     }
 
@@ -402,22 +403,13 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// A stream that is past all work of its device's context when it is past its present end. Where the driver
-    /// refuses
-    /// to order one, the host waits.
+    /// A stream that is past all work of its device's context when it is past its present end.
     private long streamBehindAll(int device) {
+        long fence = order.recordAll(device);
         try {
-            long fence = order.recordAll(device);
-            try {
-                return eventStreams.after(device, fence, order);
-            } finally {
-                order.release(device, fence);
-            }
-        } catch (CudaException refusal) {
-            if (!refusal.result().endsContext()) {
-                driver.devices().synchronize(device);
-            }
-            return 0;
+            return eventStreams.after(device, fence);
+        } finally {
+            order.release(device, fence);
         }
     }
 
@@ -445,22 +437,11 @@ public final class Captures implements CaptureRoutes {
         synchronized (readyStreams) {
             readyStreams.forEach((device, stream) -> {
                 failures.gather(() -> announcer.streamClosing(device, stream));
-                failures.gather(() -> destroy(device, stream));
+                failures.gather(() -> DeadContext.survive(() -> driver.streams().destroy(device, stream)));
             });
             readyStreams.clear();
         }
-        failures.gather(order::close);
         failures.rethrow();
-    }
-
-    private void destroy(int device, long stream) {
-        try {
-            driver.streams().destroy(device, stream);
-        } catch (CudaException refusal) {
-            if (!refusal.result().endsContext()) { // else it went with its context
-                throw refusal;
-            }
-        }
     }
 
     /// Where the frees of a route go while streams of its device are captured: a block from outside that is freed

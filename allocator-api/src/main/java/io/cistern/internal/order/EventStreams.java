@@ -3,9 +3,9 @@ package io.cistern.internal.order;
 import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.names.Failures;
-import io.cistern.spi.StreamOrder;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -21,51 +21,42 @@ public final class EventStreams {
     /// Streams a device, and one for each event of a capture under way: more events are rarely under way at a time.
     private static final int MOST = 16;
 
-    private final CudaDriver driver;
+    /// No stream has this handle.
+    private static final long NONE = -1;
 
-    /// For which an event of the program is a fence.
-    private final StreamOrder events;
+    private final CudaDriver driver;
+    private final EventOrder order;
 
     private final List<List<Long>> streams = new ArrayList<>();
     private int last;
     private boolean closed;
 
     /// Prepares for the devices of a driver.
-    public EventStreams(CudaDriver driver, int deviceCount) {
+    public EventStreams(CudaDriver driver, EventOrder order, int deviceCount) {
         this.driver = driver;
-        this.events = new EventOrder(driver, 0);
+        this.order = order;
         for (int device = 0; device < deviceCount; device++) {
             streams.add(new ArrayList<>());
         }
     }
 
-    /// A stream that is past an event when it is past its present end.
+    /// A stream that is past a fence when it is past its present end. Where the driver refuses one, the host waits.
     ///
-    /// @throws CudaException if the driver refuses the event
-    public long after(int device, long event) {
-        return after(device, event, events);
-    }
-
-    /// A stream that is past a fence when it is past its present end.
-    ///
-    /// @throws CudaException if the driver refuses, or the fence [can't be had][StreamOrder#awaitable] yet
-    public synchronized long after(int device, long fence, StreamOrder order) {
-        try {
-            return closed ? waitOnHost(device, fence, order) : waitOnStream(device, fence, order);
-        } catch (CudaException failure) {
-            if (failure.result().endsContext()) {
-                return Streams.LEGACY_DEFAULT; // nothing runs any more, and the free is book-keeping
-            }
-            throw failure;
+    /// @param fence of the same order as this, or an event of the program
+    /// @throws CudaException if it refuses that too, or the fence is owed beside captures
+    public long after(int device, long fence) {
+        long[] stream = {NONE};
+        if (!DeadContext.isDone(() -> stream[0] = waiting(device, fence)) || stream[0] == NONE) {
+            DeadContext.survive(() -> order.synchronize(device, fence));
+            return Streams.LEGACY_DEFAULT;
         }
+        return stream[0];
     }
 
-    private static long waitOnHost(int device, long fence, StreamOrder order) {
-        order.synchronize(device, fence);
-        return Streams.LEGACY_DEFAULT;
-    }
-
-    private long waitOnStream(int device, long fence, StreamOrder order) {
+    private synchronized long waiting(int device, long fence) {
+        if (closed) {
+            return NONE;
+        }
         long stream = streamFor(device);
         order.await(device, stream, fence);
         return stream;
@@ -121,20 +112,10 @@ public final class EventStreams {
             int device = each;
             for (long stream : streams.get(device)) {
                 failures.gather(() -> ending.ends(device, stream));
-                failures.gather(() -> destroy(device, stream));
+                failures.gather(() -> DeadContext.survive(() -> driver.streams().destroy(device, stream)));
             }
             streams.get(device).clear();
         }
         failures.rethrow();
-    }
-
-    private void destroy(int device, long stream) {
-        try {
-            driver.streams().destroy(device, stream);
-        } catch (CudaException refusal) {
-            if (!refusal.result().endsContext()) { // else it went with its context
-                throw refusal;
-            }
-        }
     }
 }
