@@ -76,6 +76,9 @@ public final class DeviceMemory implements AutoCloseable {
     private final @Nullable ScopeWatch watch;
     private final Registry registry;
 
+    /// Events kept a device for fences to come.
+    private static final int MAX_IDLE_EVENTS = 64;
+
     // What programs ask for more rarely.
     private final Map<OpenAllocator, Allocator> facades = new ConcurrentHashMap<>();
     private final Pools pools = new Pools(this);
@@ -102,7 +105,7 @@ public final class DeviceMemory implements AutoCloseable {
                 currentRoutes,
                 !builder.reportScopes,
                 new Registry.Surroundings(this::outsideCaptures, this::isReclaimingFor));
-        order = new EventOrder(driver, 0);
+        order = new EventOrder(driver, MAX_IDLE_EVENTS);
         uses = new BlockUses(router, order);
         eventStreams = new EventStreams(driver, order, deviceCount);
         captures = new Captures(registry, order, eventStreams, this::streamClosing);
@@ -115,7 +118,7 @@ public final class DeviceMemory implements AutoCloseable {
         notifier = new ThresholdNotifier(driver, router);
         currents = new Currents(this, registry);
         listeners = new Listeners(outOfMemory, notifier, deviceCount);
-        moduleSupport = new ModuleSupport(this, pools, uses, eventStreams, builder.leakLevel);
+        moduleSupport = new ModuleSupport(this, pools, uses, order, eventStreams, builder.leakLevel);
         moduleSupport.attachment(Leaks.class, _ -> leaks);
         moduleSupport.attachment(Captures.class, _ -> captures);
     }
@@ -520,8 +523,8 @@ public final class DeviceMemory implements AutoCloseable {
         }
         registry.close(failures);
         failures.gather(() -> eventStreams.close(this::streamClosing));
-        failures.gather(order::close);
         moduleSupport.close(failures);
+        failures.gather(order::close);
         failures.rethrow();
     }
 

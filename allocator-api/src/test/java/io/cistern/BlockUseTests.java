@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
@@ -56,11 +57,12 @@ class BlockUseTests {
     }
 
     @Test
-    void anEventThatTheDriverDoesNotDestroyAtTheFreeIsDestroyedInTheEnd() {
+    void anEventThatTheDriverDoesNotDestroyIsDestroyedByTheNextClose() {
         long address = allocate();
         memory.recordUse(address, reader);
         gpu.faults().failOn(DriverCall.EVENT_DESTROY, 0, 1, CudaResult.UNKNOWN);
         memory.free(address, stream);
+        assertThatExceptionOfType(CudaException.class).isThrownBy(memory::close);
         memory.close();
         assertThat(calls(DriverCall.EVENT_DESTROY)).isEqualTo(2);
         refusedDestroys = 1;

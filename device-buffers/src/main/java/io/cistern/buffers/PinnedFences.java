@@ -1,17 +1,16 @@
 package io.cistern.buffers;
 
-import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeadContext;
-import io.cistern.internal.order.EventOrder;
+import io.cistern.spi.StreamOrder;
 
 /// The fences behind the last uses of [pinned memory][PinnedMemory].
 ///
 /// Guarded by the lock of the pinned memory.
 final class PinnedFences {
-    private final EventOrder order;
+    private final StreamOrder order;
 
-    PinnedFences(CudaDriver driver) {
-        this.order = new EventOrder(driver, 64);
+    PinnedFences(StreamOrder order) {
+        this.order = order;
     }
 
     /// Has a block wait for all that a stream was given; for all work of the device, if the stream ended unannounced.
@@ -46,9 +45,5 @@ final class PinnedFences {
         for (PinnedBlock.Fence fence : block.fences) {
             boolean _ = DeadContext.isDone(() -> order.synchronize(fence.device(), fence.number()));
         }
-    }
-
-    void close() {
-        order.close();
     }
 }

@@ -50,7 +50,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         }
         this.memory = memory;
         this.arbiter = arbiter;
-        this.host = new HostMemory(memory.driver(), hostBytes);
+        this.host = new HostMemory(memory.driver(), memory.moduleSupport().streams(), hostBytes);
         this.directory = directory;
     }
 

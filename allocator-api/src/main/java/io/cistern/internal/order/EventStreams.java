@@ -1,6 +1,5 @@
 package io.cistern.internal.order;
 
-import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
@@ -81,18 +80,9 @@ public final class EventStreams {
     /// A stream that was made to wait for an event of a capture is in it until it ends; to ask it whether it is idle
     /// would spoil the capture.
     private List<Long> outsideCaptures(int device) {
-        List<Long> all = streams.get(device);
-        return driver.graphs().isSheltered(device)
-                ? all.stream().filter(stream -> isOutside(device, stream)).toList()
-                : all;
-    }
-
-    private boolean isOutside(int device, long stream) {
-        try {
-            return driver.graphs().captureStatus(device, stream) == CaptureStatus.NONE;
-        } catch (CudaException untold) {
-            return false;
-        }
+        return streams.get(device).stream()
+                .filter(stream -> order.recordable(device, stream))
+                .toList();
     }
 
     /// Is told that a stream ends.
