@@ -1,6 +1,6 @@
 package io.cistern;
 
-import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.SharingException;
@@ -414,19 +414,10 @@ public final class MemoryPool implements AutoCloseable {
         if (uses.decrementAndGet() == 0) {
             Failures failures = new Failures();
             IntStream.range(0, memory.environment().deviceCount())
-                    .forEach(device -> failures.gather(() -> giveBackIdle(device)));
+                    .forEach(device -> failures.gather(
+                            () -> DeadContext.survive(() -> allocator.trim(device, 0, TrimMode.WITHOUT_WAITING))));
             failures.gather(allocator::close);
             failures.rethrow();
-        }
-    }
-
-    private void giveBackIdle(int device) {
-        try {
-            allocator.trim(device, 0, TrimMode.WITHOUT_WAITING);
-        } catch (CudaException dead) {
-            if (!dead.result().endsContext()) { // else it went with its context
-                throw dead;
-            }
         }
     }
 

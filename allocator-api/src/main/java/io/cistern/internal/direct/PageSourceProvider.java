@@ -3,6 +3,7 @@ package io.cistern.internal.direct;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorContext;
@@ -66,13 +67,7 @@ public final class PageSourceProvider implements SegmentSourceProvider {
 
         @Override
         public void release(long handle, long byteSize, int device) {
-            try {
-                driver.virtualMemory().release(device, handle);
-            } catch (CudaException failure) {
-                if (!failure.result().endsContext()) {
-                    throw failure;
-                }
-            }
+            DeadContext.survive(() -> driver.virtualMemory().release(device, handle));
         }
     }
 }
