@@ -1,7 +1,7 @@
 package io.cistern.async;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
@@ -57,11 +57,8 @@ final class DriverPoolSource implements RangeSource {
     public void release(Segment segment) {
         long stream = stream(segment.device());
         pools.free(segment.address(), segment.byteSize(), segment.device(), stream);
-        try {
-            driver.streams().synchronize(segment.device(), stream);
-        } catch (CudaException later) {
-            // The pool keeps the memory until the stream is waited for again.
-        }
+        // Else the pool keeps the memory until the stream is waited for again.
+        boolean _ = DeadContext.isDone(() -> driver.streams().synchronize(segment.device(), stream));
     }
 
     private long stream(int device) {
@@ -83,19 +80,9 @@ final class DriverPoolSource implements RangeSource {
             long stream = streams.getAndSet(device, NO_STREAM);
             if (stream != NO_STREAM) {
                 int each = device;
-                failures.gather(() -> destroy(each, stream));
+                failures.gather(() -> DeadContext.survive(() -> driver.streams().destroy(each, stream)));
             }
         }
         failures.rethrow();
-    }
-
-    private void destroy(int device, long stream) {
-        try {
-            driver.streams().destroy(device, stream);
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                throw failure;
-            }
-        }
     }
 }
