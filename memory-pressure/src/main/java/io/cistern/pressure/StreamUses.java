@@ -2,6 +2,7 @@ package io.cistern.pressure;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -65,11 +66,6 @@ final class StreamUses {
     /// Destroys an event. One that the driver does not destroy now is tried again with the next; until then
     /// streams wait for it without need.
     private boolean isDestroyed(long event) {
-        try {
-            driver.events().destroy(device, event);
-            return true;
-        } catch (CudaException refused) {
-            return refused.result().endsContext(); // then it went with its context
-        }
+        return DeadContext.isDone(() -> driver.events().destroy(device, event));
     }
 }
