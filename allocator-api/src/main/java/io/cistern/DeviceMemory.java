@@ -108,7 +108,7 @@ public final class DeviceMemory implements AutoCloseable {
         order = new EventOrder(driver, MAX_IDLE_EVENTS);
         uses = new BlockUses(router, order);
         eventStreams = new EventStreams(driver, order, deviceCount);
-        captures = new Captures(registry, order, eventStreams, this::streamClosing);
+        captures = new Captures(registry, order, eventStreams);
         outOfMemory = new OutOfMemoryHandler(registry, captures, pools.lenders(), builder.longestWait);
         openScopes = builder.reportScopes ? new OpenScopes() : null;
         watch = builder.reportScopes ? new ScopeWatch() : null;

@@ -2,7 +2,6 @@ package io.cistern.internal.capture;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Graphs;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnusableStreamException;
@@ -18,9 +17,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import java.lang.System.Logger.Level;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -46,7 +43,6 @@ import org.jspecify.annotations.Nullable;
 /// A capture may begin beside it; what the driver refuses then is done after the capture.
 public final class Captures implements CaptureRoutes {
     private final Registry registry;
-    private final StreamAnnouncer announcer;
     private final Router router;
     private final CudaDriver driver;
     private final Graphs graphs;
@@ -62,13 +58,8 @@ public final class Captures implements CaptureRoutes {
     /// How often threads have asked for it.
     private final AtomicLong collections = new AtomicLong();
 
-    /// Streams without work, by device. Guarded by itself.
-    private final Map<Integer, Long> readyStreams = new HashMap<>();
-
-    /// @param announcer announces the ends of streams that are made here
-    public Captures(Registry registry, EventOrder order, EventStreams eventStreams, StreamAnnouncer announcer) {
+    public Captures(Registry registry, EventOrder order, EventStreams eventStreams) {
         this.registry = registry;
-        this.announcer = announcer;
         this.router = registry.router();
         this.driver = registry.driver();
         this.graphs = driver.graphs();
@@ -83,6 +74,10 @@ public final class Captures implements CaptureRoutes {
 
     Router router() {
         return router;
+    }
+
+    EventStreams eventStreams() {
+        return eventStreams;
     }
 
     /// Memory for graphs that are to come.
@@ -403,20 +398,17 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// A stream that is past all work of its device's context when it is past its present end.
+    /// A stream that is past all work of its device's context when it is past its present end. Where the driver
+    /// refuses one, the host waits.
     private long streamBehindAll(int device) {
         long fence = order.recordAll(device);
         try {
             return eventStreams.after(device, fence);
+        } catch (CudaException refusal) {
+            order.synchronize(device, fence);
+            return 0;
         } finally {
             order.release(device, fence);
-        }
-    }
-
-    /// A stream without work, for blocks that are to be ready at once.
-    long readyStream(int device) {
-        synchronized (readyStreams) {
-            return readyStreams.computeIfAbsent(device, driver.streams()::create);
         }
     }
 
@@ -433,13 +425,6 @@ public final class Captures implements CaptureRoutes {
             failures.gather(() -> collect(failures::gather)); // what the driver refused: nobody tries it later
         } finally {
             collecting.unlock();
-        }
-        synchronized (readyStreams) {
-            readyStreams.forEach((device, stream) -> {
-                failures.gather(() -> announcer.streamClosing(device, stream));
-                failures.gather(() -> DeadContext.survive(() -> driver.streams().destroy(device, stream)));
-            });
-            readyStreams.clear();
         }
         failures.rethrow();
     }

@@ -27,6 +27,10 @@ public final class EventStreams {
     private final EventOrder order;
 
     private final List<List<Long>> streams = new ArrayList<>();
+
+    /// By device, a stream that waits for nothing; 0 where nobody has asked for one.
+    private final long[] ready;
+
     private int last;
     private boolean closed;
 
@@ -34,18 +38,20 @@ public final class EventStreams {
     public EventStreams(CudaDriver driver, EventOrder order, int deviceCount) {
         this.driver = driver;
         this.order = order;
+        this.ready = new long[deviceCount];
         for (int device = 0; device < deviceCount; device++) {
             streams.add(new ArrayList<>());
         }
     }
 
-    /// A stream that is past a fence when it is past its present end. Where the driver refuses one, the host waits.
+    /// A stream that is past a fence when it is past its present end.
     ///
     /// @param fence of the same order as this, or an event of the program
-    /// @throws CudaException if it refuses that too, or the fence is owed beside captures
+    /// @throws CudaException if the driver refuses, or the fence is owed beside captures
     public long after(int device, long fence) {
         long[] stream = {NONE};
-        if (!DeadContext.isDone(() -> stream[0] = waiting(device, fence)) || stream[0] == NONE) {
+        DeadContext.survive(() -> stream[0] = waiting(device, fence));
+        if (stream[0] == NONE) {
             DeadContext.survive(() -> order.synchronize(device, fence));
             return Streams.LEGACY_DEFAULT;
         }
@@ -77,6 +83,14 @@ public final class EventStreams {
         return stream;
     }
 
+    /// A stream without work, for blocks that are to be ready at once.
+    public synchronized long ready(int device) {
+        if (ready[device] == 0) {
+            ready[device] = driver.streams().create(device);
+        }
+        return ready[device];
+    }
+
     /// A stream that was made to wait for an event of a capture is in it until it ends; to ask it whether it is idle
     /// would spoil the capture.
     private List<Long> outsideCaptures(int device) {
@@ -100,6 +114,10 @@ public final class EventStreams {
         Failures failures = new Failures();
         for (int each = 0; each < streams.size(); each++) {
             int device = each;
+            if (ready[device] != 0) {
+                streams.get(device).add(ready[device]);
+                ready[device] = 0;
+            }
             for (long stream : streams.get(device)) {
                 failures.gather(() -> ending.ends(device, stream));
                 failures.gather(() -> DeadContext.survive(() -> driver.streams().destroy(device, stream)));

@@ -69,7 +69,7 @@ final class OwedFences {
             if (event == 0) {
                 covered = given.get(); // first, since the event stands for no later ones
                 event = order.eventOverAll(device);
-                refused = false;
+                refused = refused && event == 0;
             }
             if (event == 0 || !driver.events().hasPassed(device, event)) {
                 return false;

@@ -30,11 +30,34 @@ public final class BlockUses {
     /// No stream has this handle.
     private static final long NONE = Long.MIN_VALUE;
 
+    /// A stream that exists.
+    ///
+    /// @param thread whose stream it is, for the per-thread default stream; else 0
+    private record Name(int device, long stream, long thread) {}
+
+    /// One stream that uses blocks, from the first use that was recorded to its end. What its handle names after that
+    /// is another one of these: so nothing that was recorded for a stream is taken for its successor.
+    private static final class StreamUse {
+        final Name name;
+
+        /// Blocks that are alive and used on it.
+        int blocks;
+
+        /// Whether the stream has ended; then `fence` stands behind its last work.
+        boolean ended;
+
+        long fence;
+
+        StreamUse(Name name) {
+            this.name = name;
+        }
+    }
+
     private final Router router;
     private final StreamOrder order;
 
     /// Streams that exist and use blocks.
-    private final Map<StreamUse.Name, StreamUse> streams = new HashMap<>();
+    private final Map<Name, StreamUse> streams = new HashMap<>();
 
     private final Map<Long, Set<StreamUse>> usesOfBlocks = new HashMap<>();
 
@@ -58,7 +81,7 @@ public final class BlockUses {
         }
     }
 
-    private synchronized void note(long address, StreamUse.Name name) {
+    private synchronized void note(long address, Name name) {
         StreamUse use = streams.computeIfAbsent(name, StreamUse::new);
         if (usesOfBlocks.computeIfAbsent(address, _ -> new HashSet<>()).add(use)) {
             use.blocks++;
@@ -103,7 +126,7 @@ public final class BlockUses {
     /// @return false if the driver allows neither now, as beside captures
     synchronized boolean await(long address, int device, long stream) {
         boolean ordered = true;
-        StreamUse.Name freeing = name(device, stream);
+        Name freeing = name(device, stream);
         for (StreamUse use : take(address)) {
             if (use.ended) {
                 ordered &= await(device, stream, use.fence);
@@ -129,7 +152,7 @@ public final class BlockUses {
     }
 
     /// Returns false if the driver does not allow it now.
-    private boolean awaitPresentEnd(StreamUse.Name used, long stream) {
+    private boolean awaitPresentEnd(Name used, long stream) {
         long fence = record(used);
         boolean ordered = await(used.device(), stream, fence);
         order.release(used.device(), fence);
@@ -142,7 +165,7 @@ public final class BlockUses {
                 || DeadContext.isDone(() -> order.synchronize(device, fence));
     }
 
-    private long record(StreamUse.Name stream) {
+    private long record(Name stream) {
         boolean canBeNamed = stream.thread() == 0
                 || stream.thread() == Thread.currentThread().threadId();
         return canBeNamed ? order.record(stream.device(), stream.stream()) : order.recordAll(stream.device());
@@ -169,9 +192,9 @@ public final class BlockUses {
         }
     }
 
-    private static StreamUse.Name name(int device, long stream) {
+    private static Name name(int device, long stream) {
         long thread =
                 stream == Streams.PER_THREAD_DEFAULT ? Thread.currentThread().threadId() : 0;
-        return new StreamUse.Name(device, stream == Streams.LEGACY_DEFAULT ? 0 : stream, thread);
+        return new Name(device, stream == Streams.LEGACY_DEFAULT ? 0 : stream, thread);
     }
 }
