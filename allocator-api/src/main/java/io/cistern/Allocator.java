@@ -175,7 +175,8 @@ public final class Allocator implements AutoCloseable {
     }
 
     /// Returns what is counted on a device, by the names of PyTorch's `memory_stats`: what the framework counts
-    /// for every allocator, and all that the allocator counts itself. See [io.cistern.spi.MemoryStatistics].
+    /// for every allocator, and all that the allocator counts itself. See [io.cistern.spi.MemoryStatistics]. The
+    /// peak of requested bytes is no higher than [AllocatorStatistics#requestedPeakBytes].
     ///
     /// Of this allocator alone. PyTorch's private pools (`reserved_bytes_by_private_pools`) are allocators
     /// of their own here: see [MemoryPool#statistics] and
@@ -183,10 +184,14 @@ public final class Allocator implements AutoCloseable {
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public Map<String, Long> memoryStatistics(int device) {
-        Map<String, Long> figures = statistics(device).figures();
+        AllocatorStatistics statistics = statistics(device);
+        Map<String, Long> figures = statistics.figures();
         figures.put("requested_bytes.all.freed", opened.freedBytes(device));
         if (!opened.isDrained()) {
             opened.extension(MemoryStatistics.class).ifPresent(detail -> figures.putAll(detail.statistics(device)));
+            long current = figures.getOrDefault("requested_bytes.all.current", 0L);
+            // An allocator may know its peak less exactly, as the sum of several.
+            figures.merge("requested_bytes.all.peak", Math.max(statistics.requestedPeakBytes(), current), Math::min);
         }
         return figures;
     }

@@ -683,7 +683,7 @@ public final class DeviceMemory implements AutoCloseable {
         /// @throws ConfigurationException if a limit that is set is no number of bytes
         public DeviceMemory open() {
             for (String problem :
-                    SettingProblems.ofAbsentDevices(settings, driver.devices().count())) {
+                    SettingProblems.untold(settings, driver.devices().count())) {
                 System.getLogger(DeviceMemory.class.getName()).log(System.Logger.Level.WARNING, problem);
             }
             return new DeviceMemory(this);

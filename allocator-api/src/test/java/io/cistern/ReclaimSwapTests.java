@@ -1,5 +1,6 @@
 package io.cistern;
 
+import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -17,6 +18,9 @@ import org.junit.jupiter.api.Timeout;
 /// now, and with that one's memory.
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class ReclaimSwapTests {
+    /// What the next allocator hands out.
+    private static final long BLOCK = 1 << 20;
+
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private final DeviceMemory memory =
             DeviceMemory.builder(gpu).catalog(Catalog.of(List.of(), List.of())).open();
@@ -55,7 +59,7 @@ final class ReclaimSwapTests {
             if (!hasMemory) {
                 throw new DeviceOutOfMemoryException(byteSize, device, "");
             }
-            return 1 << 20;
+            return BLOCK;
         }
 
         @Override
@@ -91,7 +95,8 @@ final class ReclaimSwapTests {
         Thread.ofPlatform().daemon().start(request);
         isAsked.await();
         exchange(former, isClosing);
-        memory.free(request.get(), 0);
+        assertThat(request.get()).isEqualTo(BLOCK);
+        memory.free(BLOCK, 0);
     }
 
     @Test
@@ -104,7 +109,8 @@ final class ReclaimSwapTests {
             }
             return 0;
         });
-        memory.free(memory.allocate(512, 0, 0), 0);
+        assertThat(memory.allocate(512, 0, 0)).isEqualTo(BLOCK);
+        memory.free(BLOCK, 0);
     }
 
     @Test

@@ -77,6 +77,22 @@ class SetLimitTests {
                         "property cistern.device.3.limit: there is no device 3; this process sees devices 0 to 1");
     }
 
+    /// Though the program chooses its allocators itself, and never asks the settings for one.
+    @Test
+    void aKeyThatIsNoSettingIsToldOnceInAProcess() {
+        set("cistern.limt", "2MiB");
+        for (int again = 0; again < 2; again++) {
+            try (DeviceMemory memory = builder().open()) {
+                memory.setCurrent("direct");
+            }
+        }
+        assertThat(log.messages())
+                .singleElement()
+                .asString()
+                .startsWith(
+                        "property cistern.limt: there is no setting 'cistern.limt'; known, nearest first: cistern.limit,");
+    }
+
     private void set(String key, String value) {
         System.setProperty(key, value);
         set.add(key);

@@ -50,6 +50,11 @@ enum CacheStat {
         return this != OVERSIZE_ALLOCATIONS && this != OVERSIZE_SEGMENTS;
     }
 
+    /// Whether it counts bytes of blocks, which lie in reserved memory.
+    boolean isOfBlocks() {
+        return this == ALLOCATED_BYTES || this == REQUESTED_BYTES || this == ACTIVE_BYTES;
+    }
+
     /// Its name in the map.
     String key() {
         return name().toLowerCase(Locale.ROOT);

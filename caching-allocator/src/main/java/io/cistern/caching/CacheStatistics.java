@@ -31,9 +31,9 @@ import java.util.function.Function;
 ///
 /// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128
 /// MiB a stream (large ones), 128 blocks a stream, or a 16th of the stream's own peak; exact while one stream
-/// allocates. What [thread caches][ThreadCache] held then counts in the peaks of allocated and active blocks.
-/// `reserved_bytes.all.peak` is exact. A pool's share of it counts pages that come from other places as
-/// allocated.
+/// allocates. Peaks of bytes in blocks are never above `reserved_bytes.all.peak`, where the blocks lie. What
+/// [thread caches][ThreadCache] held then counts in the peaks of allocated and active blocks.
+/// `reserved_bytes.all.peak` is exact. A pool's share of it counts pages that come from other places as allocated.
 ///
 /// **Threads.** Any.
 final class CacheStatistics {
@@ -47,6 +47,8 @@ final class CacheStatistics {
     private final DeviceCounters counters;
     /// What had been added up at the last reset, by name.
     private volatile Map<String, Long> before = Map.of();
+    /// Bytes of blocks at the last reset of peaks: more than was reserved if the memory slept.
+    private volatile long aliveAtReset;
 
     CacheStatistics(DeviceCache cache) {
         this.cache = cache;
@@ -75,6 +77,7 @@ final class CacheStatistics {
         cache.threadCaches.resetPeaks();
         cache.shards().forEach(StreamShard::resetPeaks);
         counters.resetPeaks();
+        aliveAtReset = sinceOpening().getOrDefault(CacheStat.ACTIVE_BYTES.key() + ".all.current", 0L);
         cache.reserved.resetPeak();
     }
 
@@ -143,7 +146,7 @@ final class CacheStatistics {
         figures.put(name + FREED, obtained - present);
     }
 
-    private static void put(
+    private void put(
             Map<String, Long> figures,
             String name,
             CacheStat stat,
@@ -151,6 +154,9 @@ final class CacheStatistics {
             Function<CacheStat, SharedPeak> shared) {
         long current = totals.current(stat);
         long peak = Math.min(totals.peak(stat), shared.apply(stat).peak());
+        if (stat.isOfBlocks()) {
+            peak = Math.min(peak, Math.max(cache.reserved.peakBytes(), aliveAtReset));
+        }
         if (stat == CacheStat.REQUESTED_BYTES) {
             // In many parts, some below 0, so that the sum of their peaks says little.
             CacheStat most = CacheStat.ALLOCATED_BYTES;

@@ -144,6 +144,29 @@ class CacheStatisticsTest extends PoolFixture {
         }
     }
 
+    /// Each stream has its own figures, and the sum of their peaks would be sixteen times too high.
+    @Test
+    void noPeakOfBlocksIsAboveThatOfTheMemoryTheyLieIn() {
+        try (Allocator caching = memory.open("caching")) {
+            for (int i = 0; i < 16; i++) {
+                long own = gpu.streams().create(DEVICE);
+                memory.free(caching.allocate(100 * MIB, DEVICE, own), own);
+                gpu.streams().synchronize(DEVICE, own);
+            }
+            Map<String, Long> figures = caching.memoryStatistics(DEVICE);
+            long reserved = figures.get("reserved_bytes.all.peak");
+            assertThat(reserved).isLessThan(200 * MIB);
+            assertThat(figures.get("requested_bytes.all.peak"))
+                    .as("as exact as the framework's")
+                    .isEqualTo(100 * MIB);
+            for (String bytes : new String[] {"allocated_bytes", "requested_bytes", "active_bytes"}) {
+                for (String part : new String[] {".all.peak", ".large_pool.peak"}) {
+                    assertThat(figures.get(bytes + part)).as(bytes + part).isBetween(100 * MIB, reserved);
+                }
+            }
+        }
+    }
+
     @Test
     void failuresForWantOfMemoryAreCounted() {
         try (Allocator caching = memory.open("caching");

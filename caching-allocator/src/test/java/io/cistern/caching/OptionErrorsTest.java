@@ -86,7 +86,7 @@ class OptionErrorsTest extends PoolFixture {
                 .hasMessage("option 'slack' of 'caching': '2' is not a fraction from 0 to 1 (spec caching:slack=2)");
         assertThatThrownBy(() -> memory.open("caching:thread_caches=maybe"))
                 .hasMessage(
-                        "option 'thread caches' of 'caching': 'maybe' is neither true nor false (spec caching:thread_caches=maybe)");
+                        "option 'thread_caches' of 'caching': 'maybe' is neither true nor false (spec caching:thread_caches=maybe)");
         assertThatThrownBy(() -> memory.open("caching:reuse=waits"))
                 .hasMessage("option 'reuse' of 'caching': 'waits' is none of these, nearest first: wait, never, passed"
                         + " (spec caching:reuse=waits)");

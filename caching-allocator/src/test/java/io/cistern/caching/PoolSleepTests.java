@@ -113,6 +113,23 @@ final class PoolSleepTests extends PoolFixture {
         }
     }
 
+    /// Asleep, blocks are alive that no memory is reserved for.
+    @Test
+    void peaksThatAreResetInSleepBeginAtTheBlocksThatAreAlive() {
+        try (MemoryPool pool = builder().open()) {
+            DeviceBuffer one = buffer(pool, 20 * MIB);
+            DeviceBuffer other = buffer(pool, 30 * MIB);
+            pool.sleep(SleepMode.DROP);
+            pool.resetPeaks(DEVICE);
+            other.close();
+            assertThat(pool.memoryStatistics(DEVICE))
+                    .containsEntry("reserved_bytes.all.peak", 0L)
+                    .containsEntry("allocated_bytes.all.current", 20 * MIB)
+                    .containsEntry("allocated_bytes.all.peak", 50 * MIB);
+            one.close();
+        }
+    }
+
     @Test
     void droppedMemoryComesBackAtTheSameAddressesWithoutACopy() {
         try (MemoryPool pool = builder().open()) {

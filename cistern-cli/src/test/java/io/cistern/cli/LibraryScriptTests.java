@@ -164,7 +164,7 @@ final class LibraryScriptTests {
         Files.writeString(plugins.resolve("libbroken.so"), "no library");
         ProgramRun run = run("doctor", "--strict", "-Dcistern.plugins=" + plugins);
         assertThat(run.exitCode()).isEqualTo(5);
-        assertThat(run.out()).containsPattern("Problems\\n.*broken: ");
+        assertThat(run.out()).containsPattern("Problems\\n.*libbroken.so: ");
         assertThat(run("doctor", "-Dcistern.plugins=" + plugins).exitCode()).isZero();
     }
 

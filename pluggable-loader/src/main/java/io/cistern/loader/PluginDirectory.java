@@ -132,7 +132,9 @@ final class PluginDirectory {
             return;
         }
         try {
-            String digest = LibraryFile.sha256(trusted.requireFile(place));
+            Path library = trusted.requireFile(place);
+            String digest = LibraryFile.sha256(library);
+            LibraryFile.requireLibrary(library);
             requireAllowed(() -> digest);
             libraries.add(new Library(name, place, digest));
         } catch (RefusedFileException e) {

@@ -37,6 +37,7 @@ record ProviderScan(
                 found(Service.ALLOCATORS, ownAllocators, directory.plugins());
         List<DiscoveredProvider<SegmentSourceProvider>> sources =
                 found(Service.SOURCES, ownSources, directory.plugins());
+        LostServices.among(allocators, loader).ifPresent(lost -> allocators.add(told(lost)));
         List<PluginDirectory.Refused> refused = new ArrayList<>(directory.refused());
         directory.plugins().stream()
                 .filter(plugin -> isOfNone(plugin, allocators) && isOfNone(plugin, sources))
@@ -63,6 +64,14 @@ record ProviderScan(
 
     private static boolean isOfNone(Plugin plugin, List<? extends DiscoveredProvider<?>> found) {
         return found.stream().allMatch(one -> one.digest().stream().noneMatch(plugin.digest()::equals));
+    }
+
+    private static DiscoveredProvider<AllocatorProvider> told(DiscoveredProvider<AllocatorProvider> one) {
+        System.getLogger(ProviderScan.class.getName())
+                .log(
+                        System.Logger.Level.WARNING,
+                        one.who() + " " + one.problem().orElseThrow());
+        return one;
     }
 
     /// Nobody may ask for it: whoever dropped it in expects that it works.

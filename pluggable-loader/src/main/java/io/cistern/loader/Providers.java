@@ -116,8 +116,8 @@ final class Providers<P> {
         return Stream.concat(named.values().stream().flatMap(List::stream), nameless.stream());
     }
 
-    /// The name that is missed may belong to one that could not say its own.
-    private String unreadable() {
+    /// What is missed may be one that could not say its name.
+    String unreadable() {
         StringBuilder text = new StringBuilder();
         nameless.forEach(one -> text.append("; ")
                 .append(one.who())

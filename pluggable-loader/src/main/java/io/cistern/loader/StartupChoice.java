@@ -85,7 +85,8 @@ final class StartupChoice {
         }
         List<DiscoveredProvider<AllocatorProvider>> best = best(candidates);
         if (best.isEmpty()) {
-            throw new ConfigurationException("no allocator can be current: " + why(candidates) + "; " + HOW);
+            throw new ConfigurationException(
+                    "no allocator can be current: " + why(candidates) + allocators.unreadable() + "; " + HOW);
         }
         if (best.size() > 1) {
             throw new ConfigurationException(

@@ -57,7 +57,11 @@ final class OneGpu implements PageSource {
     /// A shard that belongs to no cache.
     static StreamShard shard(long stream) {
         return new StreamShard(
-                timeline(stream), SizeRange.SMALL, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+                timeline(stream),
+                SizeRange.SMALL,
+                SplitPolicy.ANY,
+                new MissClock(),
+                new DeviceCounters(Long.MAX_VALUE));
     }
 
     static StreamTimeline timeline(long stream) {

@@ -21,7 +21,8 @@ public class ThreadCacheEntryModelTests {
     private static final int BLOCKS = 3;
 
     private final StreamShard shard = OneGpu.shard(STREAM);
-    private final ThreadCache threadCache = new ThreadCache(0, true, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+    private final ThreadCache threadCache =
+            new ThreadCache(0, true, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
     private final BlockPlaces places = new BlockPlaces(BLOCKS);
 
     /// Begins with the stream's bins.

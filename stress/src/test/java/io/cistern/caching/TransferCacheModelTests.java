@@ -31,7 +31,8 @@ public class TransferCacheModelTests {
     /// Leaves a block that is in nobody's hands but its own.
     @Operation
     public void leave(@Param(name = "thread cache") int threadCache, @Param(name = "block") int block) {
-        if (places.tryIn(block) && transferCache.leave(threadCaches[threadCache], SIZE_CLASS, new long[] {block}, 0, 1) == 0) {
+        if (places.tryIn(block)
+                && transferCache.leave(threadCaches[threadCache], SIZE_CLASS, new long[] {block}, 0, 1) == 0) {
             places.out(block);
         }
     }

@@ -5,6 +5,8 @@ import io.cistern.cuda.settings.Settings;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /// What is wrong with what is set, whoever asks for it or not: a key that is none would else be passed over in
 /// silence.
@@ -12,7 +14,17 @@ public final class SettingProblems {
     /// More would hide the likely ones.
     private static final int NEAREST_TOLD = 3;
 
+    private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
+
     private SettingProblems() {}
+
+    /// Those that this process was not yet told of, of settings and of devices that are not there.
+    public static List<String> untold(Settings settings, int deviceCount) {
+        List<String> problems = new ArrayList<>(of(settings));
+        problems.addAll(ofAbsentDevices(settings, deviceCount));
+        problems.removeIf(problem -> !TOLD.add(problem));
+        return problems;
+    }
 
     /// A line for each, for people; none if all is well.
     public static List<String> of(Settings settings) {

@@ -18,6 +18,10 @@ import java.util.stream.Stream;
 
 /// The catalogue of a program that looks for nothing: it was given what there is. Immutable.
 final class FixedCatalog implements Catalog {
+    private static final String NOTHING_GIVEN =
+            "no catalog was given: DeviceMemory.builder(driver).catalog(Catalog.discover(List.of(), List.of())) finds"
+                    + " what is on the class path";
+
     private final Map<String, AllocatorProvider> allocators;
     private final Map<String, SegmentSourceProvider> sources;
 
@@ -61,8 +65,10 @@ final class FixedCatalog implements Catalog {
     private static <P> P known(String what, String name, Map<String, P> providers, Collection<String> names) {
         P provider = providers.get(name);
         if (provider == null) {
-            throw new ConfigurationException("no " + what + " is named '" + name + "'; known, nearest first: "
-                    + NearestName.listed(name, names));
+            String known = names.isEmpty()
+                    ? ": " + NOTHING_GIVEN
+                    : "; known, nearest first: " + NearestName.listed(name, names);
+            throw new ConfigurationException("no " + what + " is named '" + name + "'" + known);
         }
         return provider;
     }

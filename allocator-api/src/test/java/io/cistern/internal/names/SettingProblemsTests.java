@@ -24,6 +24,20 @@ class SettingProblemsTests {
     }
 
     @Test
+    void aVariablesNameAsAPropertyAndAPropertysAsAVariableAreToldWithTheRightOne() {
+        Settings settings = new Settings(Map.of("CISTERN_LIMIT", "1GiB"), Map.of("cistern.allocator", "async"));
+
+        assertThat(SettingProblems.of(settings))
+                .hasSize(2)
+                .anySatisfy(problem -> assertThat(problem)
+                        .startsWith("property CISTERN_LIMIT: there is no setting 'CISTERN_LIMIT'; known, nearest first:"
+                                + " cistern.limit, "))
+                .anySatisfy(problem -> assertThat(problem)
+                        .startsWith("environment variable cistern.allocator: there is no setting 'cistern.allocator';"
+                                + " known, nearest first: CISTERN_ALLOCATOR, "));
+    }
+
+    @Test
     void whatIsSetForADeviceThatIsNotThereIsTold() {
         Settings settings = new Settings(
                 Map.of("cistern.device.3.allocator", "async", "cistern.device.0.limit", "1GiB"),

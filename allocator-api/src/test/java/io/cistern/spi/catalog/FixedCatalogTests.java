@@ -50,6 +50,15 @@ class FixedCatalogTests {
     }
 
     @Test
+    void whereNothingWasGivenTheCureIsTold() {
+        assertThatThrownBy(() -> Catalog.of(List.of(), List.of()).allocator("caching"))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessage("no allocator is named 'caching': no catalog was given:"
+                        + " DeviceMemory.builder(driver).catalog(Catalog.discover(List.of(), List.of())) finds what is on"
+                        + " the class path");
+    }
+
+    @Test
     void anUnknownNameListsTheKnownOnesTheNearestFirst() {
         Catalog catalog = Catalog.of(List.of(fast, slow), List.of(linear));
 

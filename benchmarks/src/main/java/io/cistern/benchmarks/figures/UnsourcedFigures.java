@@ -6,14 +6,15 @@ import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 
 /// Finds what looks measured and stands outside the blocks that are made from raw output: a number with a unit of time
-/// or
-/// rate, a factor, a percentage, a table's cell with a fraction, two cells of numbers side by side. Constants of the
-/// program are code, in backticks.
+/// or rate, in digits or in words, a factor, a percentage, a table's cell with a fraction, two cells of numbers side by
+/// side. Constants of the program are code, in backticks.
 final class UnsourcedFigures {
     private static final String NUMBER = "(?<![\\w.-])\\d[\\d,.]*";
     private static final Pattern WITH_UNIT = Pattern.compile(
             NUMBER
                     + "\\s?(?:ns|µs|us|ms|s|seconds?|minutes?|×|%|[GMTk]i?B/s|million|M/s|times (?:as|more|less|its|faster|slower))(?![\\w/])");
+    private static final Pattern IN_WORDS = Pattern.compile(
+            "(?i)\\b(?:an?|half an?|one|two|three|some|(?:a )?few|several) (?:nano|micro|milli)seconds?\\b");
     private static final String FIGURES = "[-+−*\\d.,·±;\\s]*";
     private static final Pattern CELL_WITH_FRACTION = Pattern.compile("\\|" + FIGURES + "\\d\\.\\d" + FIGURES + "\\|");
     private static final Pattern CELLS_OF_NUMBERS = Pattern.compile("\\|\\s*\\d[\\d,]+\\s*\\|\\s*\\d[\\d,]+\\s*\\|");
@@ -62,6 +63,7 @@ final class UnsourcedFigures {
 
     private static boolean looksMeasured(String line) {
         return WITH_UNIT.matcher(line).find()
+                || IN_WORDS.matcher(line).find()
                 || CELL_WITH_FRACTION.matcher(line).find()
                 || CELLS_OF_NUMBERS.matcher(line).find();
     }

@@ -96,6 +96,8 @@ final class FiguresTests {
                 "it is 9.9 times as fast",
                 "0.97 of it, 13.5 ×",
                 "338 million of them",
+                "takes about a microsecond",
+                "then a call costs a few nanoseconds",
                 "| gpt2_train | 1.024 | 0 |",
                 "| `caching` | 1001 · 1.048 |"
             })
@@ -108,6 +110,7 @@ final class FiguresTests {
             strings = {
                 "pages of 2 MiB, aligned to 256 bytes",
                 "refused after `10 s`",
+                "milliseconds a pass; nanoseconds count here",
                 "```\n12 ns\n```",
                 "<!-- figures: pairs -->\n| 12 ns |\n<!-- end of figures -->",
                 "CUDA 12.4, PyTorch 2.11, 2026-11-23"

@@ -89,13 +89,13 @@ public final class Settings {
     public Settings(Map<String, String> properties, Map<String, String> variables) {
         for (Map.Entry<String, String> one : properties.entrySet()) {
             String key = one.getKey();
-            if (startsWith(PROPERTIES, key) && !startsWithOneOf(OTHER_PROPERTIES, key)) {
+            if (isMeantForCistern(key) && !startsWithOneOf(OTHER_PROPERTIES, key)) {
                 add(fromProperties, key, one.getValue(), "property " + key);
             }
         }
         for (Map.Entry<String, String> one : variables.entrySet()) {
             String name = one.getKey();
-            if (startsWith(VARIABLES, name) && !startsWithOneOf(OTHER_VARIABLES, name)) {
+            if (isMeantForCistern(name) && !startsWithOneOf(OTHER_VARIABLES, name)) {
                 addVariable(name, one.getValue(), "environment variable " + name);
             }
         }
@@ -105,7 +105,12 @@ public final class Settings {
         }
     }
 
-    /// In any case of letters: what is almost a key is told, and not passed over.
+    /// In any case of letters, and a property in the style of a variable or the other way round: what is almost a key
+    /// is told, and not passed over.
+    private static boolean isMeantForCistern(String key) {
+        return startsWith(PROPERTIES, key) || startsWith(VARIABLES, key);
+    }
+
     private static boolean startsWith(String prefix, String text) {
         return text.regionMatches(true, 0, prefix, 0, prefix.length());
     }

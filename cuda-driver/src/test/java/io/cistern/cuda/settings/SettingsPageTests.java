@@ -20,10 +20,10 @@ class SettingsPageTests {
             capitals, `_` for `.`); then a line of the **file** that `cistern.config` or `CISTERN_CONFIG` names
             (`cistern.allocator=async`, in the format of Java properties); and where nobody says anything, what the table
             says. What is set for one device comes before what is set for all, of the same origin. A blank value counts as
-            not set. A key that is none of these is an error that names the nearest, and so is a file that everybody may
-            write to, or a key that it sets twice. A value that is not legal is an error that says what is; of `cistern.leaks`
-            and those that are `true` or `false` it is a warning, and counts as not set. `cistern doctor` prints every value
-            with its source.
+            not set. A key that is none of these, a file that others may write to, and a key that a file sets twice are
+            errors, with the nearest key or the cure; where the program chooses its allocators itself, they are warnings, once
+            in a process. An invalid value is an error that lists the valid ones; `cistern.leaks` and those that are `true`
+            or `false` warn instead and count as not set. `cistern doctor` prints every value with its source.
 
             N is a device's ordinal, NAME a name of your own: lower-case letters, digits, `-` and `_`.
 

@@ -10,6 +10,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
+import java.util.Optional;
 
 /// The file of a shared library, read piece by piece.
 public final class LibraryFile {
@@ -26,6 +27,18 @@ public final class LibraryFile {
     /// @throws IOException if it can't be read
     public static String sha256(Path file) throws IOException {
         return copy(file, OutputStream.nullOutputStream());
+    }
+
+    /// Checks that a file begins as a shared library for this machine does.
+    ///
+    /// @throws RefusedFileException if it does not, or is no regular file
+    /// @throws IOException if it can't be read
+    public static void requireLibrary(Path file) throws IOException {
+        attributes(file);
+        Optional<String> problem = ElfHeader.problem(file, System.getProperty("os.arch", ""));
+        if (problem.isPresent()) {
+            throw new RefusedFileException(problem.get());
+        }
     }
 
     /// Copies the contents.

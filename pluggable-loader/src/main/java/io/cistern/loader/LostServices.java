@@ -1,0 +1,47 @@
+package io.cistern.loader;
+
+import io.cistern.loader.library.LibraryProvider;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.catalog.Catalog.Kind;
+import java.util.List;
+import java.util.Optional;
+
+/// Finds out whether a fat JAR lost services files: two JARs that are always there bring an allocator each, so one of
+/// the two is missing where one file was taken for all.
+final class LostServices {
+    private static final String FILE = "META-INF/services/" + AllocatorProvider.class.getName();
+    private static final List<String> ALWAYS_THERE =
+            List.of("io.cistern.internal.direct.DirectProvider", LibraryProvider.class.getName());
+
+    private LostServices() {}
+
+    /// What is said of the services file; empty if all is well.
+    ///
+    /// @param loader sees the class path
+    /// @param found what it found
+    static Optional<DiscoveredProvider<AllocatorProvider>> among(
+            List<DiscoveredProvider<AllocatorProvider>> found, ClassLoader loader) {
+        for (String provider : ALWAYS_THERE) {
+            if (found.stream().noneMatch(one -> one.className().equals(provider)) && sees(loader, provider)) {
+                return Optional.of(DiscoveredProvider.broken(
+                        Kind.ALLOCATOR, FILE, "the class path", Optional.empty(), 0, problem(provider)));
+            }
+        }
+        return Optional.empty();
+    }
+
+    private static String problem(String className) {
+        return "does not name " + className + ", whose class is here. In a fat JAR the files in META-INF/services must"
+                + " be merged: with ServicesResourceTransformer in Maven's shade plug-in, with mergeServiceFiles() in"
+                + " Gradle's shadow plug-in";
+    }
+
+    private static boolean sees(ClassLoader loader, String className) {
+        try {
+            Class.forName(className, false, loader);
+            return true;
+        } catch (ClassNotFoundException | LinkageError e) {
+            return false;
+        }
+    }
+}
