@@ -54,6 +54,7 @@ final class SpillRefusalTests {
         store.spill(0, 1);
         gpu.faults().failOn(DriverCall.EVENT_RECORD, 0, Integer.MAX_VALUE, CudaResult.OUT_OF_MEMORY);
         comeBack();
+        gpu.devices().synchronize(0);
     }
 
     @Test
@@ -71,6 +72,7 @@ final class SpillRefusalTests {
         assertThat(store.spill(0, 1)).isEqualTo(SIZE);
         gpu.faults().clear();
         comeBack();
+        gpu.devices().synchronize(0);
     }
 
     private void driverGivesNoFence() {
