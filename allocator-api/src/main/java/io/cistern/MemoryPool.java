@@ -1,6 +1,6 @@
 package io.cistern;
 
-import io.cistern.cuda.DeadContext;
+import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.SharingException;
@@ -23,7 +23,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// A private set of device memory: segments of its own from a source of its own, with its own
@@ -389,12 +388,15 @@ public final class MemoryPool implements AutoCloseable {
     @Override
     public void close() {
         allocator.opened().requireOutside();
+        Failures failures = new Failures();
         if (closed.compareAndSet(false, true)) {
             OpenScopes scopes = memory.openScopes();
             if (scopes != null) {
                 scopes.closing(this);
             }
-            endUse();
+            endUse(failures);
+        } else if (useCount() == 0) {
+            allocator.close(); // if that failed before, else it does nothing
         }
     }
 
@@ -411,13 +413,36 @@ public final class MemoryPool implements AutoCloseable {
     }
 
     void endUse() {
-        if (uses.decrementAndGet() == 0) {
-            Failures failures = new Failures();
-            IntStream.range(0, memory.environment().deviceCount())
-                    .forEach(device -> failures.gather(
-                            () -> DeadContext.survive(() -> allocator.trim(device, 0, TrimMode.WITHOUT_WAITING))));
-            failures.gather(allocator::close);
-            failures.rethrow();
+        endUse(new Failures());
+    }
+
+    /// @param failures made before the use ends: from then on nothing is made on the Java heap
+    private void endUse(Failures failures) {
+        if (uses.decrementAndGet() > 0) {
+            return;
+        }
+        for (int device = 0; device < memory.environment().deviceCount(); device++) {
+            try {
+                giveBackIdle(device);
+            } catch (RuntimeException | Error failure) {
+                failures.add(failure);
+            }
+        }
+        try {
+            allocator.close();
+        } catch (RuntimeException | Error failure) {
+            failures.add(failure);
+        }
+        failures.rethrow();
+    }
+
+    private void giveBackIdle(int device) {
+        try {
+            allocator.trim(device, 0, TrimMode.WITHOUT_WAITING);
+        } catch (CudaException dead) {
+            if (!dead.result().endsContext()) { // else it went with its context
+                throw dead;
+            }
         }
     }
 

@@ -10,7 +10,9 @@ import io.cistern.spi.TrimResult;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /// Puts pools to sleep together, and wakes them together.
 ///
@@ -133,17 +135,23 @@ final class PoolSleep {
     }
 
     private void wakeAll(List<MemoryPool> sleeping) {
-        List<MemorySleep.Waking> wakings = new ArrayList<>();
+        // An array: what has woken is never dropped for want of Java heap, since it holds a lock.
+        MemorySleep.@Nullable Waking[] wakings = new MemorySleep.Waking[sleeping.size()];
         try {
-            for (MemoryPool pool : sleeping) {
-                wakings.add(sleeps(pool).wake());
+            for (int i = 0; i < wakings.length; i++) {
+                wakings[i] = sleeps(sleeping.get(i)).wake();
             }
-            for (int i = 0; i < wakings.size(); i++) {
-                wakings.get(i).commit();
+            for (int i = 0; i < wakings.length; i++) {
+                Objects.requireNonNull(wakings[i]).commit();
                 awake(sleeping.get(i)); // Not all at the end: should a commit throw, those before it are awake.
             }
         } finally {
-            wakings.reversed().forEach(MemorySleep.Waking::close);
+            for (int i = wakings.length - 1; i >= 0; i--) {
+                MemorySleep.Waking waking = wakings[i];
+                if (waking != null) {
+                    waking.close();
+                }
+            }
         }
     }
 

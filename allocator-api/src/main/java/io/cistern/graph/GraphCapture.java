@@ -64,12 +64,13 @@ public final class GraphCapture implements AutoCloseable {
         Graphs graphs = memory.driver().graphs();
         StreamCapture capture = captures.begin(checked(memory, device), stream, shared.blocks());
         try {
+            GraphCapture begun = new GraphCapture(captures, graphs, capture); // before the driver captures for it
             graphs.beginCapture(device, stream, mode);
+            return begun;
         } catch (Throwable failure) {
             captures.end(capture, 0);
             throw failure;
         }
-        return new GraphCapture(captures, graphs, capture);
     }
 
     /// Announces a capture that other code begins, right before or right after it does and

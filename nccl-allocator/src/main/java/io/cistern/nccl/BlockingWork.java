@@ -32,7 +32,11 @@ final class BlockingWork {
         try {
             return CompletableFuture.supplyAsync(work, Threads.EXECUTOR).join();
         } catch (CompletionException e) {
-            throw e.getCause() instanceof RuntimeException failure ? failure : e;
+            switch (e.getCause()) {
+                case RuntimeException failure -> throw failure;
+                case Error failure -> throw failure;
+                case null, default -> throw e;
+            }
         }
     }
 }

@@ -49,35 +49,40 @@ final class MappedMemory {
         long size = (byteSize + granularity - 1) / granularity * granularity;
         long handle = memory.create(size, kind);
         try {
-            long address = memory.reserve(device, size, granularity, 0);
-            map(device, address, size, handle);
-            ranges.put(address, new Range(device, size, handle));
-            return address;
+            return allocate(new Range(device, size, handle), granularity);
         } catch (RuntimeException | Error failure) {
             undo(failure, () -> memory.release(device, handle));
             throw failure;
         }
     }
 
-    private void map(int device, long address, long size, long handle) {
+    private long allocate(Range range, long granularity) {
+        long address = memory.reserve(range.device, range.byteSize, granularity, 0);
         boolean mapped = false;
         try {
-            memory.map(device, address, size, handle);
+            ranges.put(address, range);
+            memory.map(range.device, address, range.byteSize, range.handle);
             mapped = true;
-            memory.setAccess(device, address, size, accessors(driver, device), AccessRights.READ_WRITE);
+            open(range.device, address, range.byteSize);
+            return address;
         } catch (RuntimeException | Error failure) {
             if (mapped) {
-                undo(failure, () -> memory.unmap(device, address, size));
+                undo(failure, () -> memory.unmap(range.device, address, range.byteSize));
             }
-            undo(failure, () -> memory.freeReservation(device, address, size));
+            undo(failure, () -> ranges.remove(address));
+            undo(failure, () -> memory.freeReservation(range.device, address, range.byteSize));
             throw failure;
         }
+    }
+
+    private void open(int device, long address, long byteSize) {
+        memory.setAccess(device, address, byteSize, accessors(driver, device), AccessRights.READ_WRITE);
     }
 
     private static void undo(Throwable failure, Runnable step) {
         try {
             step.run();
-        } catch (RuntimeException second) {
+        } catch (RuntimeException | Error second) {
             failure.addSuppressed(second);
         }
     }

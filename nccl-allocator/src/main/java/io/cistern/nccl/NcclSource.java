@@ -6,7 +6,7 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.lang.System.Logger.Level;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /// Segments from `ncclMemAlloc`: memory that NCCL can share, register and reach from all peers.
@@ -19,7 +19,9 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
     private final NcclApi api;
     private final CudaDriver driver;
     private final SegmentRegistry registry = new SegmentRegistry();
-    private final Set<Segment> segments = ConcurrentHashMap.newKeySet();
+
+    /// With what frees them late: made with them, since a source is closed in a full Java heap too.
+    private final Map<Segment, Runnable> segments = new ConcurrentHashMap<>();
 
     NcclSource(NcclApi api, CudaDriver driver) {
         this.api = api;
@@ -28,20 +30,38 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
 
     @Override
     public Segment acquire(long byteSize, long byteAlignment, int device) {
-        Segment segment = new Segment(allocate(byteSize, device), byteSize, device);
-        if (segment.address() % byteAlignment != 0) {
-            api.free(device, segment.address());
-            throw new IllegalStateException("ncclMemAlloc gave 0x" + Long.toHexString(segment.address())
-                    + ", which is no multiple of " + byteAlignment);
+        long address = allocate(byteSize, device);
+        Segment segment;
+        try {
+            requireAligned(address, byteAlignment);
+            Segment acquired = new Segment(address, byteSize, device);
+            segments.put(acquired, () -> freeLate(acquired));
+            segment = acquired;
+        } catch (RuntimeException | Error failure) {
+            api.free(device, address);
+            throw failure;
         }
-        segments.add(segment);
-        registry.appeared(segment);
+        try {
+            registry.appeared(segment);
+        } catch (RuntimeException | Error failure) {
+            tryRelease(segment); // else it goes when this is closed
+            throw failure;
+        }
         return segment;
     }
 
+    private static void requireAligned(long address, long byteAlignment) {
+        if (address % byteAlignment != 0) {
+            throw new IllegalStateException(
+                    "ncclMemAlloc gave 0x" + Long.toHexString(address) + ", which is no multiple of " + byteAlignment);
+        }
+    }
+
     private long allocate(long byteSize, int device) {
+        long[] address = new long[1]; // a boxed one would be lost where the Java heap is full
         try {
-            return BlockingWork.get(() -> api.allocate(device, byteSize));
+            BlockingWork.run(() -> address[0] = api.allocate(device, byteSize));
+            return address[0];
         } catch (NcclException failure) {
             if (failure.result() == NcclResult.UNHANDLED_CUDA_ERROR && isOutOfMemory(failure, byteSize, device)) {
                 throw new DeviceOutOfMemoryException(byteSize, device, "source nccl: no memory", failure);
@@ -68,6 +88,9 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
             LOG.log(Level.WARNING, "{0} stays reserved for now: {1}", segment, failure.getMessage());
             registry.appeared(segment);
             return false;
+        } catch (RuntimeException | Error failure) {
+            registry.appeared(segment);
+            throw failure;
         }
     }
 
@@ -91,7 +114,16 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
 
     @Override
     public void close() {
-        segments.forEach(segment -> registry.abandon(segment, () -> freeLate(segment)));
+        try {
+            abandonAll();
+        } catch (OutOfMemoryError full) {
+            abandonAll(); // nobody closes it again
+            throw full;
+        }
+    }
+
+    private void abandonAll() {
+        segments.forEach(registry::abandon);
     }
 
     private void freeLate(Segment segment) {

@@ -77,7 +77,13 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
     private synchronized SymmetricArena open(int device) {
         SymmetricArena arena = arenas.get(device);
         if (arena == null) {
-            arena = new SymmetricArena(source.acquire(segmentBytes, SymmetricArena.UNIT, device), order);
+            Segment segment = source.acquire(segmentBytes, SymmetricArena.UNIT, device);
+            try {
+                arena = new SymmetricArena(segment, order);
+            } catch (OutOfMemoryError full) {
+                source.release(segment);
+                throw full;
+            }
             arenas.set(device, arena);
         }
         return arena;
@@ -123,11 +129,16 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
 
     private synchronized long retire(int device) {
         SymmetricArena arena = arenas.get(device);
-        if (arena == null || !arena.tryRetire(source)) {
+        if (arena == null) {
             return 0;
         }
-        arenas.set(device, null);
-        return segmentBytes;
+        try {
+            return arena.tryRetire(source) ? segmentBytes : 0;
+        } finally {
+            if (arena.isRetired()) {
+                arenas.set(device, null);
+            }
+        }
     }
 
     @Override

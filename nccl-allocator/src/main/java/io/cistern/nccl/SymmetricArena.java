@@ -48,6 +48,9 @@ final class SymmetricArena {
 
     private static final long PER_THREAD = Streams.PER_THREAD_DEFAULT;
 
+    /// In place of a stream that can't be named any more: all of them.
+    private static final long GONE = -1;
+
     /// Whose work may still use a range: a stream, or what it had done when it ended.
     ///
     /// @param fence 0 while the stream exists
@@ -60,6 +63,8 @@ final class SymmetricArena {
     private final TreeMap<Long, Free> free = new TreeMap<>();
     private final Map<Long, Long> live = new TreeMap<>();
     private final List<Long> fences = new ArrayList<>();
+    private final UnfinishedFrees unfinished = new UnfinishedFrees();
+    private final UnfinishedFrees.Freeing freeing = this::putBack;
     private boolean retired;
 
     SymmetricArena(Segment segment, StreamOrder order) {
@@ -83,6 +88,8 @@ final class SymmetricArena {
         if (retired) {
             return RETIRED;
         }
+        unfinished.finish(freeing);
+        unfinished.makeRoomFor(live.size() + 1);
         long size = rounded(byteSize);
         for (Map.Entry<Long, Free> range : free.entrySet()) {
             if (range.getValue().byteSize >= size && follows(stream, range.getValue().last)) {
@@ -116,45 +123,70 @@ final class SymmetricArena {
     }
 
     private long take(long offset, Free range, long size, long stream) {
-        free.remove(offset);
+        Long taken = offset;
+        Set<Use> last = range.last.size() > MAX_USES ? uses(stream) : range.last;
+        live.put(taken, size);
         if (range.byteSize > size) {
-            Set<Use> last = range.last.size() > MAX_USES ? uses(stream) : range.last;
-            free.put(offset + size, new Free(range.byteSize - size, last));
+            try {
+                free.put(offset + size, new Free(range.byteSize - size, last));
+            } catch (OutOfMemoryError full) {
+                live.remove(taken);
+                throw full;
+            }
         }
-        live.put(offset, size);
+        free.remove(taken);
         return segment.address() + offset;
     }
 
+    /// Where the Java heap is full, the range stays as it is until a later call.
     synchronized void free(long address, long byteSize, long stream) {
         long offset = address - segment.address();
+        try {
+            unfinished.finish(freeing);
+            putBack(offset, byteSize, stream);
+        } catch (OutOfMemoryError full) {
+            unfinished.add(offset, byteSize, stream == PER_THREAD ? GONE : stream);
+        }
+    }
+
+    /// All that needs Java heap comes before the first change.
+    private void putBack(long offset, long byteSize, long stream) {
+        Long block = offset;
+        Long behind = offset + rounded(byteSize);
         Set<Use> last = new HashSet<>(uses(stream));
-        live.remove(offset);
-        long from = offset;
-        long to = offset + rounded(byteSize);
-        Map.Entry<Long, Free> before = free.lowerEntry(offset);
+        Long from = block;
+        long to = behind;
+        Map.Entry<Long, Free> before = free.lowerEntry(block);
         if (before != null && before.getKey() + before.getValue().byteSize == offset) {
             from = before.getKey();
             last.addAll(before.getValue().last);
         }
-        Free after = free.remove(to);
+        Free after = free.get(behind);
         if (after != null) {
             to += after.byteSize;
             last.addAll(after.last);
         }
         free.put(from, new Free(to - from, Set.copyOf(last)));
+        free.remove(behind);
+        live.remove(block);
     }
 
     /// The default stream of a thread is named only by that thread, so its fence is taken at once.
     private Set<Use> uses(long stream) {
-        return stream == PER_THREAD ? ended(stream) : Set.of(new Use(key(stream), 0));
+        return stream == PER_THREAD || stream == GONE ? ended(stream) : Set.of(new Use(key(stream), 0));
     }
 
     private Set<Use> ended(long stream) {
-        long fence = order.record(segment.device(), stream);
+        long fence = stream == GONE ? order.recordAll(segment.device()) : order.record(segment.device(), stream);
         if (fence == 0) {
             return Set.of();
         }
-        fences.add(fence);
+        try {
+            fences.add(fence);
+        } catch (OutOfMemoryError full) {
+            order.release(segment.device(), fence);
+            throw full;
+        }
         return Set.of(new Use(stream, fence));
     }
 
@@ -165,6 +197,7 @@ final class SymmetricArena {
 
     /// Takes the fence of a stream that ends, and forgets those that have passed.
     synchronized void streamClosing(long stream) {
+        unfinished.finish(freeing);
         Use ending = new Use(key(stream), 0);
         if (free.values().stream().anyMatch(range -> range.last.contains(ending))) {
             Set<Use> ended = ended(ending.stream);
@@ -191,12 +224,17 @@ final class SymmetricArena {
 
     /// Gives the segment back if it is idle and its source takes it.
     synchronized boolean tryRetire(RangeSource source) {
+        unfinished.finish(freeing);
         if (!retired && live.isEmpty() && isQuiet()) {
             retired = source.tryRelease(segment);
             if (retired) {
                 releaseFences();
             }
         }
+        return retired;
+    }
+
+    synchronized boolean isRetired() {
         return retired;
     }
 

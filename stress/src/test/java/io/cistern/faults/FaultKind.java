@@ -7,7 +7,6 @@ import java.lang.classfile.instruction.NewMultiArrayInstruction;
 import java.lang.classfile.instruction.NewObjectInstruction;
 import java.lang.classfile.instruction.NewPrimitiveArrayInstruction;
 import java.lang.classfile.instruction.NewReferenceArrayInstruction;
-import java.lang.constant.ClassDesc;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -23,12 +22,7 @@ enum FaultKind {
                     "new " + simple(made.className().asInternalName());
                 case NewPrimitiveArrayInstruction _, NewReferenceArrayInstruction _, NewMultiArrayInstruction _ ->
                     "new array";
-                case InvokeDynamicInstruction made ->
-                    // The others are made once, when the instruction is linked.
-                    made.typeSymbol().parameterCount() > 0
-                                    && made.bootstrapMethod().owner().equals(LAMBDAS)
-                            ? "lambda " + made.name().stringValue()
-                            : null;
+                case InvokeDynamicInstruction made -> "dynamic " + made.name().stringValue(); // also when it is linked
                 case InvokeInstruction call -> allocates(call) ? called(call) : null;
                 default -> null;
             };
@@ -58,8 +52,6 @@ enum FaultKind {
             return new StackOverflowError("injected at " + site);
         }
     };
-
-    private static final ClassDesc LAMBDAS = ClassDesc.of("java.lang.invoke.LambdaMetafactory");
 
     private static final Set<String> ALLOCATING = Set.of(
             "add",

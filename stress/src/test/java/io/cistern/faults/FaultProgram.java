@@ -16,6 +16,10 @@ import java.util.stream.IntStream;
 public final class FaultProgram {
     private static final long PATIENCE_MILLIS = 10_000;
 
+    /// Virtual threads count in turn in one of so many counters at most: if an error keeps one taken, as many errors
+    /// keep them all.
+    private static final int SHARED = 4 * Runtime.getRuntime().availableProcessors() + 1;
+
     private final FaultKind kind;
     private final boolean whole;
     private final String only;
@@ -78,15 +82,18 @@ public final class FaultProgram {
         List<String> wrong = new ArrayList<>();
         Thread.Builder builder =
                 virtual ? Thread.ofVirtual() : Thread.ofPlatform().daemon();
+        int times = virtual && site >= 0 && FaultSites.all().get(site).method().contains(".routing.") ? SHARED : 1;
         Thread worker = builder.start(() -> {
-            try {
-                workload.prepare(program);
-                FaultSites.watch(kind, site, visit);
-                workload.run(program);
-                FaultSites.stop();
-            } catch (Throwable failure) {
-                if (!isCausedBy(failure, FaultSites.stop())) {
-                    wrong.add("the error is hidden by " + GpuProgram.brief(failure));
+            workload.prepare(program);
+            for (int time = 0; time < times; time++) {
+                try {
+                    FaultSites.watch(kind, site, visit);
+                    workload.run(program);
+                    FaultSites.stop();
+                } catch (Throwable failure) {
+                    if (!isCausedBy(failure, FaultSites.stop())) {
+                        wrong.add("the error is hidden by " + GpuProgram.brief(failure));
+                    }
                 }
             }
             visits[0] = FaultSites.visits();

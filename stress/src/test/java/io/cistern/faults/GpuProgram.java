@@ -43,8 +43,8 @@ final class GpuProgram {
 
     private final Set<Long> live = new LinkedHashSet<>();
 
-    /// The block whose free failed, if any: it is either live or freed.
-    private long inFree;
+    /// Blocks whose frees failed: each is either live or freed.
+    private final Set<Long> inFree = new LinkedHashSet<>();
 
     private final Set<String> faults = new TreeSet<>();
 
@@ -62,35 +62,35 @@ final class GpuProgram {
     }
 
     long allocate(long byteSize, int stream) {
-        long address = memory.allocate(byteSize, 0, streams[stream]);
-        live.add(address);
-        return address;
+        return given(memory.allocate(byteSize, 0, streams[stream]));
     }
 
     long allocate(MemoryPool pool, long byteSize, int stream) {
-        long address = pool.allocate(byteSize, 0, streams[stream]);
-        live.add(address);
-        return address;
+        return given(pool.allocate(byteSize, 0, streams[stream]));
     }
 
     long allocate(Allocator from, long byteSize, int stream) {
-        long address = from.allocate(byteSize, 0, streams[stream]);
-        live.add(address);
-        return address;
+        return given(from.allocate(byteSize, 0, streams[stream]));
     }
 
     void free(long address, int stream) {
-        inFree = address;
+        inFree.add(address);
         live.remove(address);
         memory.free(address, streams[stream]);
-        inFree = 0;
+        inFree.remove(address);
     }
 
     void freeAfter(long address, long event) {
-        inFree = address;
+        inFree.add(address);
         live.remove(address);
         memory.freeAfter(address, event);
-        inFree = 0;
+        inFree.remove(address);
+    }
+
+    private long given(long address) {
+        inFree.remove(address);
+        live.add(address);
+        return address;
     }
 
     void freeAll(int stream) {
@@ -156,9 +156,10 @@ final class GpuProgram {
         for (LiveBlock block : memory.leaks()) {
             counted.add(block.address());
         }
-        if (counted.remove(inFree)) {
-            live.remove(inFree);
-            attempt("a block can't be freed again", () -> memory.free(inFree, streams[1]));
+        for (long address : inFree) {
+            if (counted.remove(address)) {
+                attempt("a block can't be freed again", () -> memory.free(address, streams[1]));
+            }
         }
         for (long address : counted) {
             if (!live.contains(address)) {

@@ -21,13 +21,18 @@ import org.junit.jupiter.params.provider.ValueSource;
 /// thread hangs, no byte of the device or of a limit is lost, all blocks can be freed, and everything can be closed.
 class HeapFaultTests {
     private static final boolean LONG = Boolean.getBoolean("cistern.stress.long");
-    private static final String PACKAGES = "io/cistern/internal/,io/cistern/caching/,io/cistern/async/";
+
+    /// Those of allocators and of graphs, and the classes that a program calls.
+    private static final String PACKAGES = "io/cistern/internal/,io/cistern/caching/,io/cistern/async/,io/cistern/nccl/"
+            + ",io/cistern/graph/,io/cistern/Allocator,io/cistern/Attachments,io/cistern/Currents"
+            + ",io/cistern/DeviceMemory,io/cistern/MemoryLimit,io/cistern/MemoryPool,io/cistern/OpenOptions"
+            + ",io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Scope";
 
     @TempDir
     private Path folder;
 
     @ParameterizedTest
-    @ValueSource(strings = {"caching", "async"})
+    @ValueSource(strings = {"caching", "async", "direct", "vmm", "nccl", "symmetric"})
     void aFullHeapLeavesEverythingUsable(String spec) throws Exception {
         List<String> wrong = new ArrayList<>();
         try (RunningProgram program = program(spec).start()) {
@@ -46,6 +51,7 @@ class HeapFaultTests {
         List<String> options = List.of(
                 "--enable-native-access=ALL-UNNAMED",
                 "-XX:TieredStopAtLevel=1",
+                "-XX:ActiveProcessorCount=2", // fewer counters that virtual threads share
                 "-Djdk.virtualThreadScheduler.parallelism=16", // also while threads hang
                 "-javaagent:" + agent() + "=" + FaultKind.HEAP + "=" + PACKAGES,
                 "--class-path",

@@ -16,12 +16,12 @@ import java.util.Random;
 import java.util.ServiceLoader;
 
 /// Threads that allocate and free with hardly any stack left, and what must hold afterwards: the program in a JVM of
-/// its
-/// own. Arguments: the specs of allocators. Prints a line for each thing that is wrong, and in the end how often the
+/// its own. Arguments: the specs of allocators. Prints a line for each thing that is wrong, and in the end how often
+/// the
 /// stack was full.
 public final class StackStorm {
     private static final long LIMIT = 1L << 30;
-    private static final int ROUNDS = 400;
+    private static final int ROUNDS = 1_500;
     private static final int THREADS = 2;
     private static final int MAX_LIVE = 64;
     private static final long PATIENCE_MILLIS = 30_000;
@@ -52,6 +52,7 @@ public final class StackStorm {
         int overflows = 0;
         for (String spec : specs) {
             for (boolean virtual : new boolean[] {false, true}) {
+                System.out.println("STORM " + spec);
                 overflows += new StackStorm(spec).run(spec + (virtual ? " virtual" : ""), virtual);
             }
         }

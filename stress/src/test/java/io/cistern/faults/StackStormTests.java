@@ -24,8 +24,9 @@ class StackStormTests {
                 System.getProperty("java.class.path"));
         List<String> wrong = new ArrayList<>();
         String line = "";
-        try (RunningProgram program =
-                new JavaProgram(StackStorm.class.getName(), options, List.of("caching", "async"), Map.of()).start()) {
+        try (RunningProgram program = new JavaProgram(
+                        StackStorm.class.getName(), options, List.of("caching", "async", "direct"), Map.of())
+                .start()) {
             while (!line.startsWith("OVERFLOWS")) {
                 line = program.expect("");
                 if (line.startsWith("WRONG")) {

@@ -17,10 +17,12 @@ import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import java.lang.System.Logger.Level;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -42,13 +44,22 @@ import org.jspecify.annotations.Nullable;
 /// meanwhile.
 /// A capture may begin beside it; what the driver refuses then is done after the capture.
 public final class Captures implements CaptureRoutes {
+    private static final Consumer<Route> RESUME = Route::resume;
+
     private final Registry registry;
     private final Router router;
     private final CudaDriver driver;
     private final Graphs graphs;
     private final EventStreams eventStreams;
     private final EventOrder order;
-    private final List<StreamCapture> underWay = new CopyOnWriteArrayList<>();
+
+    /// Replaced under the monitor. An array, so that a free looks at them without the Java heap.
+    private volatile StreamCapture[] underWay = {};
+
+    /// One for each that is under way, made when it began, to stand in place of the present array when one ends: so
+    /// a capture ends in a full Java heap too. Guarded by the monitor.
+    private final Deque<StreamCapture[]> shorter = new ArrayDeque<>();
+
     private final Queue<GraphBlocks> gone = new ConcurrentLinkedQueue<>();
     private final Queue<Runnable> later = new ConcurrentLinkedQueue<>();
 
@@ -86,7 +97,12 @@ public final class Captures implements CaptureRoutes {
     }
 
     private boolean isUnderWay(long captureId) {
-        return underWay.stream().anyMatch(capture -> capture.mayBe(captureId));
+        for (StreamCapture capture : underWay) {
+            if (capture.mayBe(captureId)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /// A capture begins, or has just begun.
@@ -98,8 +114,12 @@ public final class Captures implements CaptureRoutes {
     private synchronized StreamCapture announce(int device, long stream, GraphBlocks into) {
         into.use();
         StreamCapture capture = new StreamCapture(graphs, device, stream, into);
+        StreamCapture[] present = underWay;
+        StreamCapture[] more = Arrays.copyOf(present, present.length + 1);
+        more[present.length] = capture;
+        shorter.push(new StreamCapture[present.length]);
         graphs.shelter(device);
-        underWay.add(capture);
+        underWay = more;
         router.forEachRoute(device, this::suspend);
         return capture;
     }
@@ -108,7 +128,7 @@ public final class Captures implements CaptureRoutes {
     ///
     /// @throws IllegalStateException if none was
     public StreamCapture announced(int device, long stream) {
-        return underWay.stream()
+        return Arrays.stream(underWay)
                 .filter(capture -> capture.device == device && capture.origin == stream)
                 .findFirst()
                 .orElseThrow(() -> new IllegalStateException("no capture of stream 0x" + Long.toHexString(stream)
@@ -123,7 +143,7 @@ public final class Captures implements CaptureRoutes {
         isOver(capture);
         try {
             if (graph != 0) {
-                graphs.retain(capture.device, graph, capture.memory::release);
+                graphs.retain(capture.device, graph, capture.whenGone);
             } else {
                 capture.memory.release();
             }
@@ -136,8 +156,8 @@ public final class Captures implements CaptureRoutes {
     public void endWithNew(StreamCapture capture, long graph) {
         isOver(capture);
         try {
-            graphs.retain(capture.device, graph, capture.memory::release);
-        } catch (CudaException refused) {
+            graphs.retain(capture.device, graph, capture.whenGone);
+        } catch (CudaException | OutOfMemoryError refused) {
             capture.memory.giveUp(capture.device, graph);
             capture.memory.release();
             throw refused;
@@ -147,12 +167,24 @@ public final class Captures implements CaptureRoutes {
     }
 
     private synchronized void isOver(StreamCapture capture) {
-        if (!underWay.remove(capture)) {
+        StreamCapture[] present = underWay;
+        int at = 0;
+        while (at < present.length && present[at] != capture) {
+            at++;
+        }
+        if (at == present.length) {
             throw new IllegalStateException("the capture has ended already");
         }
+        StreamCapture[] left = shorter.pop();
+        while (left.length >= present.length) { // of one that failed to begin
+            left = shorter.pop();
+        }
+        System.arraycopy(present, 0, left, 0, at);
+        System.arraycopy(present, at + 1, left, at, left.length - at);
+        underWay = left;
         graphs.unshelter(capture.device);
         if (!isOn(capture.device)) {
-            router.forEachRoute(capture.device, Route::resume);
+            router.forEachRoute(capture.device, RESUME);
         }
     }
 
@@ -228,21 +260,23 @@ public final class Captures implements CaptureRoutes {
 
     @Override
     public boolean freeCaptured(Route route, long address, long byteSize, long stream) {
-        StreamCapture capture;
         try {
-            capture = find(route.device(), stream);
+            StreamCapture capture = find(route.device(), stream);
+            if (capture == null) {
+                return false;
+            }
+            if (!capture.memory.owns(route)) {
+                return capture.memory.keep(route, address, byteSize);
+            }
         } catch (UnusableStreamException unannounced) {
             keep(route, address, byteSize); // that graph may use it
             throw unannounced;
         } catch (CudaException untold) {
             keep(route, address, byteSize);
             return true;
-        }
-        if (capture == null) {
-            return false;
-        }
-        if (!capture.memory.owns(route)) {
-            return capture.memory.keep(route, address, byteSize);
+        } catch (OutOfMemoryError full) {
+            router.adoptAgain(route, address, byteSize);
+            throw full;
         }
         route.usualExit().free(address, byteSize, route.device(), stream);
         return true;
@@ -250,6 +284,15 @@ public final class Captures implements CaptureRoutes {
 
     @Override
     public void keep(Route route, long address, long byteSize) {
+        try {
+            keepWithAny(route, address, byteSize);
+        } catch (OutOfMemoryError full) {
+            router.adoptAgain(route, address, byteSize);
+            throw full;
+        }
+    }
+
+    private void keepWithAny(Route route, long address, long byteSize) {
         for (StreamCapture capture : underWay) {
             if (capture.device == route.device() && capture.memory.keep(route, address, byteSize)) {
                 return;
@@ -324,12 +367,12 @@ public final class Captures implements CaptureRoutes {
 
     /// Does something that a capture forbids, now or when none is under way.
     public void whenNoneIsUnderWay(Runnable action) {
-        if (underWay.isEmpty()) {
+        if (underWay.length == 0) {
             action.run();
             return;
         }
         later.add(action);
-        if (underWay.isEmpty()) { // the last one has ended meanwhile, and may not have seen it
+        if (underWay.length == 0) { // the last one has ended meanwhile, and may not have seen it
             collect();
         }
     }
@@ -363,7 +406,7 @@ public final class Captures implements CaptureRoutes {
 
     private boolean collect(Consumer<Runnable> doing) {
         boolean any = false;
-        while (underWay.isEmpty()) {
+        while (underWay.length == 0) {
             Runnable action = later.poll();
             GraphBlocks ended = action == null ? gone.peek() : null;
             if (action != null) {
@@ -415,10 +458,11 @@ public final class Captures implements CaptureRoutes {
     /// Ends what was made here; announced captures that never ended are given up.
     public void close() {
         Failures failures = new Failures();
-        underWay.forEach(capture -> failures.gather(() -> {
-            isOver(capture);
-            capture.memory.release();
-        }));
+        List.of(underWay)
+                .forEach(capture -> failures.gather(() -> {
+                    isOver(capture);
+                    capture.memory.release();
+                }));
         collecting.lock(); // what another thread gives back is back when this returns
         try {
             failures.gather(() -> collect(failures::gather));

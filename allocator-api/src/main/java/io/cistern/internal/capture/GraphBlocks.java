@@ -183,11 +183,20 @@ public final class GraphBlocks {
     }
 
     private Route keepingRoute(OpenAllocator usual, int device, DeviceAllocator then) {
-        return keeping.computeIfAbsent(new Source(usual, device, then), _ -> {
-            Route route = usual.openBeside(device);
+        Source source = new Source(usual, device, then);
+        Route present = keeping.get(source);
+        if (present != null) {
+            return present;
+        }
+        Route route = usual.openBeside(device);
+        try {
             route.freeThrough(new Exit(route, then));
+            keeping.put(source, route);
             return route;
-        });
+        } catch (Throwable failure) {
+            captures.router().close(route);
+            throw failure;
+        }
     }
 
     /// Destroys a graph that nobody will launch: once no block is alive, since with an allocator whose blocks are

@@ -9,6 +9,10 @@ public final class StreamCapture {
     final int device;
     final long origin;
     final GraphBlocks memory;
+
+    /// Made before it is wanted: a capture ends in a full Java heap too.
+    final Runnable whenGone;
+
     private final Graphs graphs;
 
     /// 0 until the capture has begun.
@@ -19,6 +23,7 @@ public final class StreamCapture {
         this.device = device;
         this.origin = origin;
         this.memory = memory;
+        this.whenGone = memory::release;
     }
 
     /// The device.

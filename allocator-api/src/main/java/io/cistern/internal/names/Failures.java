@@ -12,11 +12,16 @@ public final class Failures {
         try {
             step.run();
         } catch (RuntimeException | Error failure) {
-            if (first == null) {
-                first = failure;
-            } else if (!failure.equals(first)) {
-                first.addSuppressed(failure);
-            }
+            add(failure);
+        }
+    }
+
+    /// One of them.
+    public void add(Throwable failure) {
+        if (first == null) {
+            first = failure;
+        } else if (!failure.equals(first)) {
+            first.addSuppressed(failure);
         }
     }
 

@@ -7,8 +7,8 @@ package io.cistern.internal.names;
 /// their own. So the room for the second is looked for before the first: a StackOverflowError then comes before
 /// anything has changed.
 public final class StackRoom {
-    private static final int SOME = 8;
-    private static final int MUCH = 128;
+    private static final int SOME = 16;
+    private static final int MUCH = 256;
 
     private StackRoom() {}
 
@@ -16,18 +16,23 @@ public final class StackRoom {
     ///
     /// @throws StackOverflowError if there is not as much
     public static void require() {
-        descend(SOME);
+        descend(SOME, SOME, 1, 2, 3, 4, 5, 6, 7);
     }
 
     /// Room for calls of an allocator and the driver that are made once.
     ///
     /// @throws StackOverflowError if there is not as much
     public static void requireMuch() {
-        descend(MUCH);
+        descend(MUCH, MUCH, 1, 2, 3, 4, 5, 6, 7);
     }
 
+    /// The numbers are wanted after the call, so that each call has them on the stack: compiled code would else take
+    /// less of it than the calls do that room is looked for, which may be interpreted.
+    ///
     /// @return a number, so that the calls are not left out
-    private static int descend(int calls) {
-        return calls == 0 ? 0 : descend(calls - 1) + 1;
+    private static long descend(int calls, long a, long b, long c, long d, long e, long f, long g, long h) {
+        return calls == 0
+                ? a
+                : descend(calls - 1, b, c, d, e, f, g, h, a) + (a ^ b) + (c ^ d) + (e ^ f) + (g ^ h) + calls;
     }
 }

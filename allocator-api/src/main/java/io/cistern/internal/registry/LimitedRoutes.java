@@ -39,7 +39,7 @@ final class LimitedRoutes {
     /// first.
     private final Deque<Route[]> retired = new ArrayDeque<>();
 
-    private final List<Route> all = new ArrayList<>();
+    private final ArrayList<Route> all = new ArrayList<>();
 
     /// Tells when a limit is gone.
     private static final class Use extends WeakReference<LimitHandle> {
@@ -116,17 +116,23 @@ final class LimitedRoutes {
     }
 
     private Route[] opened(LimitHandle limit, Runnable whenOpening) {
-        List<Route> routes = new ArrayList<>();
+        Route[] routes = new Route[unlimited.length];
+        all.ensureCapacity(all.size() + routes.length);
         try {
-            for (Route beside : unlimited) {
-                routes.add(opened(beside, limit, whenOpening));
+            for (int device = 0; device < routes.length; device++) {
+                routes[device] = opened(unlimited[device], limit, whenOpening);
+                all.add(routes[device]);
             }
         } catch (Throwable failure) {
-            routes.forEach(router::close); // which are of no use without the others
+            for (Route route : routes) { // which are of no use without the others
+                if (route != null) {
+                    all.remove(route);
+                    router.close(route);
+                }
+            }
             throw failure;
         }
-        all.addAll(routes);
-        return routes.toArray(Route[]::new);
+        return routes;
     }
 
     private Route opened(Route beside, LimitHandle limit, Runnable whenOpening) {

@@ -43,6 +43,11 @@ public final class OpenAllocator {
     private final Leaks leaks;
     private final Route[] routes;
     private final Runnable whenDrained;
+
+    /// Made before they are wanted, so that a full Java heap keeps nothing open.
+    private final Runnable oneDrained = this::drained;
+
+    private final Runnable whenNoneIsLeft = this::closeBackend;
     private final AtomicInteger undrained;
     private final LimitedRoutes limited;
 
@@ -76,7 +81,7 @@ public final class OpenAllocator {
         try {
             for (int device = 0; device < routes.length; device++) {
                 routes[device] = router.open(
-                        spec.text(), device, backend, reserved, registry.budgets(device, limit), this::drained);
+                        spec.text(), device, backend, reserved, registry.budgets(device, limit), oneDrained);
                 atReset.set(device, new RouteStatistics(0, 0, 0, 0, 0));
             }
         } catch (Throwable failure) {
@@ -84,14 +89,14 @@ public final class OpenAllocator {
             throw failure;
         }
         this.limited =
-                new LimitedRoutes(router, backend, routes, device -> registry.budgets(device, limit), this::drained);
+                new LimitedRoutes(router, backend, routes, device -> registry.budgets(device, limit), oneDrained);
     }
 
     /// Closes what was opened before a failure.
     private void giveUp(Throwable why) {
         Failures failures = new Failures();
         for (Route route : routes) {
-            failures.gather(route != null ? () -> router.close(route) : this::drained);
+            failures.gather(route != null ? () -> router.close(route) : oneDrained);
         }
         try {
             failures.rethrow();
@@ -189,7 +194,7 @@ public final class OpenAllocator {
             throw closed();
         }
         try {
-            return router.openBeside(routes[device], backend, null, this::drained);
+            return router.openBeside(routes[device], backend, null, oneDrained);
         } catch (Throwable failure) {
             drained();
             throw failure;
@@ -310,24 +315,31 @@ public final class OpenAllocator {
     public void close() {
         requireOutside();
         Failures failures = new Failures();
-        List<Runnable> closings = new ArrayList<>();
+        Runnable reporting = () -> leaks.closing(toString(), this::leads);
+        Route[] all;
         Runnable end;
         StackRoom.requireMuch();
         synchronized (limited) { // what fails after the end has begun can't be tried again
-            List<Route> all = allRoutes();
-            all.forEach(route -> closings.add(() -> router.close(route)));
+            List<Route> ways = allRoutes();
+            all = ways.toArray(Route[]::new);
             if (isClosed()) {
                 return;
             }
-            end = router.beginClosing(all);
+            end = router.beginClosing(ways);
             if (end == null) {
                 throw inside();
             }
             closing.set(true);
         }
-        closings.add(end);
-        closings.forEach(failures::gather);
-        leaks.closing(toString(), this::leads);
+        for (Route route : all) { // without the Java heap, which may be full
+            try {
+                router.close(route);
+            } catch (RuntimeException | Error failure) {
+                failures.add(failure);
+            }
+        }
+        failures.gather(end);
+        failures.gather(reporting);
         failures.rethrow();
     }
 
@@ -375,13 +387,24 @@ public final class OpenAllocator {
 
     private void drained() {
         if (undrained.decrementAndGet() == 0) {
-            registry.outsideCaptures(() -> {
-                Failures failures = new Failures();
-                failures.gather(backend::close);
-                failures.gather(whenDrained);
-                failures.rethrow();
-            });
+            registry.outsideCaptures(whenNoneIsLeft);
         }
+    }
+
+    private void closeBackend() {
+        try {
+            backend.close();
+        } catch (Throwable failure) {
+            try {
+                whenDrained.run();
+            } catch (Throwable second) {
+                if (!second.equals(failure)) {
+                    failure.addSuppressed(second);
+                }
+            }
+            throw failure;
+        }
+        whenDrained.run();
     }
 
     /// The spec.

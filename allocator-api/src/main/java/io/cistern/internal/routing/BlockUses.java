@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /// Takes care of blocks that are used on other streams than that of their free, for allocators that can't
 /// themselves.
@@ -97,66 +98,96 @@ public final class BlockUses {
         return uses != null ? uses : Set.of();
     }
 
-    /// Frees a block on a captured stream, if one uses it or is that of the free. Such a stream waits for nobody and
-    /// nobody for it: what it uses goes back only with the graph, behind all work of the context.
-    ///
-    /// @return false if none is, or not any more: then the uses are to be [waited for][#await]
-    synchronized boolean freeCaptured(CaptureRoutes captures, Route route, long address, long byteSize, long stream) {
-        long captured = capturedUser(address, route.device, stream, captures);
-        if (captured == NONE) {
-            return false;
+    /// What was done about the uses of a block before its record goes.
+    static final class Waits {
+        private final Long address;
+        private final StreamUse[] uses;
+
+        /// One of the streams, if it is captured: nobody waits for the others then. Or [#NONE].
+        final long captured;
+
+        /// Whether the stream of the free waits for all of them.
+        final boolean ordered;
+
+        private Waits(Long address, StreamUse[] uses, long captured, boolean ordered) {
+            this.address = address;
+            this.uses = uses;
+            this.captured = captured;
+            this.ordered = ordered;
         }
-        Set<StreamUse> uses = take(address); // before the address may come again
-        boolean ended = false;
-        try {
-            ended = !captures.freeCaptured(route, address, byteSize, captured);
-            return !ended;
-        } finally {
-            if (ended) {
-                usesOfBlocks.put(address, uses);
-            } else {
-                uses.forEach(this::forget);
-            }
+
+        boolean isCaptured() {
+            return captured != NONE;
         }
     }
 
-    /// Makes the stream of a free wait for the other uses of the block. Does not throw: where an order between
-    /// streams can't be had, the host waits.
+    /// Makes the stream of a free wait for the other uses of a block, while it has its record: an error of the Java
+    /// heap leaves the block as it was. Does not throw else: where an order between streams can't be had, the host
+    /// waits.
     ///
-    /// @return false if the driver allows neither now, as beside captures
-    synchronized boolean await(long address, int device, long stream) {
+    /// A captured stream waits for nobody and nobody for it: what it uses goes back only with the graph, behind all
+    /// work of the context.
+    synchronized Waits await(@Nullable CaptureRoutes captures, long address, int device, long stream) {
+        Long key = address;
+        StreamUse[] uses = usesOfBlocks.getOrDefault(key, Set.of()).toArray(StreamUse[]::new);
+        long captured = captures != null ? capturedUser(uses, device, stream, captures) : NONE;
+        boolean ordered = captured == NONE && order(uses, device, stream);
+        return new Waits(key, uses, captured, ordered);
+    }
+
+    /// Forgets the block, before its address may come again.
+    synchronized void taken(Waits waits) {
+        usesOfBlocks.remove(waits.address);
+    }
+
+    /// Ends what was begun for it.
+    synchronized void end(Waits waits) {
+        for (StreamUse use : waits.uses) {
+            forget(use);
+        }
+    }
+
+    /// Makes the stream of a free wait, as [#await], for a block whose stream is not captured any more.
+    ///
+    /// @return false if the driver does not allow it now, as beside captures
+    synchronized boolean order(Waits waits, int device, long stream) {
+        return order(waits.uses, device, stream);
+    }
+
+    private boolean order(StreamUse[] uses, int device, long stream) {
         boolean ordered = true;
         Name freeing = name(device, stream);
-        for (StreamUse use : take(address)) {
+        for (StreamUse use : uses) {
             if (use.ended) {
                 ordered &= await(device, stream, use.fence);
             } else if (!use.name.equals(freeing)) {
                 ordered &= awaitPresentEnd(use.name, stream);
             }
-            forget(use);
         }
         return ordered;
     }
 
     /// Returns [#NONE] if neither the stream of the free nor any other user is captured.
-    private long capturedUser(long address, int device, long stream, CaptureRoutes captures) {
+    private static long capturedUser(StreamUse[] uses, int device, long stream, CaptureRoutes captures) {
         if (captures.isCaptured(device, stream)) {
             return stream;
         }
-        return usesOfBlocks.getOrDefault(address, Set.of()).stream()
-                .filter(use -> !use.ended && use.name.thread() == 0)
-                .mapToLong(use -> use.name.stream())
-                .filter(user -> captures.isCaptured(device, user))
-                .findFirst()
-                .orElse(NONE);
+        for (StreamUse use : uses) {
+            if (!use.ended && use.name.thread() == 0 && captures.isCaptured(device, use.name.stream())) {
+                return use.name.stream();
+            }
+        }
+        return NONE;
     }
 
     /// Returns false if the driver does not allow it now.
     private boolean awaitPresentEnd(Name used, long stream) {
         long fence = record(used);
-        boolean ordered = await(used.device(), stream, fence);
-        order.release(used.device(), fence);
-        return ordered;
+        try {
+            return await(used.device(), stream, fence);
+        } finally {
+            order.release(used.device(), fence);
+        }
     }
 
     /// Returns false if the driver does not allow it now.
@@ -179,7 +210,7 @@ public final class BlockUses {
         if (use.ended) {
             order.release(use.name.device(), use.fence);
         } else {
-            streams.remove(use.name);
+            streams.remove(use.name, use); // what has the name now may be its successor
         }
     }
 

@@ -153,10 +153,17 @@ final class Meter {
     ///
     /// @return how much that is in all, without what threads' counters are beyond their ceilings
     private long lowerAll() {
-        recall.run();
-        shareShift = Integer.SIZE - Integer.numberOfLeadingZeros(recall.threads);
-        long before = leased.getAndAdd(-recall.bytes);
+        long before;
+        try {
+            recall.run();
+        } finally {
+            before = leased.getAndAdd(-recall.bytes); // also after an error, by which some are lowered
+            if (recall.bytes != 0) {
+                peak.note(before - recall.unused);
+            }
+        }
         peak.note(before - recall.unused);
+        shareShift = Integer.SIZE - Integer.numberOfLeadingZeros(recall.threads);
         return before - recall.bytes;
     }
 

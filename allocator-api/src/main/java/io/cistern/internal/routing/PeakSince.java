@@ -10,8 +10,9 @@ final class PeakSince {
     private final AtomicLong bytes = new AtomicLong();
 
     void note(long requestedBytes) {
-        if (requestedBytes > bytes.get()) {
-            bytes.accumulateAndGet(requestedBytes, Math::max);
+        long known = bytes.get();
+        while (requestedBytes > known && !bytes.compareAndSet(known, requestedBytes)) {
+            known = bytes.get(); // which has grown
         }
     }
 

@@ -36,7 +36,7 @@ final class Recall {
         this.routes = routes;
     }
 
-    /// Lowers them. After an error they are as before.
+    /// Lowers them. After an error some are as before, and [#bytes] tells of the others.
     void run() {
         bytes = 0;
         unused = 0;

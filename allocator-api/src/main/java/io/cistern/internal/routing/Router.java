@@ -144,6 +144,14 @@ public final class Router extends Routes {
         allocateSlowly(route, route.maker, byteSize, 0, address);
     }
 
+    /// Makes a block live again whose free can't be ended, since the Java heap is full, and that its allocator was not
+    /// given back: unless it is in the books by now.
+    public void adoptAgain(Route route, long address, long byteSize) {
+        if (ownerOf(address) == NONE) {
+            adopt(route, address, byteSize);
+        }
+    }
+
     /// Sets what happens while streams are captured, before the first of them is.
     public void captures(CaptureRoutes routes) {
         captures = routes;
@@ -196,18 +204,11 @@ public final class Router extends Routes {
     /// @param adopted a block that it has handed out before, or 0
     private long allocateSlowly(Route route, DeviceAllocator from, long byteSize, long stream, long adopted) {
         StackRoom.require();
-        ThreadCounters own = threads.own();
-        if (own == null) {
-            refuseThreadStream(route.device, stream);
-        }
-        ThreadCounters counters = own != null ? own : threads.enterShared();
-        Tally tally = counters.of(route);
-        tally.begins();
-        if (own == null) {
-            counters.leave();
-        }
+        refuseThreadStream(route.device, stream);
+        ThreadCounters counters = threads.enter();
+        Tally tally = counters.leaveBeginning(route);
         long address = REFUSED;
-        boolean beyond = false;
+        boolean beyond;
         try {
             if (route.isOpen()) {
                 if (adopted == 0) { // else that is part of a free
@@ -216,17 +217,7 @@ public final class Router extends Routes {
                 address = allocateWithin(route.budgets, from, route, byteSize, stream, adopted);
             }
         } finally {
-            if (own == null) {
-                counters.enter();
-            }
-            if (address == REFUSED) {
-                tally.failed();
-            } else {
-                beyond = tally.allocated(byteSize);
-            }
-            if (own == null) {
-                counters.leave();
-            }
+            beyond = counters.countAllocation(tally, byteSize, address != REFUSED);
         }
         if (beyond) {
             tally.raise(byteSize);
@@ -341,18 +332,27 @@ public final class Router extends Routes {
         StackRoom.require();
         int state = LIVE;
         long owner = taken;
+        Route route = routes[routeOf(taken == NONE ? ownerIn(chunk, at) : taken)];
+        ThreadCounters counters = threads.enter();
+        Tally tally = counters.leaveWith(route);
+        BlockUses.Waits waits = null;
         while (owner == NONE) {
             state = stateOf(chunk, at, address);
             if (state == 0) {
                 return false;
             }
+            waits = uses != null && (state & USED) != 0 ? uses.await(captures, address, route.device, stream) : null;
             owner = take(chunk, at, address, state);
         }
-        Route route = routes[routeOf(owner)];
+        if (routes[routeOf(owner)] != route) { // the block was freed twice, and its address came again meanwhile
+            route = routes[routeOf(owner)];
+            counters = threads.enter();
+            tally = counters.leaveWith(route);
+        }
         boolean draining = (state & DRAINING) != 0;
         try {
-            if (uses != null && (state & USED) != 0) {
-                freeUsed(uses, route, address, byteSizeOf(owner), stream);
+            if (waits != null && uses != null) {
+                freeUsed(uses, waits, route, address, byteSizeOf(owner), stream);
             } else {
                 route.exit.free(address, byteSizeOf(owner), route.device, stream);
             }
@@ -360,7 +360,10 @@ public final class Router extends Routes {
             // Before it is counted: whoever closes takes what is counted alive beyond the marked blocks
             // for calls under way.
             boolean last = draining && route.drainedOne();
-            countFree(route, byteSizeOf(owner));
+            if (route.budgets != null) {
+                route.budgets.giveBack(byteSizeOf(owner));
+            }
+            counters.countFree(tally, byteSizeOf(owner));
             if (last) {
                 route.drainedByFree();
             }
@@ -370,16 +373,58 @@ public final class Router extends Routes {
 
     /// Frees a block behind its uses on other streams: with the graph for which one of them is captured, else on
     /// the stream of the free. What can't be waited for now is kept.
-    private void freeUsed(BlockUses others, Route route, long address, long byteSize, long stream) {
+    private void freeUsed(
+            BlockUses others, BlockUses.Waits waits, Route route, long address, long byteSize, long stream) {
         CaptureRoutes routes = captures;
-        if (routes != null && others.freeCaptured(routes, route, address, byteSize, stream)) {
+        boolean ordered = waits.ordered;
+        if (routes != null && waits.isCaptured()) {
+            if (keepUsed(routes, others, waits, true, route, address, byteSize)) {
+                return;
+            }
+            ordered = others.order(waits, route.device, stream);
+        }
+        if (!ordered && routes != null) {
+            keepUsed(routes, others, waits, false, route, address, byteSize);
             return;
         }
-        if (others.await(address, route.device, stream) || routes == null) {
+        others.taken(waits);
+        try {
             route.exit.free(address, byteSize, route.device, stream);
-        } else {
-            routes.keep(route, address, byteSize);
+        } finally {
+            others.end(waits);
         }
+    }
+
+    /// Keeps a block with its uses, for a graph or until no capture is under way. Where the Java heap is full, it is
+    /// alive again, and still used.
+    ///
+    /// @param forGraph whether a stream that uses it is captured
+    /// @return false if that one is not any more
+    private boolean keepUsed(
+            CaptureRoutes routes,
+            BlockUses others,
+            BlockUses.Waits waits,
+            boolean forGraph,
+            Route route,
+            long address,
+            long byteSize) {
+        boolean ended = false;
+        try {
+            if (forGraph) {
+                ended = !routes.freeCaptured(route, address, byteSize, waits.captured);
+            } else {
+                routes.keep(route, address, byteSize);
+            }
+        } catch (OutOfMemoryError full) {
+            ended = markUsed(address);
+            throw full;
+        } finally {
+            if (!ended) {
+                others.taken(waits);
+                others.end(waits);
+            }
+        }
+        return !ended;
     }
 
     /// A virtual thread changes its carrier, and with it which stream the per-thread default stream is.
@@ -422,18 +467,6 @@ public final class Router extends Routes {
             throw new UnknownAddressException(address);
         }
         return routes[routeOf(owner)];
-    }
-
-    private void countFree(Route route, long byteSize) {
-        if (route.budgets != null) {
-            route.budgets.giveBack(byteSize);
-        }
-        ThreadCounters own = threads.own();
-        ThreadCounters counters = own != null ? own : threads.enterShared();
-        counters.of(route).freed(byteSize);
-        if (own == null) {
-            counters.leave();
-        }
     }
 
     private static long zeroOrTooLarge(Route route, long byteSize) {

@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -209,7 +210,8 @@ abstract class Routes extends OwnerTable {
     /// @return ends that; null if it [can't][#isInside]
     public @Nullable Runnable beginClosing(List<Route> ways) {
         ClosingThreads.Closing closing = closing(ways);
-        return closingThreads.begin(closing) ? () -> closingThreads.end(closing) : null;
+        Runnable end = () -> closingThreads.end(closing); // before it has begun
+        return closingThreads.begin(closing) ? end : null;
     }
 
     /// Refuses allocations through a route and all beside it, until [#wake], and waits for
@@ -255,10 +257,11 @@ abstract class Routes extends OwnerTable {
     /// Lets the peak of a route and of those beside it begin at what is requested now.
     public void resetPeak(Route route) {
         route.meter.resetPeak();
-        ThreadCounters own = threads.own();
-        ThreadCounters counters = own != null ? own : threads.enterShared();
-        counters.of(route).restartPeak();
-        if (own == null) {
+        StackRoom.require();
+        ThreadCounters counters = threads.enter();
+        try {
+            counters.of(route).restartPeak();
+        } finally {
             counters.leave();
         }
     }

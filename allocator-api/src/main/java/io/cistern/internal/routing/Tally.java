@@ -196,9 +196,11 @@ final class Tally extends LinePadding {
     void settle(Recall lowered) {
         if (claimed != CLAIMED) {
             long now = Math.min(claimed, requested());
-            lowered.bytes += claimed - now;
-            lowered.unused = Math.max(lowered.unused, claimed - Math.max(now, (long) MOST.getOpaque(this)));
+            long most = Math.max(now, (long) MOST.getOpaque(this));
+            long ceiling = claimed;
             setClaimed(now);
+            lowered.bytes += ceiling - now;
+            lowered.unused = Math.max(lowered.unused, ceiling - most);
         }
     }
 
@@ -210,9 +212,9 @@ final class Tally extends LinePadding {
     }
 
     private void setClaimed(long next) {
-        claimed = CLAIMED;
         FLOOR.setOpaque(this, next); // so that the next free looks what the thread's counters may keep now
         CEILING.setVolatile(this, next);
+        claimed = CLAIMED; // last: an error before leaves the claim to be given up
     }
 
     /// Blocks that are counted alive, frees first as in [#addTo]; for any thread.

@@ -38,7 +38,7 @@ public final class ThreadCounters extends LinePadding {
     private int lookups;
 
     @SuppressWarnings("unused") // 0 free, 1 held; through WORD
-    private int word;
+    private volatile int word;
 
     /// Makes a thread the owner; called by that thread.
     void own(Thread thread) {
@@ -70,6 +70,81 @@ public final class ThreadCounters extends LinePadding {
 
     void leave() {
         WORD.setRelease(this, 0);
+    }
+
+    /// The tally of a route, for a thread that has entered: it leaves.
+    Tally leaveWith(Route route) {
+        try {
+            Tally tally = of(route);
+            leave();
+            return tally;
+        } catch (Throwable full) {
+            word = 0; // no call
+            throw full;
+        }
+    }
+
+    /// As the other, for an allocation that begins.
+    Tally leaveBeginning(Route route) {
+        Tally tally = null;
+        long attempts = 0;
+        try {
+            tally = of(route);
+            attempts = tally.attempts;
+            tally.begins();
+            leave();
+            return tally;
+        } catch (Throwable full) {
+            if (tally != null && tally.attempts != attempts) {
+                tally.failures++;
+            }
+            word = 0;
+            throw full;
+        }
+    }
+
+    /// Enters, counts the end of an allocation in a tally of these counters, and leaves.
+    ///
+    /// @param gaveBlock false if the attempt gave nothing
+    /// @return as [Tally#allocated]
+    boolean countAllocation(Tally tally, long byteSize, boolean gaveBlock) {
+        enter();
+        long requested = tally.requested;
+        long ended = tally.allocations + tally.failures;
+        try {
+            boolean beyond = gaveBlock && tally.allocated(byteSize);
+            if (!gaveBlock) {
+                tally.failed();
+            }
+            leave();
+            return beyond;
+        } catch (Throwable full) {
+            if (tally.allocations + tally.failures == ended) {
+                tally.requested = requested + (gaveBlock ? byteSize : 0);
+                tally.allocations += gaveBlock ? 1 : 0;
+                tally.failures += gaveBlock ? 0 : 1;
+            }
+            word = 0;
+            throw full;
+        }
+    }
+
+    /// Enters, counts a free in a tally of these counters, and leaves.
+    void countFree(Tally tally, long byteSize) {
+        enter();
+        long requested = tally.requested;
+        long frees = tally.frees;
+        try {
+            tally.freed(byteSize);
+            leave();
+        } catch (Throwable full) {
+            if (tally.frees == frees) {
+                tally.requested = requested - byteSize;
+                tally.frees++;
+            }
+            word = 0;
+            throw full;
+        }
     }
 
     /// The tally of a route.

@@ -89,7 +89,19 @@ final class ThreadTable {
         return (int) threadId & (TABLE_SIZE - 1);
     }
 
-    /// A shared thread's counters, entered; the caller leaves it.
+    /// The calling thread's own counters, or shared ones; entered either way.
+    ThreadCounters enter() {
+        ThreadCounters own = own();
+        if (own == null) {
+            return enterShared();
+        }
+        own.enter();
+        return own;
+    }
+
+    /// Shared counters, entered; the caller leaves them. Ends, since each thread that has entered some leaves them
+    /// after
+    /// a few instructions, also with an error.
     ThreadCounters enterShared() {
         int at = (int) Thread.currentThread().threadId();
         while (true) {

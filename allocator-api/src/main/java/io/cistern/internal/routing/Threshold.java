@@ -56,10 +56,15 @@ public final class Threshold {
         return sum;
     }
 
-    /// Looks whether the threshold was crossed.
+    /// Looks whether the threshold was crossed. Does not throw where the Java heap is full: the block is counted
+    /// already, and the next move tells.
     void moved() {
-        if (isAbove() != above) {
-            settle();
+        try {
+            if (isAbove() != above) {
+                settle();
+            }
+        } catch (OutOfMemoryError full) {
+            above = false;
         }
     }
 
