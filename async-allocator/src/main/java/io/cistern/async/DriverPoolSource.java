@@ -1,6 +1,7 @@
 package io.cistern.async;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.RangeSource;
@@ -57,8 +58,11 @@ final class DriverPoolSource implements RangeSource {
     public void release(Segment segment) {
         long stream = stream(segment.device());
         pools.free(segment.address(), segment.byteSize(), segment.device(), stream);
-        // Else the pool keeps the memory until the stream is waited for again.
-        boolean _ = DeadContext.isDone(() -> driver.streams().synchronize(segment.device(), stream));
+        try {
+            driver.streams().synchronize(segment.device(), stream);
+        } catch (CudaException later) {
+            // The pool keeps the memory until the stream is waited for again.
+        }
     }
 
     private long stream(int device) {

@@ -3,7 +3,6 @@ package io.cistern.caching;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
-import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.util.Iterator;
@@ -266,11 +265,15 @@ final class Fences {
     /// refuses that, each stream is to be waited for.
     void finishAll() {
         counters.count(CacheEvent.SYNCHRONIZE_ALL);
-        CudaException refusal = DeadContext.refusal(() -> driver.devices().synchronize(device));
-        if (refusal != null && refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
-            throw refusal;
+        try {
+            driver.devices().synchronize(device);
+            allFinished = true;
+        } catch (CudaException refusal) {
+            if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw refusal;
+            }
+            allFinished = refusal.result().endsContext();
         }
-        allFinished = refusal == null;
     }
 
     /// The stream ends. The key of a thread never comes again, and only that thread could record by it.

@@ -1,7 +1,6 @@
 package io.cistern.internal.capture;
 
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.DeadContext;
 import io.cistern.internal.order.CaptureOrder;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.routing.FreedBlockKeeper;
@@ -225,9 +224,11 @@ public final class GraphBlocks {
     }
 
     private void destroy(GivenUp graph) {
-        // One that stays is nothing that whoever frees can do anything about.
-        boolean _ =
-                DeadContext.isDone(() -> captures.registry().driver().graphs().destroy(graph.device, graph.graph));
+        try {
+            captures.registry().driver().graphs().destroy(graph.device, graph.graph);
+        } catch (CudaException refused) {
+            // It went with its context, or it stays: whoever frees can't do anything about it.
+        }
     }
 
     /// Whether blocks of a route are freed here as everywhere.

@@ -3,7 +3,6 @@ package io.cistern.internal.direct;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
-import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorContext;
@@ -67,7 +66,13 @@ public final class PageSourceProvider implements SegmentSourceProvider {
 
         @Override
         public void release(long handle, long byteSize, int device) {
-            DeadContext.survive(() -> driver.virtualMemory().release(device, handle));
+            try {
+                driver.virtualMemory().release(device, handle);
+            } catch (CudaException failure) { // no helper: a release needs no Java heap
+                if (!failure.result().endsContext()) {
+                    throw failure;
+                }
+            }
         }
     }
 }
