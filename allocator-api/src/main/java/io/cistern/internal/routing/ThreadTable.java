@@ -99,8 +99,7 @@ final class ThreadTable {
         return own;
     }
 
-    /// Shared counters, entered; the caller leaves them. Ends, since each thread that has entered some leaves them
-    /// after
+    /// Shared counters, entered; the caller leaves them. Ends, since each thread that has entered some leaves them after
     /// a few instructions, also with an error.
     ThreadCounters enterShared() {
         int at = (int) Thread.currentThread().threadId();
