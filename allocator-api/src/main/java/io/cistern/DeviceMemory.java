@@ -81,12 +81,15 @@ public final class DeviceMemory implements AutoCloseable {
     private final @Nullable ScopeWatch watch;
     private final Registry registry;
 
+    /// Events kept a device for fences to come.
+    private static final int MAX_IDLE_EVENTS = 64;
+
     // What programs ask for more rarely.
     private final Map<OpenAllocator, Allocator> facades = new ConcurrentHashMap<>();
     private final Pools pools = new Pools(this);
     private final @Nullable OpenScopes openScopes;
     private final Leaks leaks;
-    private final EventOrder orderOfUses;
+    private final EventOrder order;
     private final ThresholdNotifier notifier;
     private final Currents currents;
     private final Listeners listeners;
@@ -109,10 +112,10 @@ public final class DeviceMemory implements AutoCloseable {
                 currentRoutes,
                 !builder.reportScopes,
                 new Registry.Surroundings(this::outsideCaptures, this::isReclaimingFor));
-        orderOfUses = new EventOrder(driver, 0);
-        uses = new BlockUses(router, orderOfUses, driver.devices()::synchronize);
-        eventStreams = new EventStreams(driver, deviceCount);
-        captures = new Captures(registry, eventStreams, this::streamClosing);
+        order = new EventOrder(driver, MAX_IDLE_EVENTS);
+        uses = new BlockUses(router, order);
+        eventStreams = new EventStreams(driver, order, deviceCount);
+        captures = new Captures(registry, order, eventStreams);
         outOfMemory = new OutOfMemoryHandler(registry, captures, pools.lenders(), builder.longestWait);
         openScopes = builder.reportScopes ? new OpenScopes() : null;
         watch = builder.reportScopes ? new ScopeWatch() : null;
@@ -122,7 +125,7 @@ public final class DeviceMemory implements AutoCloseable {
         notifier = new ThresholdNotifier(driver, router);
         currents = new Currents(this, registry);
         listeners = new Listeners(outOfMemory, notifier, deviceCount);
-        moduleSupport = new ModuleSupport(this, pools, uses, eventStreams, builder.leakLevel);
+        moduleSupport = new ModuleSupport(this, pools, uses, order, eventStreams, builder.leakLevel);
         moduleSupport.attachment(Leaks.class, _ -> leaks);
         moduleSupport.attachment(Captures.class, _ -> captures);
     }
@@ -538,8 +541,8 @@ public final class DeviceMemory implements AutoCloseable {
         }
         registry.close(failures);
         failures.gather(() -> eventStreams.close(this::streamClosing));
-        failures.gather(orderOfUses::close);
         moduleSupport.close(failures);
+        failures.gather(order::close);
         failures.rethrow();
     }
 

@@ -7,6 +7,7 @@ import io.cistern.internal.names.Failures;
 import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.routing.BlockUses;
 import io.cistern.internal.routing.Router;
+import io.cistern.spi.StreamOrder;
 import java.util.Optional;
 import java.util.function.Function;
 
@@ -19,15 +20,23 @@ public final class ModuleSupport {
     private final Router router;
     private final Pools pools;
     private final BlockUses uses;
+    private final StreamOrder streams;
     private final EventStreams eventStreams;
     private final LeakLevel leakLevel;
     private final Attachments attachments = new Attachments();
 
-    ModuleSupport(DeviceMemory memory, Pools pools, BlockUses uses, EventStreams eventStreams, LeakLevel leakLevel) {
+    ModuleSupport(
+            DeviceMemory memory,
+            Pools pools,
+            BlockUses uses,
+            StreamOrder streams,
+            EventStreams eventStreams,
+            LeakLevel leakLevel) {
         this.memory = memory;
         this.router = memory.router();
         this.pools = pools;
         this.uses = uses;
+        this.streams = streams;
         this.eventStreams = eventStreams;
         this.leakLevel = leakLevel;
     }
@@ -49,6 +58,11 @@ public final class ModuleSupport {
     /// Returns the object that was [attached][#attachment] last of those that are of a type.
     public <T> Optional<T> attached(Class<T> ability) {
         return attachments.find(ability);
+    }
+
+    /// Returns the order between streams that the device memory itself has, until it is closed.
+    public StreamOrder streams() {
+        return streams;
     }
 
     /// Returns how much is recorded about live blocks.

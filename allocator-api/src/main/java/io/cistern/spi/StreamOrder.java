@@ -13,18 +13,31 @@ package io.cistern.spi;
 /// the first may be taken for the second. Between the two nothing may be recorded on it and nothing made to wait: so
 /// an allocator takes its fences of a stream when that is announced to end. Fences outlive their streams.
 ///
+/// **A fence can always be had.** A free has no way back, so [#record] and [#recordAll] do not fail. Whatever the
+/// driver says, and if the Java heap is full, there is one rule:
+///
+/// 1. The fence is behind the stream;
+/// 2. where the driver does not mark that one (it is captured, or ended without being announced), behind all streams
+/// of the device;
+/// 3. where it does not mark those either (`cuCtxRecordEvent` came with CUDA 12.5), the host has waited for them: the
+/// fence is 0, which has passed, and all methods take;
+/// 4. where it refuses that too, as beside captures, the fence is *owed*: each question for it asks the driver again,
+/// and it passes some time after the driver has answered.
+///
+/// In a dead context nothing runs any more, and all fences have passed.
+///
 /// **Threads.** Any thread may call any method at any time, also several for one fence, but none for a fence that is
-/// being released. No method but [#synchronize] waits for work. None is called under a lock that the way of an
+/// being released. Only [#synchronize] waits for work, and step 3. None is called under a lock that the way of an
 /// ordinary allocation takes.
 ///
-/// **Errors.** Every method throws [io.cistern.cuda.CudaException] where the driver refuses: for a stream that ended
-/// without being announced, and for everything once the context has failed; then no work runs any more.
+/// **Errors.** Only [#await] and [#synchronize] throw [io.cistern.cuda.CudaException] where the driver refuses, also
+/// because the context is dead.
 public interface StreamOrder {
-    /// Marks the present end of a stream.
+    /// Marks the present end of a stream, or of all streams if that can't be marked.
     ///
     /// @param device the device of the stream
     /// @param stream a stream that exists; 2 for the calling thread's own
-    /// @return a fence, never 0, to be [released][#release] later
+    /// @return a fence, to be [released][#release] later; 0 if nothing is left to wait for
     long record(int device, long stream);
 
     /// Returns whether a fence can be recorded on a stream now. Not while it is captured into a graph: then it runs
@@ -37,15 +50,12 @@ public interface StreamOrder {
 
     /// Marks the present end of all streams of a device, for work on a stream that can't be named: another
     /// thread's default stream, or one that ended. A fence like others; it costs waiting for more than was meant.
-    ///
-    /// @throws io.cistern.cuda.CudaException where the driver can't do that: `cuCtxRecordEvent` came with
-    ///     CUDA 12.5
     long recordAll(int device);
 
-    /// Returns whether the stream has got past the fence. Does not wait. A fence that was recorded while streams were
-    /// captured, and can't be had from the driver then, passes some time after the captures have ended.
+    /// Returns whether the stream has got past the fence. Does not wait.
     ///
     /// @param device the device that the fence was recorded on
+    /// @return false also where the driver does not tell now
     boolean passed(int device, long fence);
 
     /// Returns whether a stream ignores the legacy default stream, which [#finished] needs. The answer for a stream
@@ -75,8 +85,8 @@ public interface StreamOrder {
     /// @param stream a stream that exists, also the fence's own, for which it is no wait
     void await(int device, long stream, long fence);
 
-    /// Returns whether a stream can be made to wait for a fence now: not for one that could only be promised, beside
-    /// captures under way. Asks no driver.
+    /// Returns whether a stream can be made to wait for a fence now, as far as is known without asking the driver:
+    /// not for one that is owed while it can't be had.
     default boolean awaitable(int device, long fence) {
         return true;
     }
@@ -85,7 +95,7 @@ public interface StreamOrder {
     ///
     /// @param device the device that the fence was recorded on
     /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#STREAM_CAPTURE_UNSUPPORTED] while
-    ///     streams are captured, for a fence that can't be had from the driver meanwhile
+    ///     streams are captured, for a fence that is owed
     void synchronize(int device, long fence);
 
     /// Releases a fence, which may not have passed yet. To be called once for each fence. Streams that were made to
