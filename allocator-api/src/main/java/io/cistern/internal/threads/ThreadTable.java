@@ -171,8 +171,8 @@ public final class ThreadTable<S extends ThreadState> {
         return own;
     }
 
-    /// A shared state, entered; the caller leaves it. Ends, since each thread that has entered one leaves it after a few
-    /// instructions, also with an error.
+    /// A shared state, entered; the caller leaves it. Ends, since each thread that has entered one leaves it after a
+    /// few instructions, also with an error.
     public S enterShared() {
         S[] states = shared.length > 0 ? shared : makeShared();
         int at = (int) Thread.currentThread().threadId();
