@@ -25,8 +25,8 @@ module io.cistern.api {
             io.cistern.pressure;
     exports io.cistern.internal.options to
             io.cistern.cli;
-    exports io.cistern.internal.order to
-            io.cistern.buffers;
+    exports io.cistern.internal.threads to
+            io.cistern.caching;
     exports io.cistern.internal.routing to
             io.cistern.buffers;
 

@@ -18,9 +18,10 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// An allocator that was opened, as a program sees it: metered and owned by the framework whoever wrote it.
+/// An allocator that was opened, as a program sees it. The framework counts its blocks and limits them, whoever wrote
+/// it.
 ///
-/// Blocks are freed with [DeviceMemory#free], which finds the maker by the address.
+/// Blocks are freed with [DeviceMemory#free], which finds the allocator by the address.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Allocator implements AutoCloseable {
@@ -43,13 +44,25 @@ public final class Allocator implements AutoCloseable {
         return opened.spec().name();
     }
 
+    /// Returns the device memory that it was opened on.
+    public DeviceMemory memory() {
+        return memory;
+    }
+
+    /// Returns the pool that allocates from it; empty if it belongs to none.
+    public Optional<MemoryPool> pool() {
+        return memory.pools().all().stream()
+                .filter(pool -> pool.allocator().equals(this))
+                .findFirst();
+    }
+
     /// Returns the spec it was opened with.
     public AllocatorSpec spec() {
         return opened.spec();
     }
 
-    /// Allocates memory for use on a stream, from this allocator whichever is current; where that is out of
-    /// memory, from idle blocks of a pool that [lends][MemoryPool.Builder#lendsToOthers].
+    /// Allocates memory for use on a stream from this allocator, whichever is current. If this allocator is out of
+    /// memory, a pool that [lends][MemoryPool.Builder#lendsToOthers] may serve the request.
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
@@ -115,7 +128,7 @@ public final class Allocator implements AutoCloseable {
     /// Calls code in a scope. Threads that the code forks in a [java.util.concurrent.StructuredTaskScope]
     /// are in the scope too, through a [ScopedValue]; other threads are not.
     ///
-    /// @return what the code returns
+    /// @return the result of the code
     /// @throws IndexOutOfBoundsException if the options name a device that there is not
     /// @throws IllegalStateException if this allocator is closed
     /// @throws X what the code throws
@@ -140,24 +153,23 @@ public final class Allocator implements AutoCloseable {
                 opened.reservedBytes(device));
     }
 
-    /// Lets all peaks begin at what is alive or reserved now: those of the framework, and those that the
-    /// allocator keeps itself ([MemoryStatistics]).
+    /// Sets all peaks to the present values: those of the framework, and those that the allocator keeps itself
+    /// ([MemoryStatistics]).
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetPeaks(int device) {
         opened.resetPeaks(device);
     }
 
-    /// Lets all that is added up begin at 0: allocations, frees and their bytes, and what the allocator adds
-    /// up itself ([io.cistern.spi.MemoryStatistics]). What is alive stays counted as alive; peaks stay.
+    /// Sets all sums to 0: allocations, frees and their bytes, and the sums that the allocator keeps itself
+    /// ([MemoryStatistics]). Live blocks stay counted, and peaks stay.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
         opened.resetTotals(device);
     }
 
-    /// Returns the bytes that the allocator holds from the driver: none once it is drained; empty if it
-    /// can't tell.
+    /// Returns the bytes that the allocator holds from the driver: 0 once it is drained, empty if it can't tell.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
@@ -167,20 +179,19 @@ public final class Allocator implements AutoCloseable {
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left
     /// and why.
     ///
-    /// @param keepBytes what may stay
+    /// @param keepBytes bytes that may stay reserved, at least 0
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         return opened.trim(device, keepBytes, mode);
     }
 
-    /// Returns what is counted on a device, by the names of PyTorch's `memory_stats`: what the framework counts
-    /// for every allocator, and all that the allocator counts itself. See [io.cistern.spi.MemoryStatistics]. The
+    /// Returns the figures of this allocator on a device, by the names of PyTorch's `memory_stats`: those that the
+    /// framework counts for every allocator, and those that the allocator counts itself ([MemoryStatistics]). The
     /// peak of requested bytes is no higher than [AllocatorStatistics#requestedPeakBytes].
     ///
-    /// Of this allocator alone. PyTorch's private pools (`reserved_bytes_by_private_pools`) are allocators
-    /// of their own here: see [MemoryPool#statistics] and
-    /// [io.cistern.internal.capture.GraphBlocks#reservedBytes].
+    /// Pools and the memory of graphs are allocators of their own, with figures of their own:
+    /// [MemoryPool#memoryStatistics], [io.cistern.graph.GraphMemory#statistics].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public Map<String, Long> memoryStatistics(int device) {
@@ -203,7 +214,7 @@ public final class Allocator implements AutoCloseable {
         return StatisticsTable.text("allocator " + opened + ", device " + device, memoryStatistics(device));
     }
 
-    /// Calls a listener when what this allocator has in use on a device rises above a threshold: see
+    /// Calls a listener when this allocator's memory in use on a device rises above a threshold: see
     /// [Listeners#onThreshold].
     ///
     /// @return a registration; closing it removes the listener
@@ -213,19 +224,22 @@ public final class Allocator implements AutoCloseable {
         return memory.listeners().onThreshold(device, measure, byteSize, opened.route(device), listener);
     }
 
-    /// Returns an optional ability of the allocator, such as [io.cistern.spi.MemoryStatistics].
+    /// Returns an optional ability of the allocator, such as [MemoryStatistics].
+    ///
+    /// @return empty if it has not got it
     public <T> Optional<T> extension(Class<T> type) {
         return opened.extension(type);
     }
 
-    /// Refuses further allocations and waits for those under way in other threads. Memory goes back to the
-    /// driver when the last live block has been freed, which may be now. Closing twice does nothing.
+    /// Closes the allocator: it refuses further allocations, and waits for those under way in other threads. Its
+    /// memory goes back to the driver when the last live block has been freed, which may be now. Closing twice does
+    /// nothing.
     ///
-    /// @throws IllegalStateException in the middle of an allocation or a free of this allocator: in code
-    ///     that it calls, or in a [listener][Listeners#onMemoryPressure] that makes room for it; also in the
-    ///     middle of one of another allocator that a thread in such code is closing, since both would wait
-    ///     for each other; then it stays open
-    /// @throws RuntimeException what the driver or the plug-in throws; the allocator is closed then
+    /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a free of this
+    ///     allocator, as in a [listener][Listeners#onMemoryPressure] that makes room for it; or of another
+    ///     allocator that a thread in such code is closing, since both would wait for each other. The allocator
+    ///     stays open then
+    /// @throws RuntimeException if the driver or the plug-in fails; the allocator is closed then
     @Override
     public void close() {
         opened.close();

@@ -7,17 +7,17 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.ToLongFunction;
 
-/// What the framework counted for one allocator on one device, whatever the allocator is. Weakly consistent
-/// while other threads allocate, exact at rest.
+/// What the framework counts for one allocator on one device, or for several together. Weakly consistent while other
+/// threads allocate, exact at rest.
 ///
 /// @param allocations allocations that succeeded since the allocator was opened or its totals were
 ///     [reset][Allocator#resetTotals]; those of 0 bytes are not counted
 /// @param frees frees since then
 /// @param liveBlocks blocks alive now
 /// @param requestedBytes bytes that callers asked for in the blocks alive now
-/// @param requestedPeakBytes the most of them at any time since it was opened, or its peaks were
-///     [reset][Allocator#resetPeaks]: exact while one thread allocates and resets, outside scopes with a
-///     limit; otherwise never too low, and at most 2 % or 64 KiB for each thread too high, whichever is more
+/// @param requestedPeakBytes the highest `requestedBytes` since the allocator was opened or its peaks were
+///     [reset][Allocator#resetPeaks]. It is exact while one thread allocates and resets, outside scopes with a limit.
+///     Otherwise it is never too low, and too high by at most 2 % or 64 KiB for each thread, whichever is more
 /// @param requestedTotalBytes bytes that callers asked for since the allocator was opened or its totals were
 ///     reset
 /// @param reservedBytes bytes that the allocator holds from the driver; empty if it can't tell, never 0 for
@@ -49,7 +49,7 @@ public record AllocatorStatistics(
         return all.stream().mapToLong(figure).sum();
     }
 
-    /// Returns them by the names of PyTorch's `memory_stats`; a map of the caller's own.
+    /// Returns the figures by the names of PyTorch's `memory_stats`, in a new map that the caller may change.
     public Map<String, Long> figures() {
         Map<String, Long> figures = new LinkedHashMap<>();
         figures.put("allocation.all.current", liveBlocks);

@@ -1,6 +1,7 @@
 package io.cistern;
 
-/// The process's own device memory in static form: [DeviceMemory#system()].
+/// The process's own device memory, [DeviceMemory#system()], in static form. A stream is a `CUstream` handle, as
+/// [CudaStream#handle] returns it; 0 is the legacy default stream.
 ///
 /// ```java
 /// Allocators.setCurrent("async");                       // or -Dcistern.allocator=async, or CISTERN_ALLOCATOR=async
@@ -12,9 +13,9 @@ package io.cistern;
 public final class Allocators {
     private Allocators() {}
 
-    /// Returns the allocator that [#allocate] takes from: the program's choice, else property
-    /// `cistern.allocator`, else environment variable `CISTERN_ALLOCATOR`, else the highest
-    /// priority of those available.
+    /// Returns the allocator that [#allocate] takes from on device 0, outside any [Scope]: the
+    /// program's choice, else that of the property `cistern.allocator`, else that of the environment
+    /// variable `CISTERN_ALLOCATOR`, else the available one with the highest priority.
     ///
     /// @throws io.cistern.errors.ConfigurationException if the configuration names an allocator
     ///     that can't be opened
@@ -22,29 +23,33 @@ public final class Allocators {
         return DeviceMemory.system().current(0);
     }
 
-    /// Opens an allocator from a spec and makes it current. Blocks alive go back to their
-    /// makers as before.
+    /// Opens an allocator from a spec and makes it current. Live blocks go back to their makers as
+    /// before.
     ///
+    /// @param spec `NAME` or `NAME:key=value,…`, such as `async` or `caching:page_size=2MiB`: see
+    ///     [DeviceMemory#open(String)]
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
     ///     current allocator stays then
     public static Allocator setCurrent(String spec) {
         return DeviceMemory.system().setCurrent(spec);
     }
 
-    /// Allocates from the current allocator: see [DeviceMemory#allocate].
+    /// Allocates from the allocator of the innermost [Scope], else from the current one: see
+    /// [DeviceMemory#allocate].
     ///
     /// @param byteSize bytes wanted; 0 gives address 0
     /// @param device the device's ordinal
     /// @param stream the stream on which the memory is used first
+    /// @return an address that is a multiple of 256
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a
     ///     limit is reached
     public static long allocate(long byteSize, int device, long stream) {
         return DeviceMemory.system().allocate(byteSize, device, stream);
     }
 
-    /// Frees a block; it goes to the allocator that made it: see [DeviceMemory#free].
+    /// Frees a block, which goes back to the allocator that made it: see [DeviceMemory#free].
     ///
-    /// @param address what an allocation returned; 0 does nothing
+    /// @param address an address that an allocation returned; 0 does nothing
     /// @param stream the stream of the last use
     /// @throws io.cistern.errors.UnknownAddressException if no live block begins there
     public static void free(long address, long stream) {
@@ -53,7 +58,7 @@ public final class Allocators {
 
     /// Frees a block after an event of the program: see [DeviceMemory#freeAfter].
     ///
-    /// @param address what an allocation returned; 0 does nothing
+    /// @param address an address that an allocation returned; 0 does nothing
     /// @param event a `CUevent`, recorded after the last use
     /// @throws io.cistern.errors.UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed
@@ -65,7 +70,7 @@ public final class Allocators {
     /// Records that a block is also used on another stream, by work enqueued there until the
     /// block is freed: see [DeviceMemory#recordUse].
     ///
-    /// @param address what an allocation returned; 0 does nothing
+    /// @param address an address that an allocation returned; 0 does nothing
     /// @param stream a stream of the block's device
     /// @throws io.cistern.errors.UnknownAddressException if no live block begins there
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a

@@ -3,8 +3,8 @@ package io.cistern;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Events;
 
-/// An event: a mark in a stream that others can wait for. It may be recorded again and again; who was told to wait
-/// waits for what it had recorded then.
+/// An event: a mark in a stream that others can wait for. It may be recorded again. A stream that was told to wait
+/// before waits for the mark of that time.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaEvent extends DriverHandle implements AutoCloseable {
@@ -12,21 +12,21 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         super(memory, device, handle, own);
     }
 
-    /// Creates an event that takes no time, the cheap kind.
+    /// Creates an event that does not measure time, which is the cheap kind.
     ///
     /// @throws CudaException if the driver refuses
     public static CudaEvent open(DeviceMemory memory, int device) {
         return new CudaEvent(memory, device, memory.driver().events().create(device), true);
     }
 
-    /// Creates an event that takes the time: see [#millisSince].
+    /// Creates an event that measures time: see [#millisSince].
     ///
     /// @throws CudaException if the driver refuses
     public static CudaEvent openTimed(DeviceMemory memory, int device) {
         return new CudaEvent(memory, device, memory.driver().events().createTimed(device), true);
     }
 
-    /// Wraps an event that somebody else made and will destroy; closing it does nothing.
+    /// Wraps an event that other code made and will destroy. Closing it does nothing.
     ///
     /// @param handle a `CUevent`
     public static CudaEvent ofForeign(DeviceMemory memory, int device, long handle) {
@@ -43,7 +43,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return this;
     }
 
-    /// Returns whether the stream has passed the mark; true if it never was recorded.
+    /// Returns whether the stream has passed the mark. True if the event was never recorded.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws CudaException if work on the device failed
@@ -59,16 +59,16 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         events().synchronize(device, handle());
     }
 
-    /// Returns the milliseconds of the device between an earlier mark and this one; both were made to take the time,
-    /// and passed.
+    /// Returns the milliseconds of the device between an earlier mark and this one. Both events measure time, and both
+    /// marks have been passed.
     ///
     /// @throws IllegalStateException if one of them is closed
-    /// @throws CudaException if one was not passed, or takes no time
+    /// @throws CudaException if one was not passed, or does not measure time
     public float millisSince(CudaEvent start) {
         return events().elapsedMillis(device, start.handle(), handle());
     }
 
-    /// Destroys the event; streams that wait for it still do. Does nothing to a foreign one, and nothing the second
+    /// Destroys the event. Streams that wait for it still do. Does nothing to a foreign event, and nothing the second
     /// time.
     ///
     /// @throws CudaException if the driver refuses

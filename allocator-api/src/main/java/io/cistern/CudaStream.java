@@ -4,8 +4,8 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import java.util.Objects;
 
-/// A stream of a device as an object, whose end is announced to all allocators
-/// ([DeviceMemory#streamClosing]) before it is destroyed.
+/// A stream of a device as an object. Closing it [announces][DeviceMemory#streamClosing] its end to all allocators
+/// before it destroys the stream.
 ///
 /// ```java
 /// try (CudaStream stream = CudaStream.open(memory, 0);
@@ -15,11 +15,11 @@ import java.util.Objects;
 /// }
 /// ```
 ///
-/// Close buffers before their stream, as the block above does; a buffer that is closed later names a handle
-/// that may be another stream's by then, and waits for all streams of its device.
+/// Close buffers before their stream, as the block above does. A buffer that is closed later names a handle that may
+/// be another stream's by then, so its memory is reused only after the work of all streams of its device.
 ///
-/// **Threads.** Any thread may call any method at any time, but for a foreign handle of the per-thread
-/// default stream, which is another stream on each thread.
+/// **Threads.** Any thread may call any method at any time. A foreign handle of the per-thread default stream names
+/// another stream on each thread.
 public final class CudaStream extends DriverHandle implements AutoCloseable {
     private CudaStream(DeviceMemory memory, int device, long handle, boolean own) {
         super(memory, device, handle, own);
@@ -42,22 +42,22 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
 
     /// Creates a stream with a priority, which does not wait for the legacy default stream.
     ///
-    /// @param priority lower numbers go first, 0 is usual; what the device doesn't have is clamped
+    /// @param priority lower numbers go first, 0 is usual; clamped to the range of the device
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device, int priority) {
         long handle = memory.driver().streams().create(device, true, priority);
         return new CudaStream(memory, device, handle, true);
     }
 
-    /// Wraps a stream that somebody else made and will destroy, such as another library's. Closing it does
-    /// nothing: who destroys it calls [#announceEnd] before.
+    /// Wraps a stream that other code made and will destroy, such as another library's. Closing it does nothing.
+    /// The program calls [#announceEnd] before the stream is destroyed.
     ///
     /// @param handle a `CUstream`; 0 and 1 for the legacy default stream, 2 for the per-thread one
     public static CudaStream ofForeign(DeviceMemory memory, int device, long handle) {
         return new CudaStream(memory, device, handle, false);
     }
 
-    /// Returns the device memory whose allocators hear of its end.
+    /// Returns the device memory to whose allocators the end is announced.
     public DeviceMemory memory() {
         return memory;
     }
@@ -78,7 +78,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return streams().isIdle(device, handle());
     }
 
-    /// Makes work that is given to it from now on wait for what an event recorded last, also one of another
+    /// Makes work that this stream is given from now on wait for the last mark of an event, which may be of another
     /// device.
     ///
     /// @throws IllegalStateException if one of them is closed
@@ -87,7 +87,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         streams().await(device, handle(), event.handle());
     }
 
-    /// Makes work that is given to it from now on wait for all that another stream has been given so far.
+    /// Makes work that this stream is given from now on wait for all work that another stream has been given so far.
     ///
     /// @throws IllegalStateException if one of them is closed
     /// @throws CudaException if the driver refuses
@@ -98,7 +98,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Announces the end of a foreign stream, before its owner destroys it; doing it twice does nothing.
+    /// Announces the end of a foreign stream, before its owner destroys it. A second call does nothing.
     ///
     /// @throws IllegalStateException if it is not foreign: [#close] announces
     public void announceEnd() {
@@ -110,8 +110,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Announces the end and destroys the stream; work that it was given still runs to its end. Does nothing
-    /// to a foreign stream, and nothing the second time.
+    /// Announces the end and destroys the stream. Work that it was given still runs to its end. Does nothing to a
+    /// foreign stream, and nothing the second time.
     ///
     /// @throws CudaException if the driver refuses
     @Override
@@ -125,7 +125,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Returns whether the other one is a stream of the same device memory and device, with the same handle.
+    /// Returns whether the other object is a stream of the same device memory and device, with the same handle.
     /// Streams that were closed stay equal, although the driver may give their handle to another stream.
     @Override
     public boolean equals(Object other) {

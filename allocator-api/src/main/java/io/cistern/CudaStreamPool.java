@@ -5,9 +5,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
-/// A few streams of one device that are handed out in turns, as PyTorch's pool of 32 streams: for code that wants a
-/// stream of its own often, and may share it. Streams are made when they are first handed out, and live as long as
-/// the pool, so that what allocators keep for them is used again.
+/// A few streams of one device that are handed out in turn, like PyTorch's pool of 32 streams: for code that often
+/// wants a stream, and may share it. A stream is made when it is first handed out and lives as long as the pool, so
+/// that allocators use again what they keep for it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaStreamPool implements AutoCloseable {
@@ -45,7 +45,7 @@ public final class CudaStreamPool implements AutoCloseable {
         return new CudaStreamPool(memory, device, priority, count);
     }
 
-    /// Returns the next stream, which others may be given as well. It is the pool's to close.
+    /// Returns the next stream, which other callers get as well. The pool closes it.
     ///
     /// @throws IllegalStateException if the pool is closed
     /// @throws CudaException if the driver refuses a new stream

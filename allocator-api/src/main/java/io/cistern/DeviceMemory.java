@@ -46,16 +46,21 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/// The device memory of one driver: the allocators that are open on it, which one is current,
-/// who made each block, and what each handed out.
+/// The device memory of one driver. It allocates and frees, opens allocators and pools, knows
+/// which allocator is current and which one made each block, and counts, limits and reports.
+///
+/// Most programs use the process's own, [#system], or its static form [Allocators].
 ///
 /// ```java
 /// long address = memory.allocate(1 << 20, device, stream);     // from the current allocator
 /// memory.setCurrent("async");                                  // later allocations come from another one
 /// memory.free(address, stream);                                // goes back to the one that made it
 /// ```
+///
+/// Memory as objects, `DeviceBuffer` and others, is in the module `device-buffers`.
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
@@ -76,36 +81,41 @@ public final class DeviceMemory implements AutoCloseable {
     private final @Nullable ScopeWatch watch;
     private final Registry registry;
 
+    /// Events kept a device for fences to come.
+    private static final int MAX_IDLE_EVENTS = 64;
+
     // What programs ask for more rarely.
     private final Map<OpenAllocator, Allocator> facades = new ConcurrentHashMap<>();
     private final Pools pools = new Pools(this);
     private final @Nullable OpenScopes openScopes;
     private final Leaks leaks;
-    private final EventOrder orderOfUses;
+    private final EventOrder order;
     private final ThresholdNotifier notifier;
     private final Currents currents;
     private final Listeners listeners;
     private final ModuleSupport moduleSupport;
+    private final @Nullable MemoryLimit[] deviceLimits;
 
     DeviceMemory(Builder builder) {
         CudaDriver driver = builder.driver;
         int deviceCount = driver.devices().count();
         leaks = new Leaks(router, builder.leakLevel);
         currentRoutes = new Route[deviceCount];
+        deviceLimits = builder.deviceLimits(deviceCount);
         registry = new Registry(
                 driver,
                 builder.catalog(),
                 router,
                 leaks,
                 builder.reclaimSteps,
-                builder::budgets,
+                device -> builder.budgets(deviceLimits[device]),
                 currentRoutes,
                 !builder.reportScopes,
                 new Registry.Surroundings(this::outsideCaptures, this::isReclaimingFor));
-        orderOfUses = new EventOrder(driver, 0);
-        uses = new BlockUses(router, orderOfUses, driver.devices()::synchronize);
-        eventStreams = new EventStreams(driver, deviceCount);
-        captures = new Captures(registry, eventStreams, this::streamClosing);
+        order = new EventOrder(driver, MAX_IDLE_EVENTS);
+        uses = new BlockUses(router, order);
+        eventStreams = new EventStreams(driver, order, deviceCount);
+        captures = new Captures(registry, order, eventStreams);
         outOfMemory = new OutOfMemoryHandler(registry, captures, pools.lenders(), builder.longestWait);
         openScopes = builder.reportScopes ? new OpenScopes() : null;
         watch = builder.reportScopes ? new ScopeWatch() : null;
@@ -115,7 +125,7 @@ public final class DeviceMemory implements AutoCloseable {
         notifier = new ThresholdNotifier(driver, router);
         currents = new Currents(this, registry);
         listeners = new Listeners(outOfMemory, notifier, deviceCount);
-        moduleSupport = new ModuleSupport(this, pools, uses, eventStreams, builder.leakLevel);
+        moduleSupport = new ModuleSupport(this, pools, uses, order, eventStreams, builder.leakLevel);
         moduleSupport.attachment(Leaks.class, _ -> leaks);
         moduleSupport.attachment(Captures.class, _ -> captures);
     }
@@ -138,54 +148,49 @@ public final class DeviceMemory implements AutoCloseable {
         return facade;
     }
 
-    /// Returns the process's own device memory: on the driver that the setting `cistern.driver`
-    /// names, else on the real one or, with a warning where that can't be used, a simulated
-    /// one, with the allocators that the loader finds. Opened at the first call; if that fails,
-    /// each call fails alike.
+    /// Returns the process's own device memory, which the first call opens. It is on the driver
+    /// that the setting `cistern.driver` names, else on the real one, else, with a warning, on a
+    /// simulated one. Its allocators are those that the module `pluggable-loader` finds. If
+    /// opening fails, each call fails alike.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    /// @throws IllegalStateException if there is no driver that can be used, or one that is set
-    ///     up or named can't
-    /// @throws ConfigurationException if there is no loader, or something is set that can't be
-    ///     followed
+    /// @throws IllegalStateException if there is no driver that can be used, or if the one that
+    ///     is set can't be used
+    /// @throws ConfigurationException if there is no loader, or a setting can't be followed
     public static DeviceMemory system() {
         return SystemDeviceMemory.get();
     }
 
-    /// Returns the process's own device memory if anybody asked for it yet: for integrations
-    /// that must not open a driver where the program uses none.
-    public static Optional<DeviceMemory> systemIfOpen() {
-        return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
-    }
-
-    /// Starts to open device memory on a driver, which stays the caller's to close, later than
-    /// the device memory.
+    /// Starts to open device memory on a driver, such as [io.cistern.cuda.CudaDrivers#openBest]
+    /// opens. The caller closes the driver, after the device memory.
     public static Builder builder(CudaDriver driver) {
         return new Builder(driver);
     }
 
-    /// Opens an allocator from a spec; the name of a segment source means `caching` over it. It
-    /// is not current until [#setCurrent] or [Currents#set] says so.
+    /// Opens an allocator from a spec. It is not current until [Currents#set] makes it so.
     ///
-    /// @param spec `NAME` or `NAME:key=value,…`
+    /// @param spec `NAME` or `NAME:key=value,…`, such as `async` or `caching:page_size=2MiB`; the
+    ///     name of a segment source means `caching` over it. [Catalog#entries] has the names
     /// @throws ConfigurationException if the spec can't be followed: see [Catalog#allocator]
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(String spec) {
         return open(OpenOptions.spec(spec));
     }
 
-    /// Opens an allocator from a spec or from an object that the program made, with a limit or
-    /// without. It is not current until [Currents#set] says so.
+    /// Opens an allocator as options say: from a spec, from an object that the program made, or
+    /// around an allocator that is open. It is not current until [Currents#set] makes it so.
     ///
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see
     ///     [Catalog#allocator]
+    /// @throws IllegalArgumentException if it is an adaptor around an allocator that is closed, or
+    ///     of other device memory
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(OpenOptions options) {
         return facade(options.open(registry));
     }
 
     /// Returns the allocator that [DeviceMemory#allocate] takes from on a device, outside any
-    /// scope. Without a choice by the program it is the catalogue's, opened at first use.
+    /// scope. If the program chose none, it is the catalogue's choice, opened at first use.
     ///
     /// @param device the device's ordinal
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -196,10 +201,11 @@ public final class DeviceMemory implements AutoCloseable {
         return facade(registry.currents().get(device));
     }
 
-    /// Opens an allocator from a spec and makes it current for all devices. Blocks alive go
-    /// back to their makers as before; the former current one stays open. All other ways to
-    /// choose are in [#currents].
+    /// Opens an allocator from a spec and makes it current for all devices. Live blocks go back to
+    /// their makers as before, and the former current allocator stays open. [#currents] has the
+    /// other ways to choose.
     ///
+    /// @param spec as for [#open(String)]
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
     ///     current allocator stays then
     /// @throws IllegalStateException if this device memory is closed
@@ -209,7 +215,7 @@ public final class DeviceMemory implements AutoCloseable {
         return allocator;
     }
 
-    /// Returns which allocators are current, to be changed there.
+    /// Returns the object that chooses and exchanges the current allocators.
     public Currents currents() {
         return currents;
     }
@@ -229,8 +235,8 @@ public final class DeviceMemory implements AutoCloseable {
         return registry.all().stream().map(this::facade).toList();
     }
 
-    /// Allocates memory for use on a stream, from the allocator of the innermost scope that
-    /// fits, else from the current one.
+    /// Allocates memory for use on a stream, from the allocator of the innermost [Scope] that
+    /// serves this device and stream, else from the current one.
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
@@ -314,16 +320,16 @@ public final class DeviceMemory implements AutoCloseable {
         return route;
     }
 
-    /// Frees a block from any allocator of this device memory; it goes to the one that made it.
+    /// Frees a block, which goes back to the allocator of this device memory that made it.
     ///
-    /// @param address what an allocation returned; 0 does nothing
-    /// @param stream the stream of the last use, which exists and is one of the block's device:
-    ///     of all uses, unless the others were [recorded][#recordUse]
+    /// @param address an address that an allocation returned; 0 does nothing
+    /// @param stream the stream of the last use, which exists and is one of the block's device.
+    ///     Uses on other streams were [recorded][#recordUse], or this stream waits for them
     /// @throws UnknownAddressException if no live block begins there: it was freed before, lies
     ///     inside a block, or is foreign
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
-    ///     virtual thread, and nothing is freed then; for a stream in a capture that nobody
-    ///     announced, beside one that was: the block goes later
+    ///     virtual thread, and nothing is freed then; for a stream in a capture that was not
+    ///     announced while another one was, and the block is freed later then
     public void free(long address, long stream) {
         try {
             router.free(address, stream);
@@ -332,7 +338,7 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// With what an allocator that checks remembers of the address.
+    /// Adds what an allocator that checks remembers of the address.
     private UnknownAddressException explained(UnknownAddressException unknown) {
         if (unknown.block().isPresent()) {
             return unknown;
@@ -346,14 +352,14 @@ public final class DeviceMemory implements AutoCloseable {
         return unknown;
     }
 
-    /// Frees a block after an event of the program: its memory is handed out again when the
-    /// event has passed, and no stream waits for it. The precise form, for a last use that
-    /// other work comes behind on its stream.
+    /// Frees a block after an event of the program. Its memory is handed out again when the event
+    /// has passed, and no stream waits for it. This is more precise than [#free] where other work
+    /// follows the last use on its stream.
     ///
-    /// @param address what an allocation returned; 0 does nothing
-    /// @param event a `CUevent` of any device, recorded after the last use: after all uses,
-    ///     unless the others were [recorded][#recordUse]. What it recorded until now counts;
-    ///     from here on it may be recorded again or destroyed
+    /// @param address an address that an allocation returned; 0 does nothing
+    /// @param event a `CUevent` of any device, recorded after the last use; uses on other streams
+    ///     were [recorded][#recordUse], or come before the event too. Its last mark counts; from
+    ///     here on it may be recorded again or destroyed
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed
     ///     then
@@ -376,18 +382,18 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Records that a block is also used on another stream, by work enqueued there until the
-    /// block is freed: its memory isn't handed out again before that stream has got past those
-    /// uses. Nothing happens now: streams are looked at after the free. Ordering the streams
-    /// oneself, and freeing on the last one, needs no such call.
+    /// block is freed. Its memory isn't handed out again before that stream has got past those
+    /// uses. A program that orders the streams itself and frees on the last one needs no such
+    /// call.
     ///
-    /// Where the allocator can't wait for other streams ([io.cistern.spi.StreamUses]), the
-    /// stream of the free is made to wait for them at the free.
+    /// Nothing happens before the free. If the allocator can't wait for other streams
+    /// ([io.cistern.spi.StreamUses]), the stream of the free waits for them then.
     ///
-    /// @param address what an allocation returned, not an address inside a block; 0 does
+    /// @param address an address that an allocation returned, not an address inside a block; 0 does
     ///     nothing
-    /// @param stream a stream of the block's device, which exists; for one of another device,
-    ///     record an event there and free [after][#freeAfter] it. If its end is
-    ///     [announced][DeviceMemory#streamClosing] before the free, the work until then counts
+    /// @param stream a stream of the block's device, which exists. For one of another device,
+    ///     record an event there and free [after][#freeAfter] it. If the end of the stream is
+    ///     [announced][#streamClosing] before the free, its work until then counts
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
     ///     virtual thread
@@ -405,69 +411,85 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Returns the blocks that are alive, of all allocators; not those that the program has
-    /// freed and a [graph][io.cistern.internal.capture.GraphBlocks]
-    /// keeps. Weakly consistent while other threads allocate. How much is known of each, the
-    /// [io.cistern.diagnostics.LeakLevel] says. It
-    /// looks at the whole owner table: some microseconds a thousand blocks.
+    /// Returns the live blocks of all allocators, without those that the program has freed and a
+    /// [graph][io.cistern.graph.GraphMemory] keeps. How much is known of each block depends on the
+    /// [LeakLevel]. Weakly consistent while other threads allocate. Takes time in proportion to
+    /// the number of live blocks.
     public List<LiveBlock> leaks() {
         return leaks.blocks(_ -> true);
     }
 
     /// Returns the allocator that made a live block.
     ///
-    /// @param address what an allocation returned, not an address inside a block
+    /// @param address an address that an allocation returned, not an address inside a block
     /// @throws UnknownAddressException if no live block begins there
     public Allocator ownerOf(long address) {
         return facade(registry.ownerOf(router.routeOfBlock(address)));
     }
 
-    /// Returns the pools.
+    /// Returns the object that opens and lists pools.
     public Pools pools() {
         return pools;
     }
 
-    /// Returns the object that listeners are registered with: of memory pressure, thresholds,
+    /// Returns the object with which listeners are registered: for memory pressure, thresholds,
     /// budgets and ends of streams.
     public Listeners listeners() {
         return listeners;
     }
 
-    /// Returns what modules that are built on this device memory need.
+    /// Returns the object that serves modules built on this device memory.
     public ModuleSupport moduleSupport() {
         return moduleSupport;
     }
 
     /// Gives idle memory of all allocators back to the driver until they have at most
-    /// `keepBytes` reserved together, and tells what was left and why.
+    /// `keepBytes` reserved together, and tells what was left and why. Pools give theirs too;
+    /// [Pools#trimAllOthers] leaves them out.
     ///
-    /// @param keepBytes what may stay of what the allocators know to have reserved
+    /// @param keepBytes bytes that may stay, of those that the allocators know to have reserved
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
-        captures.collect();
-        return PlainTrim.all(registry.all(), checked(device), keepBytes, mode);
+        return trim(device, keepBytes, mode, _ -> true);
     }
 
-    /// Announces the end of a stream to every allocator, before it is destroyed: what they keep
-    /// for it is released, and a later stream with the same handle does not meet it. Not
-    /// announcing breaks the contract.
+    TrimResult trim(int device, long keepBytes, TrimMode mode, Predicate<OpenAllocator> which) {
+        captures.collect();
+        List<OpenAllocator> trimmed = registry.all().stream().filter(which).toList();
+        return PlainTrim.all(trimmed, checked(device), keepBytes, mode);
+    }
+
+    /// Announces the end of a stream to every allocator, before the stream is destroyed. They
+    /// release what they keep for it, so that a later stream with the same handle does not get it.
+    /// A program that destroys a stream without this call breaks the contract; [CudaStream#close]
+    /// makes it.
     public void streamClosing(int device, long stream) {
-        Failures failures = new Failures(); // the others must hear of it all the same
+        Failures failures = new Failures(); // the others must hear of it too
         failures.gather(() -> uses.streamClosing(device, stream));
         listeners.streamClosing(device, stream, failures);
         registry.streamClosing(device, stream, failures);
         failures.rethrow();
     }
 
+    /// Returns the limit on the bytes requested on a device, over all allocators, to be read and
+    /// [changed][MemoryLimit#setByteSize]. All ways to set limits are on the page of
+    /// [MemoryLimit].
+    ///
+    /// @return empty if neither [Builder#limitBytes] nor a setting set one
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Optional<MemoryLimit> limit(int device) {
+        return Optional.ofNullable(deviceLimits[checked(device)]);
+    }
+
     private int checked(int device) {
         return Devices.check(device, environment().deviceCount());
     }
 
-    /// Returns what the framework counted on a device for all allocators together, pools and
-    /// the memory of graphs included, that are open or still have live blocks. The peak is the
-    /// sum of theirs, which need not be of one moment: so it may be too high. Bytes reserved
-    /// are those of the allocators that can tell.
+    /// Returns the statistics of a device, summed over all allocators that are open or still have
+    /// live blocks, pools and the memory of graphs included. The peak is the sum of their peaks,
+    /// which need not be of one moment, so it may be too high. Reserved bytes are those of the
+    /// allocators that can tell.
     ///
     /// To let peaks or totals begin anew, call [Allocator#resetPeaks] or
     /// [Allocator#resetTotals] for each of [#allocators].
@@ -496,16 +518,15 @@ public final class DeviceMemory implements AutoCloseable {
                 .toString();
     }
 
-    /// Closes all allocators. Those with live blocks give their memory back when the last one
-    /// is freed; blocks that are [kept][io.cistern.internal.capture.GraphBlocks] for graphs
-    /// that still exist stay. Closing twice does nothing.
+    /// Closes all allocators. One with live blocks gives its memory back when the last of them
+    /// is freed. Blocks that are kept for [graphs][io.cistern.graph.GraphMemory] which still exist
+    /// stay. Closing twice does nothing.
     ///
-    /// From then on nothing is opened and nothing allocated: each attempt is an
-    /// [IllegalStateException]. What is alive is freed as ever, and ends of streams are
-    /// announced.
+    /// Afterwards opening and allocating throw [IllegalStateException]. Live blocks can still be
+    /// freed, and ends of streams announced.
     ///
-    /// @throws IllegalStateException in the middle of an allocation or a free, as
-    ///     [Allocator#close]; then nothing is closed
+    /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a
+    ///     free, as for [Allocator#close]; nothing is closed then
     /// @throws RuntimeException the first failure, of the driver or a plug-in, with the others
     ///     suppressed in it; everything else is closed then
     @Override
@@ -520,8 +541,8 @@ public final class DeviceMemory implements AutoCloseable {
         }
         registry.close(failures);
         failures.gather(() -> eventStreams.close(this::streamClosing));
-        failures.gather(orderOfUses::close);
         moduleSupport.close(failures);
+        failures.gather(order::close);
         failures.rethrow();
     }
 
@@ -556,7 +577,7 @@ public final class DeviceMemory implements AutoCloseable {
         return leaks;
     }
 
-    /// How to open [DeviceMemory].
+    /// Opens [DeviceMemory] with options.
     ///
     /// **Threads.** One thread at a time.
     public static final class Builder {
@@ -587,7 +608,7 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Sets a limit on the bytes requested on each device, over all allocators: never
         /// exceeded, and nothing that fits is refused. Without this call the settings
-        /// `cistern.device.N.limit` and `cistern.limit` say.
+        /// `cistern.device.N.limit` and `cistern.limit` say. [DeviceMemory#limit] changes it later.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -605,23 +626,22 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets how much is kept about live blocks; without this call what setting
-        /// `cistern.leaks` says, `off` by default.
+        /// Sets how much is recorded about live blocks. Without this call the setting
+        /// `cistern.leaks` says, which is `off` by default.
         public Builder leakLevel(LeakLevel leakLevel) {
             this.leakLevel = leakLevel;
             return this;
         }
 
-        /// Sets what is tried when there is no memory for a request; all of it without this
-        /// call. A step of an allocator's own is the business of its options.
+        /// Sets which steps are tried when there is no memory for a request. Without this call all
+        /// of them are.
         public Builder reclaimSteps(Set<ReclaimStep> steps) {
             reclaimSteps = Set.copyOf(steps);
             return this;
         }
 
         /// Sets how long a request may wait for other threads to free memory, if nothing else
-        /// helped: not at all without this call, which a program with one thread is best served
-        /// by.
+        /// helped. Without this call it does not wait, which is best for a program with one thread.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder waitForFrees(Duration longest) {
@@ -633,12 +653,26 @@ public final class DeviceMemory implements AutoCloseable {
         }
 
         /// What all blocks on a device are charged to.
+        ///
+        /// @param ofDevice the device's own limit
         @Nullable
-        Budgets budgets(int device) {
-            Budgets whole =
-                    Budgets.of(null, limit == null ? null : limit.handle().budget());
-            long most = limitBytes < 0 ? setLimit(device) : limitBytes;
-            return most < 0 ? whole : Budgets.of(whole, new Budget("device " + device, most, null));
+        Budgets budgets(@Nullable MemoryLimit ofDevice) {
+            return Budgets.of(Budgets.of(null, budget(limit)), budget(ofDevice));
+        }
+
+        private static @Nullable Budget budget(@Nullable MemoryLimit limit) {
+            return limit == null ? null : limit.handle().budget();
+        }
+
+        /// By device, its own limit; null where there is none.
+        @Nullable
+        MemoryLimit[] deviceLimits(int deviceCount) {
+            @Nullable MemoryLimit[] limits = new MemoryLimit[deviceCount];
+            for (int device = 0; device < deviceCount; device++) {
+                long most = limitBytes < 0 ? setLimit(device) : limitBytes;
+                limits[device] = most < 0 ? null : MemoryLimit.of("device " + device, most);
+            }
+            return limits;
         }
 
         /// @throws ConfigurationException if what is set is no number of bytes
@@ -660,9 +694,9 @@ public final class DeviceMemory implements AutoCloseable {
         /// a warning of the logger `io.cistern.scopes`. Without this call the setting
         /// `cistern.scopes.report` says.
         ///
-        /// **Not carried.** A thread allocates outside every scope while another thread is in
-        /// one that would have served: most likely a worker to which the scope was not carried.
-        /// The warning names the place that allocates.
+        /// **Not carried.** A thread allocates outside every scope while another thread is in one
+        /// that would have served: most likely a worker to which the scope was not carried. The
+        /// warning names the place that allocates.
         ///
         /// **Forgotten.** A scope was dropped without close, or is open when its pool closes in
         /// the same thread or after its thread has ended, or when the device memory closes. The
@@ -675,7 +709,7 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Opens it.
+        /// Opens the device memory.
         ///
         /// @throws ConfigurationException if a limit that is set is no number of bytes
         public DeviceMemory open() {

@@ -2,9 +2,8 @@ package io.cistern;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// The life of a stream or an event as an object: a handle of the driver that was made here and ends with the
-/// object's
-/// close, or one that somebody else made and will destroy.
+/// The life of a stream or an event as an object: a handle of the driver that was made here and ends with the object's
+/// close, or one that other code made and will destroy.
 ///
 /// **Threads.** Any thread may call any method at any time; of several that end it, one does.
 abstract sealed class DriverHandle permits CudaEvent, CudaStream {

@@ -2,6 +2,7 @@ package io.cistern;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.spi.HostMemory;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
@@ -25,13 +26,10 @@ record DriverHostMemory(CudaDriver driver) implements HostMemory {
     private record Block(CudaDriver driver, int device, MemorySegment segment) implements HostBlock {
         @Override
         public void close() {
-            try {
-                driver.memory().freeHost(device, segment);
-            } catch (CudaException refusal) {
-                if (!refusal.result().endsContext()) { // else it went with its context
-                    System.getLogger(DriverHostMemory.class.getName())
-                            .log(Level.WARNING, "the driver does not unpin " + segment, refusal);
-                }
+            CudaException refusal = DeadContext.refusal(() -> driver.memory().freeHost(device, segment));
+            if (refusal != null) {
+                System.getLogger(DriverHostMemory.class.getName())
+                        .log(Level.WARNING, "the driver does not unpin " + segment, refusal);
             }
         }
     }

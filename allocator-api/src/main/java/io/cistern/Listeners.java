@@ -26,12 +26,12 @@ public final class Listeners {
         this.deviceCount = deviceCount;
     }
 
-    /// Frees memory when a device has none left for a request: a cache of the program, for example. Called
-    /// on the thread that asks, by several threads at once if several ask, and under no lock; it may wait
-    /// for other threads, allocate and free, but its own requests call no listener.
+    /// Frees memory, for example of a cache, when a device has none left for a request. Called on the
+    /// thread that asks for memory, on several threads at once if several ask, and under no lock. It may
+    /// wait for other threads, allocate and free, but its own requests call no listener.
     @FunctionalInterface
     public interface MemoryPressure {
-        /// Frees what can be spared.
+        /// Frees memory that the program can spare.
         ///
         /// @param device the device
         /// @param byteSize bytes that are asked for
@@ -39,7 +39,7 @@ public final class Listeners {
         long free(int device, long byteSize);
     }
 
-    /// Hears that memory in use rose above a [threshold][#onThreshold].
+    /// Hears that the memory in use rose above a [threshold][#onThreshold].
     @FunctionalInterface
     public interface Threshold {
         /// Acts on it. Called on a thread of its own, one call at a time, outside all locks: it may
@@ -47,27 +47,26 @@ public final class Listeners {
         ///
         /// @param device the device
         /// @param thresholdBytes the threshold
-        /// @param byteSize what is in use when the call begins; less than the threshold where memory was
-        ///     freed since, or the call came a little early ([MemoryMeasure])
+        /// @param byteSize bytes in use when the call begins; less than the threshold if memory was freed
+        ///     meanwhile, or if the call came a little early ([MemoryMeasure])
         void above(int device, long thresholdBytes, long byteSize);
     }
 
-    /// Hears from the driver that this process uses more memory of a device than it should: see
-    /// [#onOverBudget].
+    /// Hears from the driver that this process uses more memory of a device than its [budget][#onOverBudget].
     @FunctionalInterface
     public interface OverBudget {
         /// Acts on it, by a trim for example. Called on a thread of its own, one call at a time, outside all
         /// locks: it may allocate, free, trim and wait. What it throws is logged.
         ///
         /// @param device the device
-        /// @param bytesOverBudget how much more, as the driver said last
+        /// @param bytesOverBudget how many bytes more, as the driver said last
         void overBudget(int device, long bytesOverBudget);
     }
 
     /// Hears that a stream [ends][DeviceMemory#streamClosing].
     @FunctionalInterface
     public interface StreamClosing {
-        /// Releases what is kept for a stream. Called on the thread that announces the end, outside all
+        /// Releases what the program keeps for a stream. Called on the thread that announces the end, outside all
         /// locks, while the stream still exists.
         ///
         /// @param device the stream's device
@@ -82,19 +81,19 @@ public final class Listeners {
         return onMemoryPressure(ReclaimStep.CALLBACKS, listener);
     }
 
-    /// Calls a listener whenever a device has no memory for a request, in a step of the listener's choice.
+    /// Calls a listener whenever a device has no memory for a request, in one of two steps.
     ///
-    /// @param step [ReclaimStep#CALLBACKS] for what the program can spare; [ReclaimStep#SPILL] for what is
-    ///     only put elsewhere and will be wanted again: asked when idle memory of all others did not do
+    /// @param step [ReclaimStep#CALLBACKS] for memory that the program can spare; [ReclaimStep#SPILL], which comes
+    ///     after the idle memory of all allocators, for memory that is moved elsewhere and will be wanted again
     /// @return a registration; closing it removes the listener
     /// @throws IllegalArgumentException for another step
     public Registration onMemoryPressure(ReclaimStep step, MemoryPressure listener) {
         return outOfMemory.add(step, listener::free)::run;
     }
 
-    /// Calls a listener when what is in use on a device rises above a threshold, by all allocators and pools
-    /// together: once each time, again after it was at or below. It is told at once if it is above already.
-    /// Crossings while a call is due or under way are told by one more call.
+    /// Calls a listener when the memory in use on a device, by all allocators and pools together, rises above a
+    /// threshold. It is called once for each rise, and at once if the use is above the threshold already. Rises
+    /// while a call is due or under way lead to one more call.
     ///
     /// Thresholds are checked when a thread renews its byte lease, which is some MiB apart, and when an
     /// allocator obtains memory or gives it back; so an allocation does not pay for them.

@@ -8,18 +8,25 @@ import io.cistern.internal.routing.LimitHandle;
 /// ```java
 /// MemoryLimit process = MemoryLimit.of("process", 40L << 30);
 /// MemoryLimit serving = process.child("serving", 8L << 30);
-/// Allocator pool = memory.open(OpenOptions.spec("caching").limit(serving));       // all blocks of this
-/// allocator MemoryLimit request = serving.child("request", 1L << 30);
-/// try (Scope _ = pool.enter(ScopeOptions.all().limit(request))) {                 // blocks made in here
+/// Allocator caching = memory.open(OpenOptions.spec("caching").limit(serving));    // all its blocks
+/// MemoryLimit request = serving.child("request", 1L << 30);
+/// try (Scope _ = caching.enter(ScopeOptions.all().limit(request))) {              // blocks made in here
 ///     …
 /// }
 /// serving.setByteSize(6L << 30);                                                  // at any time
 /// ```
 ///
-/// **Ways to set one.** On everything: [DeviceMemory.Builder#limit]. On one device:
-/// [DeviceMemory.Builder#limitBytes] or the settings `cistern.device.N.limit` and `cistern.limit`; those
-/// stay as they are. On one allocator: [OpenOptions#limit]. On a pool: [MemoryPool.Builder#limitBytes],
-/// which stays, or the limit of the scopes that it serves. On a region of code: [ScopeOptions#limit].
+/// **Ways to set one.** Each is a limit on requested bytes, and each can be changed by [#setByteSize]:
+///
+/// | on | set by | changed by |
+/// |---|---|---|
+/// | all devices of a device memory together | [DeviceMemory.Builder#limit] | the limit itself |
+/// | each device | [DeviceMemory.Builder#limitBytes], settings (see there) | [DeviceMemory#limit] |
+/// | an allocator | [OpenOptions#limit] | the limit itself |
+/// | a pool | [MemoryPool.Builder#limit], or [MemoryPool.Builder#limitBytes] for one of its own | [MemoryPool#limit] |
+/// | a region of code | [ScopeOptions#limit] | the limit itself |
+///
+/// Beside these, allocators have options for what they *reserve*: `caching:max_bytes=8GiB`, for example.
 ///
 /// A block is charged, with the bytes asked for, to each limit that applies and to all above them, each once:
 /// those of the [DeviceMemory], of the [Allocator] and of the [Scope] that made it. It stays charged until it
@@ -27,13 +34,11 @@ import io.cistern.internal.routing.LimitHandle;
 ///
 /// Limits are exact: no request exceeds them, and a request that fits is never refused, whatever other
 /// threads do. A refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit with its
-/// use. An allocation that fails
-/// otherwise leaves nothing charged.
+/// use. An allocation that fails for another reason leaves nothing charged.
 ///
-/// **Cost.** Without limits none. A thread leases part of a limit and spends that without atomic
-/// instructions. Below an eighth of free room, for a block larger than 1/64 of the
-/// limit, on virtual threads, and on systems without `membarrier(2)`, it is two atomic instructions a limit
-/// for each of them.
+/// **Cost.** Without limits none. A thread leases part of a limit and spends that without atomic instructions. An
+/// allocation takes two atomic instructions a limit if less than an eighth of the limit is free, if its block is
+/// larger than 1/64 of the limit, on virtual threads, and on systems without `membarrier(2)`.
 ///
 /// **Threads.** Any thread may call any method at any time. A limit needs no closing; it ends when nothing
 /// refers to it.
@@ -44,7 +49,7 @@ public final class MemoryLimit {
         this.handle = handle;
     }
 
-    /// Makes a limit that is under no other.
+    /// Makes a limit that stands under no other one.
     ///
     /// @param name a name for messages
     /// @param byteSize the most bytes requested at once
@@ -53,10 +58,10 @@ public final class MemoryLimit {
         return new MemoryLimit(LimitHandle.of(name, byteSize, null));
     }
 
-    /// Makes a limit whose bytes count against this one too.
+    /// Makes a limit whose bytes count against this one as well.
     ///
     /// @param name a name for messages
-    /// @param byteSize the most bytes requested at once; this limit holds as well, whichever is reached first
+    /// @param byteSize the most bytes requested at once; may be more than this limit, which holds too
     /// @throws IllegalArgumentException if `byteSize` is negative
     public MemoryLimit child(String name, long byteSize) {
         return new MemoryLimit(LimitHandle.of(name, byteSize, handle));
@@ -72,10 +77,9 @@ public final class MemoryLimit {
         return handle.budget().limitBytes();
     }
 
-    /// Changes the limit, also while blocks are charged to it. Lowered below what is in use, it takes
-    /// nothing back and refuses further allocations until enough was freed; what threads leased in advance
-    /// and did not spend is recalled. Allocations of other threads that are under way come before the change
-    /// or after it.
+    /// Changes the limit, also while blocks are charged to it. A limit below what is in use takes nothing back; it
+    /// refuses allocations until enough was freed. An allocation that is under way in another thread happens before
+    /// the change or after it.
     ///
     /// @param byteSize the most bytes requested at once from now on
     /// @throws IllegalArgumentException if `byteSize` is negative
@@ -93,7 +97,7 @@ public final class MemoryLimit {
         return handle;
     }
 
-    /// Returns name, limit and use, and the limits above.
+    /// Returns name, limit and use, of this limit and of those above it.
     @Override
     public String toString() {
         StringBuilder text = new StringBuilder(handle.budget().toString());

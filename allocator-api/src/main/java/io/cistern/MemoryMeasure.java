@@ -1,11 +1,11 @@
 package io.cistern;
 
-/// What a [threshold][Listeners#onThreshold] is about.
+/// The measures that a [threshold][Listeners#onThreshold] can be about.
 public enum MemoryMeasure {
-    /// Bytes asked for in live blocks. A threshold is never told late, and at most 2 % or 64 KiB a thread early.
+    /// Bytes asked for in live blocks. A listener is never called late, and early by at most 2 % or 64 KiB a thread.
     REQUESTED,
-    /// Bytes that allocators hold from the driver, idle ones included. Those count that
-    /// [tell of it][io.cistern.spi.EventSink#reservedChanged], as `caching` does; of others, what is requested
-    /// of them.
+    /// Bytes that allocators hold from the driver, idle memory included, as far as they
+    /// [report it][io.cistern.spi.EventSink#reservedChanged], as `caching` does. For other allocators the requested
+    /// bytes count.
     RESERVED
 }

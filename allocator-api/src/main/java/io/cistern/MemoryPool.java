@@ -5,7 +5,6 @@ import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.SharingException;
 import io.cistern.internal.names.Failures;
-import io.cistern.internal.routing.LimitHandle;
 import io.cistern.spi.Availability;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySharing;
@@ -35,10 +34,10 @@ import org.jspecify.annotations.Nullable;
 /// MemoryPool own = MemoryPool.builder(memory).functions(this::map, this::unmap).splits(false).open();
 /// ```
 ///
-/// **Lifetime.** A pool is in use by the program, until [#close], and by each scope that it
-/// serves: [#useCount]. When the last use ends, it refuses allocations and gives idle memory
-/// back through the source that made it. Blocks that are alive then stay valid; the rest of the
-/// memory returns by itself when the last of them is freed: [#isDrained].
+/// **Lifetime.** A pool is in use by the program until [#close], and by each scope that it serves
+/// until the scope ends: see [#useCount]. When the last use ends, it refuses allocations and gives
+/// idle memory back through the source that made it. Live blocks stay valid. The rest of the memory
+/// goes back when the last of them is freed: see [#isDrained].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class MemoryPool implements AutoCloseable {
@@ -50,11 +49,12 @@ public final class MemoryPool implements AutoCloseable {
     private final AllocatorSpec spec;
     private final Allocator allocator;
     private final boolean lends;
+    private final @Nullable MemoryLimit limit;
 
-    /// Held by who puts it to sleep or wakes it.
+    /// Held by the thread that puts it to sleep or wakes it.
     final ReentrantLock sleeping = new ReentrantLock();
 
-    /// Below 1 the pool is at its end, and no use begins any more.
+    /// Once it is 0, no use begins any more.
     private final AtomicInteger uses = new AtomicInteger(1);
 
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -65,16 +65,17 @@ public final class MemoryPool implements AutoCloseable {
         memory = builder.memory;
         lends = builder.lends;
         spec = builder.resolvedSpec();
+        limit = builder.limit();
         allocator = memory.facade(memory.registry()
                 .openForPool(
                         toString(),
                         spec,
                         builder.ownSource(),
-                        builder.limit(),
+                        limit == null ? null : limit.handle(),
                         () -> memory.pools().remove(this)));
     }
 
-    /// Opens a pool as a builder says.
+    /// Opens a pool with a builder's options.
     static MemoryPool open(Builder builder) {
         MemoryPool pool = new MemoryPool(builder);
         try {
@@ -125,8 +126,8 @@ public final class MemoryPool implements AutoCloseable {
     public interface SegmentDeleter {
         /// Takes a range back; no work uses it any more.
         ///
-        /// @param address what the maker returned
-        /// @param byteSize what the maker was asked for
+        /// @param address the address that the maker returned
+        /// @param byteSize the bytes that the maker was asked for
         /// @param device the device's ordinal
         void free(long address, long byteSize, int device);
     }
@@ -136,23 +137,30 @@ public final class MemoryPool implements AutoCloseable {
         return id;
     }
 
-    /// Returns the name that the program gave it, or nothing.
+    /// Returns the name that the program gave it; empty if it gave none.
     public String tag() {
         return tag;
     }
 
-    /// Returns what it was opened with, a source's name completed to an allocator's.
+    /// Returns the spec it was opened with; the name of a source is completed to `caching` over it.
     public AllocatorSpec spec() {
         return spec;
     }
 
-    /// Returns how many keep it in use: 1 until it is closed, and 1 for each scope that it
-    /// serves.
+    /// Returns the limit on the bytes requested from the pool, to be read and
+    /// [changed][MemoryLimit#setByteSize]. Limits of scopes and of the device memory hold as well.
+    ///
+    /// @return empty if the pool was opened without one
+    public Optional<MemoryLimit> limit() {
+        return Optional.ofNullable(limit);
+    }
+
+    /// Returns the number of uses: 1 until it is closed, and 1 for each scope that it serves.
     public int useCount() {
         return uses.get();
     }
 
-    /// Allocates from this pool and no other, whoever lends: see [Allocator#allocate].
+    /// Allocates from this pool; no other pool lends to it. See [Allocator#allocate].
     ///
     /// @param byteSize bytes wanted; 0 gives address 0
     /// @param device the device's ordinal
@@ -200,7 +208,7 @@ public final class MemoryPool implements AutoCloseable {
 
     /// Calls code in a scope of this pool, which is in use meanwhile: see [Allocator#call].
     ///
-    /// @return what the code returns
+    /// @return the result of the code
     /// @throws IndexOutOfBoundsException if the options name a device that there is not
     /// @throws IllegalStateException if this pool is closed
     /// @throws X what the code throws
@@ -220,22 +228,21 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.statistics(device);
     }
 
-    /// Lets all peaks of a device begin at what is alive or reserved now: see
-    /// [Allocator#resetPeaks].
+    /// Sets all peaks of a device to the present values: see [Allocator#resetPeaks].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetPeaks(int device) {
         allocator.resetPeaks(device);
     }
 
-    /// Lets all that is added up on a device begin at 0: see [Allocator#resetTotals].
+    /// Sets all sums of a device to 0: see [Allocator#resetTotals].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
         allocator.resetTotals(device);
     }
 
-    /// Returns what is counted on a device, by the names of PyTorch's `memory_stats`: see
+    /// Returns the figures of a device by the names of PyTorch's `memory_stats`: see
     /// [Allocator#memoryStatistics].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -255,7 +262,7 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.leaks();
     }
 
-    /// Returns the number of blocks on all devices that were not freed yet, also after closing.
+    /// Returns the number of live blocks on all devices, also after closing.
     public long liveBlocks() {
         long blocks = 0;
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
@@ -271,7 +278,7 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.reservedBytes(device);
     }
 
-    /// Calls a listener when what this pool has in use on a device rises above a threshold: see
+    /// Calls a listener when this pool's memory in use on a device rises above a threshold: see
     /// [Listeners#onThreshold].
     ///
     /// @return a registration; closing it removes the listener
@@ -297,18 +304,17 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.trim(device, keepBytes, mode);
     }
 
-    /// Lets a device read and write what the pool has on another one, now and later, under the
-    /// same addresses: by kernels and copies of its own. Memory of other pools is not opened.
-    /// Order between the devices' streams is the program's.
+    /// Lets kernels and copies of a device read and write the pool's memory on another device,
+    /// present and later memory, under the same addresses. Memory of other pools is not opened. The
+    /// program orders the devices' streams.
     ///
-    /// @param device where the memory is
-    /// @param peer who gets access; the device itself has it
+    /// @param device the device that the memory is on
+    /// @param peer the device that gets access; if it is the same, nothing happens
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws SharingException [SharingException.Reason#NOT_SUPPORTED] if there is no way
     ///     between them
     /// @throws UnsupportedOperationException if the pool's allocator can't open its memory
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then it is open to whom it
-    ///     was before
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; nothing changes then
     public void openTo(int device, int peer) {
         if (allocator.opened().checkedDevice(device) == allocator.opened().checkedDevice(peer)) {
             return;
@@ -329,31 +335,30 @@ public final class MemoryPool implements AutoCloseable {
         }
     }
 
-    /// Opens what the pool has on each of two devices to the other one: see [#openTo].
+    /// Opens the pool's memory on each of two devices to the other device: see [#openTo].
     public void openBetween(int one, int other) {
         openTo(one, other);
         openTo(other, one);
     }
 
-    /// Gives the pool's physical memory back to the driver, on all devices, while its blocks
-    /// keep their addresses: for whoever needs the GPU meanwhile. Waits for the work of those
-    /// devices. Graphs over the memory stay valid, and are launched again after [#wake].
+    /// Gives the pool's physical memory back to the driver, on all devices, while its blocks keep
+    /// their addresses, so that others can use the GPU meanwhile. Waits for the work of those
+    /// devices. Graphs over the memory stay valid, and can be launched again after [#wake].
     ///
-    /// **While it is asleep** allocating from it, and whatever uses a `DeviceBuffer` in
-    /// it, is a [io.cistern.errors.MemoryAsleepException]; what gets bare addresses, by a
-    /// launch or a graph, is not seen and reads memory that
-    /// is not there. Frees are book-keeping, and what was freed is not woken. Limits and
-    /// statistics go on; what is reserved is what had to stay. The pool may be closed.
+    /// **While the pool is asleep**, allocating from it and using a `DeviceBuffer` in it throw
+    /// [io.cistern.errors.MemoryAsleepException]. Work that gets bare addresses, by a launch or a
+    /// graph, is not noticed and reads memory that is not there. Blocks can be freed, and freed
+    /// memory does not wake. Limits and statistics go on; reserved bytes are those that had to
+    /// stay. The pool can be closed.
     ///
-    /// **Kept contents** are in pinned host memory: in the cache of device-buffers, where the
-    /// program uses that, else in memory that is pinned for this sleep alone.
+    /// **Kept contents** are in pinned host memory: in the cache of `device-buffers`, if the program
+    /// uses that, else in memory that is pinned for this sleep.
     ///
-    /// Once more while it is asleep: what had to stay is tried again, and with [SleepMode#DROP]
-    /// what was kept is given up.
+    /// A second call while it is asleep tries again to give back what had to stay, and with
+    /// [SleepMode#DROP] gives up the kept contents.
     ///
-    /// @return what went and what stays: what is registered or exported and needed where it is
-    /// @throws UnsupportedOperationException if the allocator of the pool can't part addresses
-    ///     from memory
+    /// @return the bytes given back, and what stays because it is registered or exported
+    /// @throws UnsupportedOperationException if the pool's allocator can't sleep
     /// @throws IllegalStateException if the pool has [drained][#isDrained], or while a stream
     ///     of its devices is captured
     /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much; then
@@ -363,13 +368,14 @@ public final class MemoryPool implements AutoCloseable {
         return new PoolSleep(memory, List.of(this)).sleep(mode);
     }
 
-    /// Brings the memory of a sleeping pool back to its addresses, with the contents that were
-    /// kept. Awake, nothing happens. If the device has not enough, other allocators give their
-    /// idle memory back first.
+    /// Brings the memory of a sleeping pool back to its addresses, with the contents that were kept.
+    /// Does nothing if the pool is awake. If the device has too little memory, other allocators give
+    /// their idle memory back first.
     ///
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory now:
-    ///     the pool sleeps on, and nothing is lost
-    /// @throws io.cistern.cuda.CudaException if the driver refuses: then too
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is still too little memory; the
+    ///     pool sleeps on, and nothing is lost
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; the pool sleeps on, and nothing
+    ///     is lost
     public void wake() {
         new PoolSleep(memory, List.of(this)).wake();
     }
@@ -379,12 +385,11 @@ public final class MemoryPool implements AutoCloseable {
         return memory.pools().isAsleep(this);
     }
 
-    /// Ends the program's own use, and so the pool, unless a scope still uses it: that serves
-    /// on until it ends. [#liveBlocks] says what is alive. The pool lends to nobody any more.
-    /// Closing twice does nothing.
+    /// Ends the program's own use, and the pool with it unless a scope still uses the pool; such a
+    /// scope is served until it ends. The pool lends no more. Closing twice does nothing.
     ///
-    /// @throws IllegalStateException in the middle of an allocation or a free, as
-    ///     [Allocator#close]; then nothing changes
+    /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a
+    ///     free, as for [Allocator#close]; nothing changes then
     @Override
     public void close() {
         allocator.opened().requireOutside();
@@ -450,7 +455,7 @@ public final class MemoryPool implements AutoCloseable {
         return allocator;
     }
 
-    /// Returns the device memory that it is of.
+    /// Returns the device memory that it belongs to.
     public DeviceMemory memory() {
         return memory;
     }
@@ -465,11 +470,11 @@ public final class MemoryPool implements AutoCloseable {
         return "pool " + id + (tag.isEmpty() ? "" : " '" + tag + "'") + " (" + spec + ")";
     }
 
-    /// How to open a [MemoryPool]. Without a spec and a source it is `caching`.
+    /// Opens a [MemoryPool] with options. Without a spec and a source its allocator is `caching`.
     ///
     /// **Threads.** One thread at a time.
     public static final class Builder {
-        /// What the pool's allocator calls the source that the program gave.
+        /// The name of the program's source in the spec of the pool's allocator.
         static final String OWN_SOURCE = "pool";
 
         private static final String CACHING = "caching";
@@ -477,6 +482,7 @@ public final class MemoryPool implements AutoCloseable {
         final DeviceMemory memory;
         String tag = "";
         boolean lends;
+        private @Nullable MemoryLimit limit;
         private long limitBytes = -1;
         private long initialBytes;
         private int initialDevice;
@@ -489,7 +495,7 @@ public final class MemoryPool implements AutoCloseable {
             this.memory = memory;
         }
 
-        /// Sets what the pool takes its memory from.
+        /// Sets the allocator, or the source, of the pool.
         ///
         /// @param spec `NAME` or `NAME:key=value,…` of an allocator, of which the pool has an
         ///     instance of its own; or of a segment source such as `linear`, `pages` or `vmm`:
@@ -511,8 +517,8 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
-        /// Uses two functions of the program's own as the source: segments come from the one
-        /// and go back to the other. Whatever else it throws, a maker without memory returns 0.
+        /// Uses two functions of the program's own as the source: segments come from the maker and
+        /// go back to the deleter. A maker without memory returns 0.
         public Builder functions(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter deleter) {
             return source(new FunctionSource(maker, deleter));
         }
@@ -523,17 +529,16 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets whether idle blocks of the pool serve allocations outside pools, in whatever
-        /// form, that would else be out of memory: of [DeviceMemory], [Allocator] and
-        /// `DeviceBuffer`. Pools don't borrow. A pool never obtains memory to lend it.
-        /// What is lent is a block of the pool, charged to its limits and to that of the scope
-        /// that asked, and goes back to it. False without this call.
+        /// Sets whether idle blocks of the pool serve allocations outside pools that would else be
+        /// out of memory. Pools don't borrow, and a pool never obtains memory to lend it. A lent block
+        /// is one of the pool's: it is charged to the pool's limits and to that of the scope that
+        /// asked, and goes back to the pool. False without this call.
         public Builder lendsToOthers(boolean lends) {
             this.lends = lends;
             return this;
         }
 
-        /// Sets whether blocks are cut for smaller requests; if not, each is a segment of its
+        /// Sets whether blocks are cut for smaller requests. If not, each block is a segment of its
         /// own. True without this call.
         public Builder splits(boolean splits) {
             options.put("splits", List.of(Boolean.toString(splits)));
@@ -549,17 +554,27 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets a limit on the bytes requested from the pool at once, on all devices together:
-        /// never exceeded, and nothing that fits is refused.
+        /// Sets a limit of the pool's own on the bytes requested from it at once, on all devices
+        /// together: never exceeded, and nothing that fits is refused. [MemoryPool#limit] changes it
+        /// later. Replaces an earlier [#limit].
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
             this.limitBytes = notNegative("limitBytes", limitBytes);
+            this.limit = null;
             return this;
         }
 
-        /// Sets the memory to obtain at once, so that a first block of this size on that
-        /// stream, or smaller ones that it is cut for, need no growth. At most [#limitBytes].
+        /// Sets the limit that the pool's blocks are charged to, which may stand under others.
+        /// Replaces an earlier [#limitBytes].
+        public Builder limit(MemoryLimit limit) {
+            this.limit = limit;
+            this.limitBytes = -1;
+            return this;
+        }
+
+        /// Sets how much memory the pool obtains when it is opened, so that a first block of this
+        /// size on that stream, or smaller ones cut from it, need no growth. At most the limit.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder initialBytes(long byteSize, int device, long stream) {
@@ -582,14 +597,15 @@ public final class MemoryPool implements AutoCloseable {
         ///     run here, or if it lacks what was asked for: lending, splitting, alignment, a
         ///     source
         /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes]
-        ///     than the [limit][#limitBytes]
+        ///     than the limit
         /// @throws io.cistern.errors.DeviceOutOfMemoryException if there are no such initial
         ///     bytes
         /// @throws IndexOutOfBoundsException if there is no such device for them
         public MemoryPool open() {
-            if (limitBytes >= 0 && initialBytes > limitBytes) {
+            long most = limit == null ? limitBytes : limit.byteSize();
+            if (most >= 0 && initialBytes > most) {
                 throw new IllegalArgumentException(
-                        "initialBytes is " + initialBytes + ", more than limitBytes, which is " + limitBytes);
+                        "initialBytes is " + initialBytes + ", more than limitBytes, which is " + most);
             }
             return MemoryPool.open(this);
         }
@@ -599,10 +615,8 @@ public final class MemoryPool implements AutoCloseable {
         }
 
         @Nullable
-        LimitHandle limit() {
-            return limitBytes < 0
-                    ? null
-                    : LimitHandle.of(tag.isEmpty() ? "pool" : "pool '" + tag + "'", limitBytes, null);
+        MemoryLimit limit() {
+            return limitBytes < 0 ? limit : MemoryLimit.of(tag.isEmpty() ? "pool" : "pool '" + tag + "'", limitBytes);
         }
 
         /// Does what can only be done once the allocator is open.

@@ -5,14 +5,16 @@ import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.LimitHandle;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.options.AllocatorSpec;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/// What [DeviceMemory#open(OpenOptions)] opens: an allocator by its spec, or one that the program made, and
-/// a limit on all its blocks.
+/// Options for [DeviceMemory#open(OpenOptions)]: an allocator by its spec, one that the program made, or an
+/// adaptor around one that is open; and a limit on all its blocks.
 ///
 /// ```java
 /// memory.open(OpenOptions.spec("caching").limit(serving));
 /// memory.open(OpenOptions.made("arena", new ArenaAllocator()));
+/// memory.open(OpenOptions.around("logged", allocator, upstream -> new LoggingAllocator(upstream, log)));
 /// ```
 ///
 /// **Threads.** Immutable; any thread may use it at any time.
@@ -52,7 +54,24 @@ public final class OpenOptions {
         return new OpenOptions((registry, limit) -> registry.open(name, allocator, limit), null);
     }
 
-    /// Returns the same with a limit on the bytes of all its blocks, on all devices together.
+    /// Returns options for an adaptor around an allocator that is open, whichever way it was opened.
+    ///
+    /// ```java
+    /// memory.open(OpenOptions.around("logged", allocator, upstream -> new LoggingAllocator(upstream, log)));
+    /// ```
+    ///
+    /// Blocks of the adaptor are counted as its own. The bytes reserved for them stay in the statistics of the
+    /// upstream. Without [#limit] the upstream's limit holds for it. The upstream serves its own users as
+    /// before; its memory goes back once both are closed and their blocks freed.
+    ///
+    /// @param name a name for statistics and messages
+    /// @param upstream an allocator of the device memory that opens this
+    /// @param adaptor makes the adaptor, such as an [io.cistern.spi.AllocatorAdaptor], which closes no upstream
+    public static OpenOptions around(String name, Allocator upstream, UnaryOperator<DeviceAllocator> adaptor) {
+        return new OpenOptions((registry, limit) -> registry.openAround(name, upstream.opened(), adaptor, limit), null);
+    }
+
+    /// Returns these options with a limit on the bytes of all its blocks, on all devices together.
     public OpenOptions limit(MemoryLimit limit) {
         return new OpenOptions(opening, limit);
     }

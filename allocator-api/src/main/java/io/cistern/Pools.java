@@ -7,6 +7,7 @@ import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -17,13 +18,14 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /// The pools of one [DeviceMemory]: reached by [DeviceMemory#pools].
 ///
-/// **Scopes without lexical form.** [#begin] opens a scope and takes a use of the pool; [#end] closes the
-/// scope; [#release] gives the use back. So memory that outlives a region can keep its pool, until whoever
-/// knows the pool by its id alone releases it.
+/// **Scopes without lexical form.** [#begin] opens a scope and takes a use of the pool; [#end] closes the scope;
+/// [#release] gives the use back. So memory that outlives a region can keep its pool open, until code that knows only
+/// the pool's id releases it.
 ///
 /// **Threads.** Any thread may call any method at any time. The scopes of a thread are touched by that
 /// thread alone.
@@ -60,20 +62,34 @@ public final class Pools {
         return List.copyOf(pools);
     }
 
-    /// Puts all pools of a [tag][MemoryPool.Builder#tag] to sleep, or none: see [MemoryPool#sleep].
+    /// Gives idle memory of all allocators that are no pool's back to the driver, until they have at most
+    /// `keepBytes` reserved together; pools keep theirs. [DeviceMemory#trim] takes pools too.
     ///
-    /// @return what went and what stays, of all of them
-    /// @throws IllegalArgumentException if no pool has it
-    /// @throws UnsupportedOperationException if one of them can't
+    /// @param keepBytes bytes that may stay, of those that these allocators know to have reserved
+    /// @return the bytes given back, and what stays, without the pools
+    /// @throws IllegalArgumentException if `keepBytes` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public TrimResult trimAllOthers(int device, long keepBytes, TrimMode mode) {
+        Set<OpenAllocator> ofPools =
+                pools.stream().map(pool -> pool.allocator().opened()).collect(Collectors.toSet());
+        return memory.trim(device, keepBytes, mode, allocator -> !ofPools.contains(allocator));
+    }
+
+    /// Puts all pools of a [tag][MemoryPool.Builder#tag] to sleep: see [MemoryPool#sleep]. If one of them fails, the
+    /// others are awake again.
+    ///
+    /// @return the bytes given back and what stays, of all of them
+    /// @throws IllegalArgumentException if no pool has the tag
+    /// @throws UnsupportedOperationException if one of them can't sleep
     public TrimResult sleep(String tag, SleepMode mode) {
         return new PoolSleep(memory, tagged(tag)).sleep(mode);
     }
 
-    /// Wakes all pools of a tag that are asleep, or none: see [MemoryPool#wake].
+    /// Wakes all pools of a tag that are asleep: see [MemoryPool#wake].
     ///
-    /// @throws IllegalArgumentException if no pool has it
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for all: then all
-    ///     sleep on
+    /// @throws IllegalArgumentException if no pool has the tag
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for all of them; all
+    ///     sleep on then
     public void wake(String tag) {
         new PoolSleep(memory, tagged(tag)).wake();
     }
@@ -111,8 +127,8 @@ public final class Pools {
     /// in use until [#release].
     ///
     /// @throws IllegalArgumentException if it is a pool of other device memory
-    /// @throws IllegalStateException if this thread began none, or if it is not the innermost: then nothing
-    ///     changes
+    /// @throws IllegalStateException if this thread began none, or if that scope is not the innermost; nothing
+    ///     changes then
     public void end(MemoryPool pool, int device) {
         Begun key = here(own(pool), device);
         Deque<Scope> scopes = begun.get(key);

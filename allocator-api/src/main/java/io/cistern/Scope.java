@@ -5,8 +5,8 @@ import io.cistern.internal.routing.ScopeStack;
 import java.lang.ref.Reference;
 import org.jspecify.annotations.Nullable;
 
-/// A region of code whose allocations come from one allocator or pool: opened by [Allocator#enter()], ended by
-/// [#close].
+/// A region of code whose allocations come from one allocator or pool: opened by [Allocator#enter()] or
+/// [MemoryPool#enter()], ended by [#close].
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("nccl"); Scope scope = pool.enter()) {
@@ -15,11 +15,11 @@ import org.jspecify.annotations.Nullable;
 /// DeviceBuffer outside = DeviceBuffer.allocate(bytes, stream);           // from the current allocator again
 /// ```
 ///
-/// Scopes nest; of several that fit an allocation the innermost serves it, whichever way it was opened. A scope
-/// changes where memory comes from and nothing else: blocks may outlive it, and may be freed anywhere.
+/// Scopes nest. Of several scopes that fit an allocation, the innermost serves it. A scope changes where memory comes
+/// from and nothing else: blocks may outlive it, and may be freed anywhere.
 ///
 /// **Threads.** A scope belongs to the thread that opened it, platform or virtual, and is closed by it, the
-/// innermost first. Other threads are not in it unless it is carried to them: see [ScopeCarrier].
+/// innermost first. Other threads are not in it unless a [ScopeCarrier] carries it to them.
 public final class Scope implements AutoCloseable {
     private final Router router;
     private final Allocator allocator;
@@ -55,7 +55,7 @@ public final class Scope implements AutoCloseable {
     /// Ends the scope. Closing twice does nothing.
     ///
     /// @throws WrongThreadException if another thread opened it
-    /// @throws IllegalStateException if it is not the innermost: then nothing changes
+    /// @throws IllegalStateException if it is not the innermost; nothing changes then
     @Override
     @SuppressWarnings("ReferenceEquality") // regions that look alike are still different scopes
     public void close() {
@@ -81,7 +81,7 @@ public final class Scope implements AutoCloseable {
         }
     }
 
-    /// Returns what it is, for people and logs.
+    /// Returns allocator, thread and state, for people and logs.
     @Override
     public String toString() {
         return "Scope[" + allocator + ", thread " + owner.getName() + (closed ? ", closed" : "") + "]";

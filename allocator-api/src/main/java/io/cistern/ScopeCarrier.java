@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// ```java
 /// ScopeCarrier here = ScopeCarrier.capture(memory);
-/// executor.submit(here.wrap(() -> work()));           // work() allocates as here
-/// ExecutorService inScope = here.executorService(executor);      // and so does all that is given to this one
+/// executor.submit(here.wrap(() -> work()));                      // work() allocates as here
+/// ExecutorService inScope = here.executorService(executor);      // and so do all tasks of this one
 /// ```
 ///
 /// While wrapped code runs, its thread is in the captured scopes and no others; afterwards it is where it was.
@@ -38,7 +38,8 @@ public final class ScopeCarrier {
         this.scopes = scopes;
     }
 
-    /// Captures the calling thread's scopes in the process's own device memory; none is captured as none.
+    /// Captures the calling thread's scopes in the process's own device memory. Without scopes, the carrier is
+    /// [empty][#isEmpty].
     public static ScopeCarrier capture() {
         return capture(DeviceMemory.system());
     }
@@ -58,9 +59,9 @@ public final class ScopeCarrier {
         return scopes == null;
     }
 
-    /// Puts the calling thread into the captured scopes, in place of those that it is in. For frameworks that set
-    /// and reset in two calls: what was captured before is restored after. Else [#run] is to be preferred, since
-    /// it can't forget the second.
+    /// Puts the calling thread into the captured scopes, in place of those that it is in. This is for frameworks that
+    /// set and reset in two calls: they capture, restore this one, and restore the captured one afterwards.
+    /// Other code uses [#run], which can't forget the second step.
     public void restore() {
         router.enter(scopes);
     }

@@ -2,7 +2,7 @@ package io.cistern;
 
 import io.cistern.internal.routing.ScopeTarget;
 
-/// What a scope is for: which devices and streams it serves, and which limit its blocks are charged to.
+/// Says which devices and streams a scope serves, and which limit its blocks are charged to.
 ///
 /// ```java
 /// try (Scope _ = pool.enter(ScopeOptions.all().device(1).limit(request))) { … }
@@ -24,7 +24,7 @@ public final class ScopeOptions {
         return ALL;
     }
 
-    /// Returns the same for one device, on all its streams.
+    /// Returns these options for one device, on all its streams.
     ///
     /// @param device the device's ordinal; entering a scope throws [IndexOutOfBoundsException] if there is
     ///     no such device
@@ -34,7 +34,7 @@ public final class ScopeOptions {
         return new ScopeOptions(target.onDevice(device));
     }
 
-    /// Returns the same for one stream of one device.
+    /// Returns these options for one stream of one device.
     ///
     /// @param device the device's ordinal; entering a scope throws [IndexOutOfBoundsException] if there is
     ///     no such device
@@ -51,9 +51,9 @@ public final class ScopeOptions {
         }
     }
 
-    /// Returns the same with a limit: what is allocated in the scope is charged to it as well, and to all
-    /// limits above it. A block stays charged until it is freed, in the scope or not. A scope opened inside
-    /// has only its own limit: make that a child of this one where both shall hold.
+    /// Returns these options with a limit. Blocks that are allocated in the scope are charged to it and to all limits
+    /// above it, until they are freed, in the scope or not. A scope that is opened inside has only its own
+    /// limit: make that a [child][MemoryLimit#child] of this one where both shall hold.
     public ScopeOptions limit(MemoryLimit limit) {
         return new ScopeOptions(target.within(limit.handle()));
     }

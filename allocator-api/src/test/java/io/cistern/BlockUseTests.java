@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
@@ -56,11 +57,12 @@ class BlockUseTests {
     }
 
     @Test
-    void anEventThatTheDriverDoesNotDestroyAtTheFreeIsDestroyedInTheEnd() {
+    void anEventThatTheDriverDoesNotDestroyIsDestroyedByTheNextClose() {
         long address = allocate();
         memory.recordUse(address, reader);
         gpu.faults().failOn(DriverCall.EVENT_DESTROY, 0, 1, CudaResult.UNKNOWN);
         memory.free(address, stream);
+        assertThatExceptionOfType(CudaException.class).isThrownBy(memory::close);
         memory.close();
         assertThat(calls(DriverCall.EVENT_DESTROY)).isEqualTo(2);
         refusedDestroys = 1;
@@ -111,25 +113,26 @@ class BlockUseTests {
     }
 
     @Test
-    void aStreamThatEndedUnannouncedIsWaitedForOnTheHost() {
+    void aFreeBehindAStreamThatEndedUnannouncedIsBehindAllStreams() {
         long address = allocate();
         memory.recordUse(address, reader);
         gpu.streams().destroy(0, reader);
         memory.free(address, stream);
-        assertThat(calls(DriverCall.CONTEXT_SYNCHRONIZE)).isOne();
-        assertThat(calls(DriverCall.STREAM_WAIT_EVENT)).isZero();
+        assertThat(calls(DriverCall.CONTEXT_RECORD_EVENT)).isOne();
+        assertThat(calls(DriverCall.STREAM_WAIT_EVENT)).isOne();
         assertThat(maker.frees).isOne();
     }
 
     /// Its handle means another stream on the thread that frees.
     @Test
-    void theDefaultStreamOfAnotherThreadIsWaitedForOnTheHost() throws InterruptedException {
+    void aFreeBehindTheDefaultStreamOfAnotherThreadIsBehindAllStreams() throws InterruptedException {
         long address = allocate();
         Thread.ofPlatform()
                 .start(() -> memory.recordUse(address, Streams.PER_THREAD_DEFAULT))
                 .join();
         memory.free(address, Streams.PER_THREAD_DEFAULT);
-        assertThat(calls(DriverCall.CONTEXT_SYNCHRONIZE)).isOne();
+        assertThat(calls(DriverCall.CONTEXT_RECORD_EVENT)).isOne();
+        assertThat(calls(DriverCall.STREAM_WAIT_EVENT)).isOne();
     }
 
     @Test

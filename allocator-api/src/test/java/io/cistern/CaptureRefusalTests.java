@@ -162,9 +162,10 @@ class CaptureRefusalTests {
         driverGivesNoFence();
         memory.streamClosing(DEVICE, captured);
         gpu.faults().clear();
-        long waits = gpu.calls().of(DriverCall.CONTEXT_SYNCHRONIZE);
+        long fences = gpu.calls().of(DriverCall.CONTEXT_RECORD_EVENT);
         memory.free(block, stream);
-        assertThat(gpu.calls().of(DriverCall.CONTEXT_SYNCHRONIZE)).isEqualTo(waits + 1);
+        assertThat(gpu.calls().of(DriverCall.CONTEXT_RECORD_EVENT)).isEqualTo(fences + 1);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isOne();
         assertThat(maker.streamsOfFrees).containsExactly(stream);
     }
 

@@ -40,6 +40,30 @@ class MemoryLimitTests {
     }
 
     @Test
+    void theLimitOfAPoolIsChargedUnderOthersAndCanBeChanged() {
+        MemoryLimit pools = process.child("pools", 500);
+        try (MemoryPool own =
+                        MemoryPool.builder(memory).spec("direct").limit(pools).open();
+                MemoryPool plain = MemoryPool.builder(memory)
+                        .spec("direct")
+                        .limitBytes(100)
+                        .open()) {
+            assertThat(own.limit()).containsSame(pools);
+            long block = own.allocate(400, 0, 0);
+            assertThat(process.usedBytes()).isEqualTo(400);
+            assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> plain.allocate(101, 0, 0));
+            plain.limit().orElseThrow().setByteSize(200);
+            memory.free(plain.allocate(101, 0, 0), 0);
+            pools.setByteSize(399);
+            assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> own.allocate(1, 0, 0));
+            memory.free(block, 0);
+        }
+        try (MemoryPool without = memory.pools().open("direct")) {
+            assertThat(without.limit()).isEmpty();
+        }
+    }
+
+    @Test
     void aLimitOfTheProcessSpansItsDevicesAndAllocators() {
         long first = memory.allocate(600, 0, 0);
         assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> pool.allocate(401, 1, 0));

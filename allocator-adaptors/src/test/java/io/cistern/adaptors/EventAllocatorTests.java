@@ -3,6 +3,7 @@ package io.cistern.adaptors;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.Registration;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
@@ -51,6 +52,25 @@ final class EventAllocatorTests extends AdaptorContract {
     long believedLive(AllocatorAdaptor adaptor) {
         return heard.stream().filter(event -> event.startsWith("allocated")).count()
                 - heard.stream().filter(event -> event.startsWith("freed")).count();
+    }
+
+    @Test
+    void aListenerHearsFromItsRegistrationOnUntilThatIsClosed() {
+        EventAllocator events = over(upstream);
+        List<Long> told = new ArrayList<>();
+        long before = events.allocate(10, DEVICE, STREAM);
+        Registration registration = events.addListener(new AllocationListener() {
+            @Override
+            public void freed(long address, long byteSize, int device, long stream) {
+                told.add(byteSize);
+            }
+        });
+        events.free(before, 10, DEVICE, STREAM);
+        registration.close();
+        registration.close();
+        events.free(events.allocate(20, DEVICE, STREAM), 20, DEVICE, STREAM);
+        assertThat(told).containsExactly(10L);
+        assertThat(heard).containsExactly("allocated 10", "freed 10", "allocated 20", "freed 20");
     }
 
     @Test

@@ -3,7 +3,7 @@ package io.cistern.diagnostics;
 import java.io.Serializable;
 import java.util.List;
 
-/// What an allocator that checks remembers of a block.
+/// The history of a block, as an allocator that checks remembers it.
 ///
 /// @param address where it begins
 /// @param byteSize bytes asked for
@@ -25,17 +25,17 @@ public record BlockHistory(
         freedAt = List.copyOf(freedAt);
     }
 
-    /// Whether it is not freed yet.
+    /// Returns whether it has not been freed.
     public boolean isAlive() {
         return freedAt.isEmpty();
     }
 
-    /// Whether an address lies in it.
+    /// Returns whether an address lies in it.
     public boolean covers(long other) {
         return other >= address && other < address + byteSize;
     }
 
-    /// The block with both places, for people, a line each.
+    /// Returns the block with both places as lines for people.
     public String describe() {
         StringBuilder text = new StringBuilder("the block of " + byteSize + " bytes at 0x" + Long.toHexString(address)
                 + " on device " + device + ", stream 0x" + Long.toHexString(stream));

@@ -3,18 +3,18 @@ package io.cistern.diagnostics;
 import java.util.List;
 import java.util.OptionalLong;
 
-/// What was known when a device had no memory for a request.
+/// A report of the facts known when a device had no memory for a request.
 ///
-/// @param byteSize what the caller asked for
+/// @param byteSize bytes that the caller asked for
 /// @param device the device
 /// @param stream the stream it was for
 /// @param freeBytes of the device, as the driver saw it; empty if it could not be asked
 /// @param totalBytes of the device; empty if it could not be asked
 /// @param allocators the allocators and pools of this process, the one that was asked first
-/// @param steps what was tried
-/// @param processes other processes that hold memory of the device, if the system tells. It was asked meanwhile,
-///     which takes it some time: who reads this list, the advice, or the text first waits for its answer
-/// @param advice what would help here
+/// @param steps the steps that were tried, in their order
+/// @param processes other processes that hold memory of the device, if the system tells. The system answers late, so
+///     the first read of this list, of the advice or of the text may wait
+/// @param advice sentences that say what would help
 public record OutOfMemoryReport(
         long byteSize,
         int device,
@@ -28,13 +28,13 @@ public record OutOfMemoryReport(
     /// Streams and tags named in the text; the record has all.
     private static final int MAX_NAMED = 8;
 
-    /// Copies the lists but for the last two, which nobody changes and which may not be there yet.
+    /// Copies the lists. The last two are immutable already and may not be there yet, so they are kept as they are.
     public OutOfMemoryReport {
         allocators = List.copyOf(allocators);
         steps = List.copyOf(steps);
     }
 
-    /// What one allocator or pool holds.
+    /// The memory of one allocator or pool.
     ///
     /// @param name its spec, or a pool's name
     /// @param tag a pool's tag; empty without one
@@ -54,16 +54,16 @@ public record OutOfMemoryReport(
             streams = List.copyOf(streams);
         }
 
-        /// The largest block that is free for some stream; empty if the allocator can't tell.
+        /// Returns the size of the largest block that is free for some stream; empty if the allocator can't tell.
         public OptionalLong largestFreeBytes() {
             return streams.stream().mapToLong(StreamMemory::largestFreeBytes).max();
         }
     }
 
-    /// What another process holds.
+    /// The memory of another process.
     ///
     /// @param processId its number
-    /// @param byteSize what it holds of the device; empty if the system does not tell
+    /// @param byteSize bytes of the device that it holds; empty if the system does not tell
     public record ProcessMemory(long processId, OptionalLong byteSize) {}
 
     /// Returns what the device has, for people: "the device has … of … bytes free".
@@ -71,7 +71,7 @@ public record OutOfMemoryReport(
         return "the device has " + known(freeBytes) + " of " + known(totalBytes) + " bytes free";
     }
 
-    /// The report as lines for people.
+    /// Returns the report as lines for people.
     public String text() {
         StringBuilder text = new StringBuilder();
         line(text, byteSize + " bytes were asked for on device " + device + ", stream 0x" + Long.toHexString(stream));

@@ -1,6 +1,6 @@
 package io.cistern.diagnostics;
 
-/// What an allocator holds for one stream.
+/// The memory that an allocator holds for one stream.
 ///
 /// @param stream its handle; another thread's default stream is a negative number
 /// @param liveBytes of blocks in use or kept by threads

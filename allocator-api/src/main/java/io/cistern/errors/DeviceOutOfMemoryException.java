@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// A device has not got the memory that was asked for. The only error after which a retry makes sense, once
-/// something has been freed. Unlike [OutOfMemoryError] it says nothing about the Java heap, and the program is as it
-/// was before.
+/// Thrown if a device has too little memory for a request, or a limit is reached. It is the only exception after which
+/// a retry makes sense, once memory has been freed. It says nothing about the Java heap, unlike [OutOfMemoryError],
+/// and nothing has changed.
 public final class DeviceOutOfMemoryException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -22,12 +22,11 @@ public final class DeviceOutOfMemoryException extends CisternException {
     private final transient List<TriedStep> steps;
     private transient @Nullable OutOfMemoryReport report;
 
-    /// Says what could not be had; for allocators. The framework adds what it knows of the device and of its
-    /// allocators.
+    /// Makes an exception; for allocators. The framework adds what it knows of the device and of its allocators.
     ///
     /// @param byteSize bytes asked for by the caller
     /// @param device the device
-    /// @param detail what the allocator knows: what it holds, what it tried; may be empty
+    /// @param detail facts that the allocator knows, such as what it holds and tried; may be empty
     public DeviceOutOfMemoryException(long byteSize, int device, String detail) {
         this(byteSize, device, detail, false, List.of());
     }
@@ -43,48 +42,46 @@ public final class DeviceOutOfMemoryException extends CisternException {
         this.steps = List.copyOf(steps);
     }
 
-    /// As the other constructors, with what the allocator tried.
+    /// Makes an exception with the steps that the allocator tried; for allocators.
     ///
     /// @param byteSize bytes asked for by the caller
     /// @param device the device
-    /// @param detail what the allocator knows; may be empty
-    /// @param cause the error that began it
-    /// @param steps in their order
+    /// @param detail facts that the allocator knows; may be empty
+    /// @param cause the first failure
+    /// @param steps the steps in the order in which they were tried
     public DeviceOutOfMemoryException(
             long byteSize, int device, String detail, Throwable cause, List<TriedStep> steps) {
         this(byteSize, device, detail, false, steps);
         initCause(cause);
     }
 
-    /// The refusal of a limit.
+    /// Makes an exception for a request that a limit refuses.
     ///
     /// @param byteSize bytes asked for by the caller
     /// @param device the device
-    /// @param levels the limits, and what is charged to them
+    /// @param levels each limit with its use, for people
     public static DeviceOutOfMemoryException ofLimit(long byteSize, int device, String levels) {
         return new DeviceOutOfMemoryException(byteSize, device, levels, true, List.of());
     }
 
-    /// Adds what the framework found out before it gave up.
-    ///
-    /// @return this
+    /// Adds the framework's report, and returns this exception.
     public DeviceOutOfMemoryException with(OutOfMemoryReport known) {
         report = known;
         return this;
     }
 
-    /// As the other constructor, with the driver's own error.
+    /// Makes an exception caused by the driver's own error; for allocators.
     ///
     /// @param byteSize bytes asked for by the caller
     /// @param device the device
-    /// @param detail what the allocator knows; may be empty
+    /// @param detail facts that the allocator knows; may be empty
     /// @param cause the driver's error
     public DeviceOutOfMemoryException(long byteSize, int device, String detail, Throwable cause) {
         this(byteSize, device, detail);
         initCause(cause);
     }
 
-    /// What was refused, with what the device has where the allocator did not say that.
+    /// Returns what was refused and how much the device has free.
     @Override
     public String getMessage() {
         String told = String.valueOf(super.getMessage());
@@ -92,33 +89,34 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return known == null || byLimit || told.contains("the device has ") ? told : told + "; " + known.deviceText();
     }
 
-    /// Bytes asked for by the caller.
+    /// Returns the bytes that the caller asked for.
     public long byteSize() {
         return byteSize;
     }
 
-    /// Whether a limit refused it, and not the device.
+    /// Returns whether a limit refused the request, and not the device.
     public boolean isByLimit() {
         return byLimit;
     }
 
-    /// What was tried, in that order.
+    /// Returns the steps that were tried, in their order.
     public List<TriedStep> steps() {
         OutOfMemoryReport known = report;
         return known != null ? known.steps() : steps == null ? List.of() : steps;
     }
 
-    /// All that was known when the framework gave up; empty for an error that has not come so far.
+    /// Returns what was known when the framework gave up; empty if an allocator threw it outside a request of the
+    /// framework.
     public Optional<OutOfMemoryReport> report() {
         return Optional.ofNullable(report);
     }
 
-    /// The device.
+    /// Returns the device.
     public int device() {
         return device;
     }
 
-    /// What the allocator knew: what it holds, what it tried; may be empty.
+    /// Returns the facts that the allocator knew, such as what it holds and tried; may be empty.
     public String detail() {
         return detail;
     }

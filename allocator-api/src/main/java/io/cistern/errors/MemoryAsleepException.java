@@ -3,9 +3,8 @@ package io.cistern.errors;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Memory was to be used whose pool is [asleep][io.cistern.MemoryPool#sleep]. Nothing was done; after
-/// [io.cistern.MemoryPool#wake] the
-/// same call works.
+/// Thrown by a use of memory whose pool is [asleep][io.cistern.MemoryPool#sleep]. Nothing has changed; after
+/// [io.cistern.MemoryPool#wake] the same call works.
 public final class MemoryAsleepException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -13,9 +12,9 @@ public final class MemoryAsleepException extends CisternException {
     private final long address;
     private final int device;
 
-    /// Says what is asleep.
+    /// Makes an exception.
     ///
-    /// @param pool what people call it
+    /// @param pool the pool, for people
     /// @param address the block that was to be used, or 0 for an allocation
     public MemoryAsleepException(String pool, int device, long address) {
         super((address == 0 ? "nothing can be allocated" : "block 0x" + Long.toHexString(address) + " can't be used")
@@ -24,12 +23,12 @@ public final class MemoryAsleepException extends CisternException {
         this.device = device;
     }
 
-    /// The block that was to be used; 0 for an allocation.
+    /// Returns the block that was to be used; 0 for an allocation.
     public long address() {
         return address;
     }
 
-    /// The device of the pool's memory.
+    /// Returns the device of the pool's memory.
     public int device() {
         return device;
     }

@@ -6,26 +6,24 @@ import java.io.Serial;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// A program misused device memory, and an allocator that checks found it. What an unknown address is, tells
-/// [UnknownAddressException].
+/// Thrown if an allocator that checks finds that the program misused device memory. Unknown addresses are an
+/// [UnknownAddressException] instead.
 public final class MemoryMisuseException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
 
-    /// What was wrong.
+    /// The kinds of misuse.
     public enum Fault {
         /// A block was freed with another size than it was allocated with. It is still alive.
         WRONG_SIZE,
         /// A block was freed on another device than it lives on. It is still alive.
         WRONG_DEVICE,
         /// A stream was destroyed without having been [announced][io.cistern.DeviceMemory#streamClosing]; its handle
-        /// may
-        /// name another stream now. A block that was to be freed is freed; one that was to be allocated is
-        /// not.
+        /// may name another stream now. A free was done, an allocation was not.
         STREAM_END_NOT_ANNOUNCED,
-        /// The bytes behind a block were written before it was freed. It is freed.
+        /// The bytes after a block were written while it was alive. It is freed.
         WRITTEN_BEHIND_END,
-        /// Memory was written after it was freed. What was to be allocated there is not.
+        /// Memory was written after it was freed. The allocation that would get it was not done.
         WRITTEN_AFTER_FREE
     }
 
@@ -33,10 +31,10 @@ public final class MemoryMisuseException extends CisternException {
     private final long address;
     private final @Nullable BlockHistory block;
 
-    /// Says what was wrong, for allocators.
+    /// Makes an exception; for allocators.
     ///
-    /// @param address where: the block's, or that of the first byte written
-    /// @param what what is known beyond the fault
+    /// @param address the block's address, or that of the first byte written
+    /// @param what a message for people
     public MemoryMisuseException(Fault fault, long address, String what) {
         super(what);
         this.fault = fault;
@@ -44,10 +42,10 @@ public final class MemoryMisuseException extends CisternException {
         this.block = null;
     }
 
-    /// Says what was wrong with a block, for allocators.
+    /// Makes an exception about a block; for allocators.
     ///
-    /// @param address where: the block's, or that of the first byte written
-    /// @param what what is known beyond the fault and the block
+    /// @param address the block's address, or that of the first byte written
+    /// @param what a message for people, to which the block is added
     /// @param block the block
     public MemoryMisuseException(Fault fault, long address, String what, BlockHistory block) {
         super(what + "; " + block.describe());
@@ -56,17 +54,17 @@ public final class MemoryMisuseException extends CisternException {
         this.block = block;
     }
 
-    /// What was wrong.
+    /// Returns the kind of misuse.
     public Fault fault() {
         return fault;
     }
 
-    /// Where: the block's address, or that of the first byte written; 0 if it is about a stream.
+    /// Returns the block's address, or that of the first byte written; 0 if the misuse is about a stream.
     public long address() {
         return address;
     }
 
-    /// The block, with the places that allocated and freed it, as far as they are known.
+    /// Returns the block with the places that allocated and freed it, as far as they are known.
     public Optional<BlockHistory> block() {
         return Optional.ofNullable(block);
     }

@@ -3,21 +3,21 @@ package io.cistern.errors;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Memory that could not be shared with another process, or a partner that is not what it should be. What the
-/// driver refuses is an [io.cistern.cuda.CudaException] as ever.
+/// Thrown if memory can't be shared with another process or device, or if the other process does not follow the
+/// protocol. If the driver refuses, it is an [io.cistern.cuda.CudaException].
 public final class SharingException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
 
     private final Reason reason;
 
-    /// What kind of failure it is.
+    /// The kinds of failure.
     public enum Reason {
         /// This system, driver or device can't share memory this way.
         NOT_SUPPORTED,
         /// The memory can't be shared: its pool was not created for it, or it is not a whole allocation.
         NOT_SHAREABLE,
-        /// Nobody is there, or nobody answers.
+        /// No process is there, or it does not answer.
         UNREACHABLE,
         /// The other process belongs to another user.
         WRONG_USER,
@@ -27,31 +27,31 @@ public final class SharingException extends CisternException {
         WRONG_DEVICE,
         /// Nothing is shared under that name.
         UNKNOWN_NAME,
-        /// What is shared has another size than expected.
+        /// The shared memory has another size than expected.
         WRONG_SIZE,
         /// Others still use the memory.
         IN_USE,
         /// The other process has ended or has closed the connection.
         PEER_LOST,
-        /// The other process sent what is no message of the protocol, or not the one that was due.
+        /// The other process sent something else than the message of the protocol that was due.
         MALFORMED,
         /// The other process failed to do its part.
         PEER_FAILED
     }
 
-    /// Says what is wrong.
+    /// Makes an exception with a message for people.
     public SharingException(Reason reason, String message) {
         super(message);
         this.reason = reason;
     }
 
-    /// Says what is wrong, and what caused it.
+    /// Makes an exception with a message for people and a cause.
     public SharingException(Reason reason, String message, Throwable cause) {
         super(message, cause);
         this.reason = reason;
     }
 
-    /// What kind of failure it is.
+    /// Returns the kind of failure.
     public Reason reason() {
         return reason;
     }

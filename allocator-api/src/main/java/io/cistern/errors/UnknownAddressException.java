@@ -6,7 +6,7 @@ import java.io.Serial;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// A free of an address that is not the start of a live block: freed before, inside a block, or never allocated
+/// Thrown if no live block begins at an address: it was freed before, lies inside a block, or was never allocated
 /// here.
 public final class UnknownAddressException extends CisternException {
     @Serial
@@ -15,9 +15,9 @@ public final class UnknownAddressException extends CisternException {
     private final long address;
     private final @Nullable BlockHistory block;
 
-    /// Names the address.
+    /// Makes an exception.
     ///
-    /// @param address what was to be freed
+    /// @param address the address that was given
     public UnknownAddressException(long address) {
         super("no live block begins at 0x" + Long.toHexString(address)
                 + ": it was freed before, lies inside a block, or was not allocated through this DeviceMemory");
@@ -25,9 +25,9 @@ public final class UnknownAddressException extends CisternException {
         this.block = null;
     }
 
-    /// Names the address and what is known of it.
+    /// Makes an exception that tells what is known of the address.
     ///
-    /// @param address what was to be freed
+    /// @param address the address that was given
     /// @param block the block that was freed there before, or the live one that the address lies in
     public UnknownAddressException(long address, BlockHistory block) {
         super("no live block begins at 0x" + Long.toHexString(address) + ": "
@@ -39,13 +39,13 @@ public final class UnknownAddressException extends CisternException {
         this.block = block;
     }
 
-    /// What was to be freed.
+    /// Returns the address.
     public long address() {
         return address;
     }
 
-    /// The block that was freed there before, or the live one that the address lies in; known where an allocator
-    /// [remembers][io.cistern.spi.MemoryStatistics#history] its blocks.
+    /// Returns the block that was freed there before, or the live one that the address lies in; empty unless an
+    /// allocator [remembers][io.cistern.spi.MemoryStatistics#history] its blocks, as `caching:check=checked` does.
     public Optional<BlockHistory> block() {
         return Optional.ofNullable(block);
     }

@@ -42,7 +42,7 @@ public final class CudaGraph implements AutoCloseable {
         }
     }
 
-    /// Whether a stream is being captured into a graph now, whoever captures.
+    /// Returns whether a stream is being captured into a graph now, announced or not.
     ///
     /// @param device the stream's device
     /// @throws CudaException if the driver won't tell
@@ -50,7 +50,7 @@ public final class CudaGraph implements AutoCloseable {
         return memory.driver().graphs().captureId(device, stream) != 0;
     }
 
-    /// Launches the graph on a stream, behind the stream's work and earlier launches of this graph. The host does not
+    /// Launches the graph on a stream, after the stream's work and earlier launches of this graph. The host does not
     /// wait.
     ///
     /// @param stream a stream of the graph's device
@@ -63,7 +63,7 @@ public final class CudaGraph implements AutoCloseable {
         graphs.launch(device, executable, stream);
     }
 
-    /// Returns what the graph's work allocated, to be shared with a later capture.
+    /// Returns the memory that the graph's work allocated, to be shared with a later capture.
     public GraphMemory memory() {
         return memory;
     }
@@ -88,7 +88,7 @@ public final class CudaGraph implements AutoCloseable {
         }
     }
 
-    /// Handle and device.
+    /// Returns handle and device.
     @Override
     public String toString() {
         return "CudaGraph[0x" + Long.toHexString(executable) + ", device " + device + "]";

@@ -9,9 +9,8 @@ import io.cistern.internal.capture.Captures;
 import io.cistern.internal.capture.StreamCapture;
 import io.cistern.internal.routing.Devices;
 
-/// A capture of a stream into a CUDA graph, announced to all allocators. What the stream, and
-/// those that join it, allocate meanwhile comes from [io.cistern.internal.capture.GraphBlocks]
-/// that lives as long as the graph.
+/// A capture of a stream into a CUDA graph, announced to all allocators. Memory that the stream,
+/// and streams that join it, allocate meanwhile is [GraphMemory], which lives as long as the graph.
 ///
 /// ```java
 /// try (GraphCapture capture = GraphCapture.begin(memory, device, stream, CaptureMode.GLOBAL)) {
@@ -22,21 +21,22 @@ import io.cistern.internal.routing.Devices;
 /// }
 /// ```
 ///
-/// Other threads allocate freely meanwhile, with all that an allocator does when memory runs
-/// out but for waiting for streams that are captured. On the captured streams a block that was
-/// freed is handed out again once the graph orders the two uses. Sending a region to a pool is
-/// something else: a [io.cistern.Scope] captures nothing, and a pool's
-/// blocks serve a capture inside the scope like any allocator's.
+/// Other threads allocate freely meanwhile. If memory runs out, all steps are tried but waiting for
+/// streams that are captured. On the captured streams a freed block is handed out again once the
+/// graph orders the two uses. A [io.cistern.Scope] captures nothing; inside one, a capture takes its
+/// memory from the scope's pool or allocator.
 ///
 /// **Threads.** By one thread at a time; in other modes than [CaptureMode#RELAXED] by the OS
 /// thread that began, so a virtual thread must not block in between.
 public final class GraphCapture implements AutoCloseable {
+    private final DeviceMemory memory;
     private final Captures captures;
     private final Graphs graphs;
     private final StreamCapture capture;
     private boolean ended;
 
-    private GraphCapture(Captures captures, Graphs graphs, StreamCapture capture) {
+    private GraphCapture(DeviceMemory memory, Captures captures, Graphs graphs, StreamCapture capture) {
+        this.memory = memory;
         this.captures = captures;
         this.graphs = graphs;
         this.capture = capture;
@@ -64,7 +64,7 @@ public final class GraphCapture implements AutoCloseable {
         Graphs graphs = memory.driver().graphs();
         StreamCapture capture = captures.begin(checked(memory, device), stream, shared.blocks());
         try {
-            GraphCapture begun = new GraphCapture(captures, graphs, capture); // before the driver captures for it
+            GraphCapture begun = new GraphCapture(memory, captures, graphs, capture); // before the capture
             graphs.beginCapture(device, stream, mode);
             return begun;
         } catch (Throwable failure) {
@@ -73,9 +73,9 @@ public final class GraphCapture implements AutoCloseable {
         }
     }
 
-    /// Announces a capture that other code begins, right before or right after it does and
-    /// before anything is allocated on the stream. Not announcing it breaks the contract: the
-    /// stream would be given memory that others use between two launches.
+    /// Announces a capture that other code begins, right before or right after it begins and before
+    /// anything is allocated on the stream. A program that does not announce it breaks the contract:
+    /// the stream would get memory that other work uses between two launches.
     ///
     /// @return the memory of the graph to come
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -109,9 +109,9 @@ public final class GraphCapture implements AutoCloseable {
         return Devices.check(device, memory.environment().deviceCount());
     }
 
-    /// The memory of the graph, to be shared with a later capture.
+    /// Returns the memory of the graph, to be shared with a later capture.
     public GraphMemory memory() {
-        return new GraphMemory(capture.memory());
+        return new GraphMemory(memory, capture.memory());
     }
 
     /// Ends the capture.
@@ -143,15 +143,15 @@ public final class GraphCapture implements AutoCloseable {
     /// Ends the capture and makes the graph ready to be launched.
     ///
     /// @return the graph, the caller's to close
-    /// @throws CudaException as [#end], or if the driver can't make an executable of the graph;
+    /// @throws CudaException as for [#end], or if the driver can't make an executable of the graph;
     ///     then nothing is left
     /// @throws IllegalStateException if the capture has ended
     public CudaGraph endAndInstantiate() {
         return CudaGraph.of(graphs, capture.device(), end(), memory());
     }
 
-    /// Gives the capture up, unless it has [ended][#end]: nothing is left of it but blocks that
-    /// are alive, which no work may use and which are to be freed.
+    /// Gives the capture up, unless it has [ended][#end]. Blocks of it that are alive must not be
+    /// used by any work, and are still to be freed.
     @Override
     public void close() {
         if (!ended) {

@@ -3,8 +3,8 @@ package io.cistern.spi;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// An allocator that does one thing more than another one, its upstream. Everything goes on to the upstream unless a
-/// subclass says otherwise.
+/// An allocator that does one thing more than another one, its upstream. Every call but [#allocate] and [#free], which
+/// a subclass writes, goes on to the upstream unless the subclass overrides it.
 ///
 /// The upstream is closed by whoever opened it, after the adaptor: for an adaptor opened from a spec, the framework.
 ///
@@ -15,12 +15,12 @@ import java.util.OptionalLong;
 public abstract class AllocatorAdaptor implements DeviceAllocator {
     private final DeviceAllocator upstream;
 
-    /// Builds on an allocator.
+    /// Builds on an allocator, which the adaptor does not close.
     protected AllocatorAdaptor(DeviceAllocator upstream) {
         this.upstream = upstream;
     }
 
-    /// The allocator that this one builds on.
+    /// Returns the allocator that this one builds on.
     public final DeviceAllocator upstream() {
         return upstream;
     }

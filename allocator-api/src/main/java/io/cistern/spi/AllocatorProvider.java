@@ -10,31 +10,31 @@ public interface AllocatorProvider {
     /// Returns [#SPI_VERSION].
     int spiVersion();
 
-    /// The name by which people ask for it: lower-case letters, digits, `-` and `_`.
+    /// Returns the name by which people ask for it: lower-case letters, digits, `-` and `_`.
     String name();
 
-    /// Who is current when nobody chose: the highest that is available. 0, the default, is by name only. Below 0 is
-    /// for
-    /// one purpose, and commands that go through all allocators leave it out.
+    /// Returns the priority. Where no allocator was chosen, the available one with the highest priority above 0 is
+    /// current. One of 0, the default, is opened only by its name. One below 0 is for a single purpose, and
+    /// commands that go through all allocators leave it out.
     default int priority() {
         return 0;
     }
 
-    /// Whether it can run here. Cheap: creates no context, allocates nothing, does not throw.
+    /// Returns whether it can run here. Called often, so it creates no context, allocates nothing and does not
+    /// throw.
     default Availability availability(DeviceEnvironment environment) {
         return Availability.yes();
     }
 
-    /// Opens an allocator; each call a new one with memory of its own.
+    /// Opens an allocator. Each call opens a new one with memory of its own.
     ///
-    /// @throws io.cistern.errors.ConfigurationException for an option it does not know or a value it can't take.
-    ///     Anything else reaches a program that asked for the allocator as it is, with a note of the spec among its
-    ///     suppressed exceptions
+    /// @throws io.cistern.errors.ConfigurationException for a value that it can't take. Other exceptions reach the
+    ///     program unchanged, with a note of the spec among their suppressed exceptions
     DeviceAllocator open(AllocatorContext context);
 
-    /// Whether [#openForGraphs] is there. Without it the framework serves captured streams from blocks of the
-    /// usual allocator that it keeps until the graph is gone, and reuses only for requests of the same size and
-    /// stream.
+    /// Returns whether [#openForGraphs] is implemented. If not, the framework serves captured streams from blocks of
+    /// the usual allocator. It keeps those until the graph is gone, and reuses them only for requests of the
+    /// same size and stream.
     default boolean servesGraphs() {
         return false;
     }

@@ -7,12 +7,12 @@ package io.cistern.spi;
 public record Availability(boolean available, String reason) {
     private static final Availability YES = new Availability(true, "");
 
-    /// It can run.
+    /// Returns the answer that it can run.
     public static Availability yes() {
         return YES;
     }
 
-    /// It can't.
+    /// Returns the answer that it can't.
     ///
     /// @param reason why not, and what to do about it
     public static Availability no(String reason) {

@@ -4,27 +4,39 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// Hands out device memory in stream order. **This is what a plug-in implements**: two methods; everything else has
-/// a default that is safe.
+/// Hands out device memory in stream order. **This is what a plug-in implements**: two methods and an
+/// [AllocatorProvider]; everything else has a default that is safe.
 ///
 /// Statistics, limits, ownership, history and leak reports are not the plug-in's business: the framework keeps them
 /// for every allocator, at its own boundary.
 ///
 /// ```java
-/// final class DoublingAllocator implements DeviceAllocator {
-///     private final RangeSource source;                    // from AllocatorContext.segments("linear")
+/// final class KeepingAllocator implements DeviceAllocator {
+///     private final RangeSource source;               // (RangeSource) context.segments("linear")
+///     private final StreamOrder order;                // context.streams()
+///
 ///     public long allocate(long byteSize, int device, long stream) {
-///         return source.acquire(byteSize, 256, device).address();
+///         Segment idle = takeIdle(byteSize, device, stream);          // one that was freed on this stream
+///         return (idle != null ? idle : source.acquire(byteSize, 256, device)).address();
 ///     }
-///     public void free(long address, long byteSize, int device, long stream) { … }
+///
+///     public void free(long address, long byteSize, int device, long stream) {
+///         keepIdle(new Segment(address, byteSize, device), stream);   // work may still use it
+///     }
+///
+///     public long trim(int device, long keepBytes) {                  // for each idle segment of a stream:
+///         long fence = order.record(device, stream);
+///         if (order.passed(device, fence)) { source.release(segment); }       // else the next trim does
+///         …
+///     }
 /// }
 /// ```
 ///
 /// **Stream order.** Memory may be used by work enqueued on `stream` after `allocate` returned, until work enqueued
 /// on the stream given to `free`, before that call. An allocator may therefore hand a freed block to the same stream
-/// at once, and to another stream only when it knows that the first has got past the free. Uses on further streams
-/// are the business of allocators that [can][StreamUses] wait for them, else of the framework; so is a free after an
-/// event, which comes as a free on a stream that waits for it.
+/// at once, and to another stream, or back to the driver, only when it knows that the first has got past the free:
+/// see [StreamOrder]. Uses on further streams are waited for by allocators that [can][StreamUses], else by the
+/// framework. A free after an event comes as a free on a stream that waits for the event.
 ///
 /// **Optional abilities** are interfaces that an allocator implements, or hands out by [#extension], if it can:
 ///
@@ -36,19 +48,35 @@ import java.util.OptionalLong;
 /// | [MemorySleep] | gives memory back while blocks keep their addresses | its pools can't sleep |
 /// | [MemorySharing] | opens memory to other devices and processes | its pools can't be opened |
 ///
-/// What "can't" is an [UnsupportedOperationException], or a [io.cistern.errors.ConfigurationException] on opening.
+/// Where the table says "can't", the program gets an [UnsupportedOperationException], or a
+/// [io.cistern.errors.ConfigurationException] when it opens the pool. Every method of an ability has a default, so an
+/// allocator implements the parts that it has; the defaults of the others report that it can't, and the framework
+/// acts as if the ability were missing.
 ///
-/// All their methods have defaults. An allocator that has a part of an ability implements that part; the defaults of
-/// the others say by what they return that it can't, and the framework does as if the ability were missing.
+/// **Who sees what** of this package:
+///
+/// | types | for |
+/// |---|---|
+/// | [AllocatorProvider], [Availability] | every plug-in: its name, and whether it can run here |
+/// | [AllocatorContext], [DeviceEnvironment] | every plug-in: what it is given, and the devices |
+/// | [SegmentSource]: [RangeSource] with [Segment], [PageSource] with [PageTraits] | an allocator over a source |
+/// | [StreamOrder], [EventSink] | an allocator that keeps memory: fences, and where it reports what it holds |
+/// | [AllocatorAdaptor] | an allocator around another one |
+/// | [TrimMode], [TrimResult], [SleepMode], [HostMemory] | arguments and results of abilities |
+/// | [GraphAllocator] | memory of its own for CUDA graphs; without it the framework keeps blocks for them |
+/// | [SegmentSourceProvider] | a plug-in that provides a source |
 ///
 /// **Threads.** Any thread may call any method at any time, also several at once for one device and stream. Closing
 /// an [allocator][io.cistern.Allocator] waits for its calls that are under way: an allocator that closes itself in
 /// [#allocate] or [#free] gets an [IllegalStateException].
+///
+/// **Tests.** The module `allocator-testkit` has `AllocatorConformance`, a suite that every allocator must pass: a
+/// subclass of one method runs it on a simulated GPU.
 public interface DeviceAllocator extends AutoCloseable {
     /// Allocates memory.
     ///
     /// @implSpec The address is a multiple of 256, not 0, below 2^49, and no other live block of any allocator
-    ///     overlaps `[address, address + byteSize)`. Anything thrown leaves nothing allocated.
+    ///     overlaps `[address, address + byteSize)`. After an exception nothing is allocated.
     /// @param byteSize bytes wanted, at least 1 and less than 2^48 (the framework answers all others itself)
     /// @param device the device's ordinal
     /// @param stream the stream on which it is used first
@@ -64,26 +92,27 @@ public interface DeviceAllocator extends AutoCloseable {
     /// @param stream the stream of the last use
     void free(long address, long byteSize, int device, long stream);
 
-    /// Bytes obtained from the driver and not yet returned, blocks in use and idle memory alike.
+    /// Returns the bytes obtained from the driver and not yet given back, of blocks in use and of idle memory.
     ///
-    /// @return empty if unknown, never 0 for that
+    /// @return empty if unknown: 0 means that nothing is held
     default OptionalLong reservedBytes(int device) {
         return OptionalLong.empty();
     }
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running
-    /// work.
+    /// work. What the driver refuses to take stays the allocator's, for a later trim; it is no failure.
     ///
     /// @return bytes given back
     default long trim(int device, long keepBytes) {
         return 0;
     }
 
-    /// Says that a stream ends: its handle may come again for another stream, and nothing may be recorded on it
-    /// later. What was recorded for it stays its own: see [StreamOrder].
+    /// Hears that a stream is about to end. Its handle may name another stream later, so the allocator forgets what
+    /// it keeps by the handle. Fences on the stream are recorded within this call or not at all; those that were
+    /// recorded stay good: see [StreamOrder].
     default void streamClosing(int device, long stream) {}
 
-    /// Asks for an optional ability: one of the five above, or a type of the allocator's own.
+    /// Returns an optional ability: one of the five above, or a type of the allocator's own.
     ///
     /// @return empty if this allocator has not got it
     default <T> Optional<T> extension(Class<T> type) {

@@ -2,27 +2,27 @@ package io.cistern.spi;
 
 /// The devices that an allocator will serve.
 public interface DeviceEnvironment {
-    /// Whether the devices are simulated.
+    /// Returns whether the devices are simulated.
     boolean simulated();
 
-    /// The driver API's version: 1000 × major + 10 × minor.
+    /// Returns the driver API's version: 1000 × major + 10 × minor.
     int driverVersion();
 
-    /// How many devices there are; ordinals run from 0.
+    /// Returns how many devices there are. Ordinals run from 0.
     int deviceCount();
 
-    /// A device's name.
+    /// Returns a device's name.
     String name(int device);
 
-    /// A device's memory in bytes.
+    /// Returns a device's memory in bytes.
     long totalBytes(int device);
 
-    /// Free bytes of a device as the driver sees them now.
+    /// Returns the free bytes of a device as the driver sees them now.
     long freeBytes(int device);
 
-    /// Whether a device has stream-ordered pools.
+    /// Returns whether a device has stream-ordered pools, and if not, why.
     Availability memoryPools(int device);
 
-    /// Whether a device has address ranges and physical handles.
+    /// Returns whether a device has address ranges and physical handles, and if not, why.
     Availability virtualMemory(int device);
 }

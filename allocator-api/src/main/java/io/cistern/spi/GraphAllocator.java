@@ -1,17 +1,17 @@
 package io.cistern.spi;
 
-/// What streams allocate from and free to while they are captured into graphs: see
-/// [AllocatorProvider#openForGraphs].
+/// A private allocator for streams that are captured into graphs: see [AllocatorProvider#openForGraphs].
 ///
-/// A graph's launches use what was allocated in its capture, wherever it was freed: so until [#graphsGone] the
-/// allocator neither gives memory back, whatever [#trim] is asked, nor maps other memory at its addresses. It may
-/// hand a block that was freed to the stream of the free at once, since its order is that of the graph; to another
-/// stream of the capture only when a fence on the former, from [AllocatorContext#streams], has passed: which it has
-/// as soon as the graph orders the two, or the capture is over.
+/// Each launch of a graph uses what was allocated in its capture, also after it was freed. So until [#graphsGone] the
+/// allocator gives no memory back, not even for [#trim], and maps no other memory at its addresses.
+///
+/// It may hand a freed block to the stream of the free at once, since both uses are in the order of the graph. It may
+/// hand the block to another stream of the capture when a fence on the first one, from [AllocatorContext#streams],
+/// has passed. The fence passes as soon as the graph orders the two streams, or the capture is over.
 ///
 /// **Threads.** As [DeviceAllocator].
 public interface GraphAllocator extends DeviceAllocator {
-    /// No graph uses the memory any more, and none will: what is free may go back, and blocks that are alive are
-    /// freed like others. No stream is captured now. [#close] follows, after the last of those blocks.
+    /// Hears that no graph uses the memory any more, and none will. Free memory may go back, and live blocks are
+    /// freed like others. No stream is captured during the call. [#close] follows after the last of those blocks.
     void graphsGone();
 }

@@ -6,15 +6,15 @@ import java.lang.foreign.MemorySegment;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public interface HostMemory {
-    /// Obtains memory that nobody uses.
+    /// Obtains a block of unused memory.
     ///
     /// @param byteSize bytes wanted, above 0
     /// @throws io.cistern.cuda.CudaException if the driver can't pin so much
     HostBlock allocate(long byteSize);
 
-    /// A part of it.
+    /// A block of host memory.
     interface HostBlock extends AutoCloseable {
-        /// The bytes, `byteSize` of them.
+        /// Returns the memory, of the size that was asked for.
         MemorySegment segment();
 
         /// Gives the memory back. No work uses it any more. Does not throw.

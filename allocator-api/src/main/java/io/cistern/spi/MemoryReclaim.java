@@ -10,36 +10,35 @@ import java.util.Set;
 /// as much as a refused request needs, with a report, or to a request of another allocator. An allocator implements
 /// the methods that it can; the defaults say that it can't.
 ///
-/// **Failures.** What [#reclaim] and [#failed] throw counts as nothing given: the other steps are taken, and the
-/// caller finds it among the suppressed exceptions of the [DeviceOutOfMemoryException], if it comes to that. Only a
-/// [io.cistern.cuda.CudaException] of [#reclaim] after which the context is dead reaches the caller instead.
+/// **Failures.** An exception from [#reclaim] or [#failed] counts as nothing given. The other steps are taken, and if
+/// the request fails, the exception is suppressed in its [DeviceOutOfMemoryException]. Only a
+/// [io.cistern.cuda.CudaException] from [#reclaim] after which the context is dead reaches the caller instead.
 ///
 /// **Threads.** Any.
 public interface MemoryReclaim {
-    /// Gives back idle memory to the driver, or makes it free for the stream, as far as a request that this
-    /// allocator refused needs it. The framework calls it after callbacks and pools that lend; again, a few times,
-    /// while it gave something and the request is refused still. The allocator needs to know of that while it
-    /// allocates: see [Choice#reclaimsLater].
+    /// Gives idle memory back to the driver, or frees it for the stream, as far as a request needs that this
+    /// allocator refused. The framework calls it after callbacks and pools that lend. While it gives something and
+    /// the request is still refused, the framework calls it a few times more. [Choice#reclaimsLater] tells the
+    /// allocator whether this call will come.
     ///
     /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for work,
     ///     but not for that of captured streams
-    /// @param refusal what this allocator said, with what the framework added and itself as the cause: how many
-    ///     bytes, and on which device
+    /// @param refusal says how many bytes were refused, on which device; its cause is this allocator's exception
     /// @param stream the stream that they were asked for
-    /// @return bytes, 0 if there is nothing more; empty if the allocator can't: then the framework trims it, which
-    ///     gives back more than a request needs
+    /// @return bytes given, 0 if there is nothing more; empty if the allocator can't do this, and the framework
+    ///     trims it, which gives back more than a request needs
     default OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         return OptionalLong.empty();
     }
 
-    /// Hears that nothing helped, and that the caller gets the error.
+    /// Hears that nothing helped and the caller gets the error.
     ///
-    /// @param refusal what this allocator said last
+    /// @param refusal the last exception of this allocator
     default void failed(DeviceOutOfMemoryException refusal) {}
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left and why.
     ///
-    /// @param keepBytes what may stay, at least 0
+    /// @param keepBytes bytes that may stay reserved, at least 0
     /// @return empty, with nothing done, if the allocator has only [DeviceAllocator#trim]: then the framework waits
     ///     for the device if `mode` says so, trims, and tells what it knows
     default Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
@@ -63,8 +62,8 @@ public interface MemoryReclaim {
         return 0;
     }
 
-    /// Which steps an allocator may take by itself when there is no memory for a request. It asks for it with
-    /// [AllocatorContext#extension], and takes all of its own steps where there is none.
+    /// Says which steps an allocator may take by itself when there is no memory for a request. An allocator gets it
+    /// from [AllocatorContext#extension], and takes all of its own steps where that is empty.
     ///
     /// @param steps those that are allowed within the call that allocates
     /// @param reclaimsLater whether the framework takes [ReclaimStep#TRIM] and [ReclaimStep#SYNCHRONIZE] later, by
@@ -75,7 +74,7 @@ public interface MemoryReclaim {
             steps = Set.copyOf(steps);
         }
 
-        /// All of them within the call.
+        /// Allows steps within the call, and none later.
         public Choice(Set<ReclaimStep> steps) {
             this(steps, false);
         }

@@ -7,12 +7,12 @@ import java.util.Optional;
 public interface MemorySharing {
     /// Lets a device read and write what the allocator has on another one, now and later.
     ///
-    /// @implSpec What is obtained later is open to the peer before a block of it is handed out. Once is as good as
-    ///     twice.
+    /// @implSpec Memory that is obtained later is open to the peer before a block of it is handed out. A second
+    ///     call does nothing.
     /// @param device where the memory is
     /// @param peer another device, which can reach it
-    /// @return no, with nothing done and the reason, if this allocator, as it was opened, can't
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then it is open to whom it was before
+    /// @return the answer no with the reason, and nothing done, if this allocator can't as it was opened
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then nothing changes
     default Availability grant(int device, int peer) {
         return Availability.no("its allocator can't open its memory to other devices");
     }

@@ -8,12 +8,12 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /// The optional ability of a [DeviceAllocator] to tell more than the framework counts for every allocator at its
-/// boundary. An allocator implements the methods that it has an answer to; the defaults say that there is none.
+/// boundary. An allocator implements the methods that it has an answer to; the defaults report that there is none.
 ///
-/// **Names of figures.** Those of PyTorch's `torch.cuda.memory_stats`, with their meaning, where it has one for a
-/// thing: `NAME.POOL.METRIC`, POOL being `all`, `small_pool` or `large_pool`, METRIC being `current`, `peak`,
-/// `allocated` (all that came) or `freed` (all that went); `NAME.METRIC`; or `num_…` for events. Others are the
-/// allocator's own, and documented there. Bytes are bytes, all else are counts.
+/// **Names of figures.** Where PyTorch's `torch.cuda.memory_stats` has a figure, its name and meaning are used:
+/// `NAME.POOL.METRIC` with POOL `all`, `small_pool` or `large_pool` and METRIC `current`, `peak`, `allocated` (the sum
+/// of what came) or `freed` (the sum of what went); `NAME.METRIC`; or `num_…` for events. Other figures are the
+/// allocator's own, and documented there. Names with `bytes` are bytes, all others are counts.
 ///
 /// **Threads.** Any thread may call any method at any time. Figures are weakly consistent while other threads
 /// allocate, exact at rest.
@@ -23,10 +23,10 @@ public interface MemoryStatistics {
         return Map.of();
     }
 
-    /// Makes the present values the peaks, [#reservedPeakBytes] included.
+    /// Sets all peaks to the present values, [#reservedPeakBytes] included.
     default void resetPeaks(int device) {}
 
-    /// Makes what was added up so far 0: `allocated`, `freed` and the counts of events.
+    /// Sets all sums to 0: `allocated`, `freed` and the counts of events.
     default void resetTotals(int device) {}
 
     /// Returns the highest [DeviceAllocator#reservedBytes] since the last [reset][#resetPeaks], exactly: also
@@ -45,8 +45,8 @@ public interface MemoryStatistics {
         return List.of();
     }
 
-    /// Returns which settings keep idle memory that lies in pieces from being put together for a larger request:
-    /// sentences for people, with what to set instead.
+    /// Returns which settings keep pieces of idle memory from serving a larger request together: sentences for
+    /// people, with what to set instead.
     default List<String> whyInPieces() {
         return List.of();
     }

@@ -6,7 +6,7 @@ import java.util.List;
 
 /// A source of physical memory by handles, which is what page growth needs. Mapping is the allocator's business.
 public non-sealed interface PageSource extends SegmentSource {
-    /// What its memory is like on a device.
+    /// Returns what its memory is like on a device.
     PageTraits traits(int device);
 
     /// Creates physical memory.
@@ -16,23 +16,24 @@ public non-sealed interface PageSource extends SegmentSource {
     /// @throws DeviceOutOfMemoryException when there is none
     long create(long byteSize, int device);
 
-    /// Who may read and write the memory where it is mapped: its device, and others if the source says so.
+    /// Returns which devices, and whether the host, may read and write the memory where it is mapped: its own device
+    /// unless a source adds others.
     default List<MemoryLocation> accessors(int device) {
         return List.of(MemoryLocation.device(device));
     }
 
-    /// Is told that a handle was mapped, and opened to all [#accessors]. Must not throw.
+    /// Hears that a handle was mapped, and opened to all [#accessors]. Must not throw.
     ///
-    /// @param address where; blocks there are handed out from now on
+    /// @param address where it was mapped; blocks there are handed out from now on
     default void mapped(int device, long address, long byteSize, long handle) {}
 
-    /// Is asked before a mapping that it was told of is taken away; no work uses it any more. Must not throw.
+    /// Returns whether a mapping that it heard of may be taken away. No work uses it any more. Must not throw.
     ///
-    /// @return false if somebody else still needs it where it is; then it stays
+    /// @return false if somebody else still needs the memory where it is; then it stays
     default boolean unmapping(int device, long address, long byteSize) {
         return true;
     }
 
-    /// Drops a handle; its memory goes when no mapping of it is left.
+    /// Gives a handle up. Its memory goes back to the driver when no mapping of it is left.
     void release(long handle, long byteSize, int device);
 }

@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-/// What the memory of a [PageSource] is like.
+/// The properties of the memory of a [PageSource].
 ///
 /// @param granularity sizes and addresses are multiples of this many bytes
 /// @param location `device`, `host` or `host_numa:N`

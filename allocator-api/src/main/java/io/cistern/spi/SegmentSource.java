@@ -6,8 +6,8 @@ import java.util.Optional;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public sealed interface SegmentSource extends AutoCloseable permits RangeSource, PageSource {
-    /// Asks for an optional ability of the memory that comes from here, such as to be registered with
-    /// communicators. An allocator on top passes it on ([DeviceAllocator#extension]).
+    /// Returns an optional ability of the memory that comes from here, such as to be registered with communicators.
+    /// An allocator on top passes it on ([DeviceAllocator#extension]).
     ///
     /// @return empty if this source has not got it
     default <T> Optional<T> extension(Class<T> type) {

@@ -5,16 +5,16 @@ public interface SegmentSourceProvider {
     /// Returns [AllocatorProvider#SPI_VERSION].
     int spiVersion();
 
-    /// The name by which people ask for it.
+    /// Returns the name by which people ask for it: lower-case letters, digits, `-` and `_`.
     String name();
 
-    /// Whether it can run here. Cheap: creates no context, allocates nothing, does not throw.
+    /// Returns whether it can run here. Creates no context, allocates nothing and does not throw.
     default Availability availability(DeviceEnvironment environment) {
         return Availability.yes();
     }
 
-    /// Opens a source.
+    /// Opens a source. Each call opens a new one.
     ///
-    /// @throws io.cistern.errors.ConfigurationException for an option it does not know or a value it can't take
+    /// @throws io.cistern.errors.ConfigurationException for a value that it can't take
     SegmentSource open(AllocatorContext context);
 }

@@ -1,10 +1,10 @@
 package io.cistern.spi;
 
-/// What becomes of the contents of memory that [sleeps][io.cistern.MemoryPool#sleep].
+/// Says what happens to the contents of memory that [sleeps][io.cistern.MemoryPool#sleep].
 public enum SleepMode {
-    /// They are copied to pinned host memory, and are there again bit for bit after waking.
+    /// They are copied to pinned host memory, and back when the memory wakes.
     KEEP,
 
-    /// They are given up: after waking, the same addresses hold anything.
+    /// They are given up. After waking, the contents are undefined.
     DROP
 }

@@ -6,29 +6,43 @@ package io.cistern.spi;
 /// cost a driver call each, so an allocator records one when memory is wanted, for all that was freed until then,
 /// rather than one for each free.
 ///
-/// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream; 2 is the
-/// per-thread default stream *of the calling thread*, so a fence on another thread's can't be had, and on a virtual
-/// thread there is none. A handle names a stream from its creation to the announcement of its end
-/// ([DeviceAllocator#streamClosing]); if it comes again, that is another stream, and nothing that was recorded for
-/// the first may be taken for the second. Between the two nothing may be recorded on it and nothing made to wait: so
-/// an allocator takes its fences of a stream when that is announced to end. Fences outlive their streams.
+/// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream; 2 is
+/// the per-thread default stream *of the calling thread*, so a fence on another thread's can't be had, and on a
+/// virtual thread there is none. A handle names a stream from its creation to the announcement of its end
+/// ([DeviceAllocator#streamClosing]); if it comes again, that is another stream, and nothing that was recorded
+/// for the first may be taken for the second. Between the two nothing may be recorded on it and nothing made to
+/// wait: so an allocator takes its fences of a stream when that is announced to end. Fences outlive their
+/// streams.
 ///
-/// **Threads.** Any thread may call any method at any time, also several for one fence, but none for a fence that is
-/// being released. No method but [#synchronize] waits for work. None is called under a lock that the way of an
-/// ordinary allocation takes.
+/// **A fence can always be had.** A free has no way back, so [#record] and [#recordAll] do not fail. Whatever the
+/// driver says, and if the Java heap is full, there is one rule:
 ///
-/// **Errors.** Every method throws [io.cistern.cuda.CudaException] where the driver refuses: for a stream that ended
-/// without being announced, and for everything once the context has failed; then no work runs any more.
+/// 1. The fence is behind the stream;
+/// 2. where the driver does not mark that one (it is captured, or ended without being announced), behind all
+/// streams of the device;
+/// 3. where it does not mark those either (`cuCtxRecordEvent` came with CUDA 12.5), the host has waited for them:
+/// the fence is 0, which has passed, and all methods take;
+/// 4. where it refuses that too, as beside captures, the fence is *owed*: each question for it asks the driver
+/// again, and it passes some time after the driver has answered.
+///
+/// In a dead context nothing runs any more, and all fences have passed.
+///
+/// **Threads.** Any thread may call any method at any time, also several for one fence, but none for a fence that
+/// is being released. Only [#synchronize] waits for work, and step 3. None is called under a lock that the way of
+/// an ordinary allocation takes.
+///
+/// **Errors.** Only [#await] and [#synchronize] throw [io.cistern.cuda.CudaException] where the driver refuses,
+/// also because the context is dead.
 public interface StreamOrder {
-    /// Marks the present end of a stream.
+    /// Marks the present end of a stream, or of all streams if that can't be marked.
     ///
     /// @param device the device of the stream
     /// @param stream a stream that exists; 2 for the calling thread's own
-    /// @return a fence, to be given to [#release] in the end; any number but 0
+    /// @return a fence, to be [released][#release] later; 0 if nothing is left to wait for
     long record(int device, long stream);
 
-    /// Whether a fence can be recorded on a stream now. Not while it is captured into a graph: then it runs
-    /// nothing, but its present end can't be told apart from that of the capture.
+    /// Returns whether a fence can be recorded on a stream now. Not while it is captured into a graph: then it
+    /// runs nothing, but its present end can't be told apart from that of the capture.
     ///
     /// @param stream a stream that exists
     default boolean recordable(int device, long stream) {
@@ -37,19 +51,17 @@ public interface StreamOrder {
 
     /// Marks the present end of all streams of a device, for work on a stream that can't be named: another
     /// thread's default stream, or one that ended. A fence like others; it costs waiting for more than was meant.
-    ///
-    /// @throws io.cistern.cuda.CudaException where the driver can't do that: `cuCtxRecordEvent` came with
-    ///     CUDA 12.5
     long recordAll(int device);
 
-    /// Whether the stream has got past the fence. Does not wait. A fence that was recorded while streams were
-    /// captured, and can't be had from the driver then, passes some time after the captures have ended.
+    /// Returns whether the stream has got past the fence. Does not wait, but for a fence that is owed, as step 3
+    /// does.
     ///
     /// @param device the device that the fence was recorded on
+    /// @return false also where the driver does not tell now
     boolean passed(int device, long fence);
 
-    /// Whether a stream ignores the legacy default stream, so that [#finished] can tell of it. A stream stays what
-    /// it is.
+    /// Returns whether a stream ignores the legacy default stream, which [#finished] needs. The answer for a
+    /// stream does not change.
     ///
     /// @param stream a stream that exists
     /// @return false also where that can't be known, as by default
@@ -57,10 +69,10 @@ public interface StreamOrder {
         return false;
     }
 
-    /// Whether all that an [independent][#independent] stream was given until now has finished. One call of the
-    /// driver: half of what a fence costs that is asked at once. Does not wait. A stream that waits for the legacy
-    /// default stream may have nothing to do although it comes after work that has not finished: a fence on it
-    /// would be behind that work.
+    /// Returns whether all that an [independent][#independent] stream was given until now has finished. Does not
+    /// wait. It is one driver call, half the cost of a fence that is asked at once. It must not be asked of other
+    /// streams: one that waits for the legacy default stream may be idle although its next work comes after
+    /// unfinished work.
     ///
     /// @param stream a stream that exists
     /// @return false also where that can't be known now, as by default
@@ -68,15 +80,15 @@ public interface StreamOrder {
         return false;
     }
 
-    /// Makes work that is given to a stream from now on run after the fence. The host does not wait, and nobody
-    /// else; work given before is not held up.
+    /// Makes work that is given to a stream from now on run after the fence. Neither the host nor work
+    /// given before waits.
     ///
     /// @param device the device of the stream and the fence
     /// @param stream a stream that exists, also the fence's own, for which it is no wait
     void await(int device, long stream, long fence);
 
-    /// Whether a stream can be made to wait for a fence now: not for one that could only be promised, beside
-    /// captures under way. Asks no driver.
+    /// Returns whether a stream can be made to wait for a fence now, as far as is known without asking the
+    /// driver: not for one that is owed while it can't be had.
     default boolean awaitable(int device, long fence) {
         return true;
     }
@@ -85,10 +97,11 @@ public interface StreamOrder {
     ///
     /// @param device the device that the fence was recorded on
     /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#STREAM_CAPTURE_UNSUPPORTED] while
-    ///     streams are captured, for a fence that can't be had from the driver meanwhile
+    ///     streams are captured, for a fence that is owed
     void synchronize(int device, long fence);
 
-    /// Ends a fence, once, whether it has passed or not. Streams that were made to wait for it still do.
+    /// Releases a fence, which may not have passed yet. To be called once for each fence. Streams that were made
+    /// to wait for it still do.
     ///
     /// @param device the device that the fence was recorded on
     void release(int device, long fence);

@@ -1,11 +1,11 @@
 package io.cistern.spi;
 
-/// Whether giving memory back may wait.
+/// Says whether a trim may wait for running work.
 public enum TrimMode {
-    /// Only what no running work can use goes back; nothing is waited for.
+    /// Waits for nothing. Only memory that no running work can use goes back.
     WITHOUT_WAITING,
 
-    /// All work that was given to the device is waited for first, so that all idle memory can go back; while a stream
-    /// is captured, only what that does not forbid to wait for.
+    /// Waits first for all work that was given to the device, so that all idle memory can go back. While a stream is
+    /// captured, waits only where the capture allows it.
     SYNCHRONIZE
 }

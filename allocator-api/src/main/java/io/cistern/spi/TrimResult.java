@@ -4,19 +4,19 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 
-/// What giving memory back to the driver achieved, and what was left, with the reasons.
+/// How much memory a trim gave back, and what stayed and why.
 ///
 /// @param returnedBytes bytes that went back
 /// @param reservedBytes bytes that are still reserved; empty if the allocator can't tell
-/// @param left what is still reserved and why, as far as the allocator tells; the bytes add up to `reservedBytes` if
-///     no other thread allocated meanwhile and the allocator tells at all
+/// @param left the parts that are still reserved and why, as far as the allocator tells. If it tells, and no other
+///     thread allocated meanwhile, their bytes add up to `reservedBytes`
 public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Left> left) {
     /// Copies the list.
     public TrimResult {
         left = List.copyOf(left);
     }
 
-    /// Why memory stayed.
+    /// The reasons for which memory stays.
     public enum Reason {
         /// In blocks that are alive.
         IN_USE,
@@ -30,7 +30,7 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
         PINNED,
         /// Idle, and to be kept: the target is reached.
         KEPT,
-        /// Idle, but the driver would not take it back; it is tried again later.
+        /// Idle, but the driver refused to take it back. A later trim tries again.
         REFUSED
     }
 
@@ -41,7 +41,7 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
     /// @param byteSize how much
     public record Left(Reason reason, OptionalLong stream, long byteSize) {}
 
-    /// What several allocators gave back.
+    /// Returns the sum of several results.
     public static TrimResult sum(List<TrimResult> results) {
         long returned = 0;
         long reserved = 0;
@@ -56,7 +56,7 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
         return new TrimResult(returned, known ? OptionalLong.of(reserved) : OptionalLong.empty(), left);
     }
 
-    /// Bytes that stayed for a reason.
+    /// Returns the bytes that stayed for a reason.
     public long leftBytes(Reason reason) {
         return left.stream()
                 .filter(part -> part.reason == reason)

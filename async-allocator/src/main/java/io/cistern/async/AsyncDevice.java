@@ -3,6 +3,7 @@ package io.cistern.async;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.names.Failures;
@@ -34,6 +35,7 @@ final class AsyncDevice {
 
     // Made in advance, for closing without Java heap.
     private final Failures failures = new Failures();
+    private final Runnable synchronizing = this::synchronize;
     private final Runnable waitingForAll = this::synchronizeUnlessDead;
     private final Runnable closingPools;
 
@@ -53,7 +55,7 @@ final class AsyncDevice {
         this.lasting = options.adaptive();
         this.eventful = lasting;
         this.refused = new FailedFrees(memory, driver.graphs(), device);
-        this.later = new DeferredFrees(new BatchFences(device, order, this::waitForAllWork), this::freeLater);
+        this.later = new DeferredFrees(device, order, this::freeLater);
     }
 
     /// Whether an allocation is a call of the driver and nothing else.
@@ -237,17 +239,6 @@ final class AsyncDevice {
         }
     }
 
-    /// In a context that failed nothing runs any more.
-    private void waitForAllWork() {
-        try {
-            driver.devices().synchronize(device);
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                throw failure;
-            }
-        }
-    }
-
     /// Needs no Java heap of its own.
     private void close() {
         if (pools.all().length > 0) {
@@ -258,12 +249,6 @@ final class AsyncDevice {
     }
 
     private void synchronizeUnlessDead() {
-        try {
-            synchronize();
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                throw failure;
-            }
-        }
+        DeadContext.survive(synchronizing);
     }
 }

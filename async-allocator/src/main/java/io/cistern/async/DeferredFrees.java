@@ -1,6 +1,8 @@
 package io.cistern.async;
 
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
+import io.cistern.spi.StreamOrder;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -52,7 +54,8 @@ final class DeferredFrees {
     /// For each stream a look takes a query or two.
     private static final int MAX_STREAMS = 16;
 
-    private final BatchFences fences;
+    private final int device;
+    private final StreamOrder order;
     private final Release release;
 
     /// Live blocks that other streams use. Changed under the monitor.
@@ -61,7 +64,7 @@ final class DeferredFrees {
     private final AwaitedStreams streams = new AwaitedStreams();
 
     /// Where blocks wait for the end of their own stream.
-    private final UsingStream ofEndedStreams = new UsingStream(BatchFences.ENDED);
+    private final UsingStream ofEndedStreams = new UsingStream(UsingStream.ENDED);
 
     private final AtomicLong waitingBytes = new AtomicLong();
     private volatile boolean any;
@@ -76,8 +79,9 @@ final class DeferredFrees {
     private int countsLeft;
     private int countsPlanned = FEWEST_COUNTS;
 
-    DeferredFrees(BatchFences fences, Release release) {
-        this.fences = fences;
+    DeferredFrees(int device, StreamOrder order, Release release) {
+        this.device = device;
+        this.order = order;
         this.release = release;
     }
 
@@ -149,10 +153,8 @@ final class DeferredFrees {
 
     private void seal(FencedBatch batch, long stream) {
         if (batch.open) {
-            fences.seal(batch, stream);
-            if (!batch.open) {
-                batch.closedAs = ++closedBatches;
-            }
+            batch.seal(stream == UsingStream.ENDED ? order.recordAll(device) : order.record(device, stream));
+            batch.closedAs = ++closedBatches;
         }
     }
 
@@ -209,7 +211,7 @@ final class DeferredFrees {
     private void freePassed(UsingStream stream) {
         for (FencedBatch first = stream.first; first != null; first = stream.first) {
             seal(first, stream.stream);
-            if (!fences.passed(first)) {
+            if (!first.isFree() && !order.passed(device, first.fence)) {
                 break;
             }
             pass(stream, first);
@@ -222,7 +224,8 @@ final class DeferredFrees {
 
     /// Frees the blocks of a stream's first batch, of which each is taken out only for its own free.
     private void pass(UsingStream stream, FencedBatch first) {
-        fences.drop(first);
+        order.release(device, first.fence);
+        first.fence = FencedBatch.NONE;
         for (BlockUse use = first.take(); use != null; use = first.take()) {
             DeferredFree block = use.block;
             if (block.awaited > 0 && --block.awaited == 0) {
@@ -294,7 +297,7 @@ final class DeferredFrees {
         if (ending.liveBlocks > 0) {
             seal(ending.end, ending.stream);
         }
-        ending.stream = BatchFences.ENDED;
+        ending.stream = UsingStream.ENDED;
     }
 
     /// Those among the blocks which wait for a stream that were freed on another one.
@@ -329,10 +332,19 @@ final class DeferredFrees {
         for (BlockUse use = block.uses; use != null; use = use.nextOfBlock) {
             if (use.batch != null) {
                 seal(use.batch, use.on.stream);
-                all &= fences.await(block.stream, use.batch);
+                all &= await(block.stream, use.batch.fence);
             }
         }
         return all;
+    }
+
+    /// Returns false if that is not possible now.
+    private boolean await(long stream, long fence) {
+        try {
+            return DeadContext.isDone(() -> order.await(device, stream, fence));
+        } catch (OutOfMemoryError ofTheHeap) {
+            return false;
+        }
     }
 
     /// Bytes that wait for other streams.

@@ -4,6 +4,7 @@ import io.cistern.async.internal.PoolHandle;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.errors.ConfigurationException;
@@ -28,8 +29,10 @@ final class DriverPool {
     private final boolean own;
     private final Map<PoolAttribute, Change> changes = new EnumMap<>(PoolAttribute.class);
 
+    private final Runnable closingNow = this::close;
+
     /// Closes it, unless its context died and took it along. Made in advance: closing needs no Java heap.
-    final Runnable closing = this::closeUnlessGone;
+    final Runnable closing = () -> DeadContext.survive(closingNow);
 
     private record Change(long from, long to) {}
 
@@ -146,16 +149,6 @@ final class DriverPool {
             Failures failures = new Failures();
             changes.forEach((attribute, change) -> failures.gather(() -> takeBack(attribute, change)));
             failures.rethrow();
-        }
-    }
-
-    private void closeUnlessGone() {
-        try {
-            close();
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                throw failure;
-            }
         }
     }
 

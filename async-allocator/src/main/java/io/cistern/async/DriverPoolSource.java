@@ -2,6 +2,7 @@ package io.cistern.async;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
@@ -83,19 +84,9 @@ final class DriverPoolSource implements RangeSource {
             long stream = streams.getAndSet(device, NO_STREAM);
             if (stream != NO_STREAM) {
                 int each = device;
-                failures.gather(() -> destroy(each, stream));
+                failures.gather(() -> DeadContext.survive(() -> driver.streams().destroy(each, stream)));
             }
         }
         failures.rethrow();
-    }
-
-    private void destroy(int device, long stream) {
-        try {
-            driver.streams().destroy(device, stream);
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                throw failure;
-            }
-        }
     }
 }

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /// It is *open* until its fence is recorded, which comes behind what the stream was given until then; so it is
 /// not left open for long.
 final class FencedBatch {
-    /// No fence: not recorded yet, or, once closed, there is nothing to wait for.
+    /// No fence: not recorded yet, or there is nothing to wait for.
     static final long NONE = 0;
 
     /// A fence costs a call; what waits for it meanwhile, memory.

@@ -3,6 +3,7 @@ package io.cistern.async;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -157,20 +158,10 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
     private void freeDone() {
         unfreed.forEach(block -> {
             if (block.done) {
-                waitForDevice(block.device);
+                DeadContext.survive(() -> driver.devices().synchronize(block.device));
                 freeWhatALaunchLeft(block, Streams.LEGACY_DEFAULT);
             }
         });
-    }
-
-    private void waitForDevice(int device) {
-        try {
-            driver.devices().synchronize(device);
-        } catch (CudaException refused) {
-            if (!refused.result().endsContext()) { // else nothing runs any more
-                throw refused;
-            }
-        }
     }
 
     /// The driver keeps memory for the next graph that is launched until it is asked for it.
@@ -178,16 +169,9 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
     public void close() {
         Failures failures = new Failures();
         failures.gather(this::freeDone); // what a free could not do
-        devices.forEach(this::trimUnlessRefused);
+        // What is refused stays for the next graph, or until async is trimmed.
+        devices.forEach(device -> DeadContext.isDone(() -> driver.graphs().trimMemory(device)));
         failures.rethrow();
-    }
-
-    private void trimUnlessRefused(int device) {
-        try {
-            driver.graphs().trimMemory(device);
-        } catch (CudaException refused) {
-            // It stays for the next graph, or until async is trimmed.
-        }
     }
 
     /// A block that could not be freed for lack of Java heap is freed when this closes.

@@ -8,7 +8,10 @@ import org.jspecify.annotations.Nullable;
 /// Only the last batch is open. Once the stream has ended, blocks that it used and that are freed then wait for
 /// its end.
 final class UsingStream {
-    /// [BatchFences#ENDED] once it has ended.
+    /// In place of a stream: one that has ended.
+    static final long ENDED = -1;
+
+    /// [#ENDED] once it has ended.
     volatile long stream;
 
     /// How many live blocks it uses.
@@ -51,7 +54,7 @@ final class UsingStream {
     /// @return null if nothing is to be waited for
     @Nullable
     FencedBatch batchFor(BlockUse use) {
-        if (stream == BatchFences.ENDED) {
+        if (stream == ENDED) {
             if (end.isFree()) {
                 return null;
             }

@@ -78,14 +78,17 @@ final class FreesInAFullHeapTests {
     }
 
     @Test
-    void aFenceIsAskedForAgain() {
+    void aWaitOnTheStreamOfTheFreeIsReplacedByItsEnd() {
         long block = async.allocate(64 << 20, DEVICE, stream);
         async.recordUse(block, DEVICE, other);
-        when(order.record(DEVICE, other))
-                .thenThrow(new OutOfMemoryError("in a test"))
-                .thenReturn(1L);
+        when(order.record(DEVICE, other)).thenReturn(1L);
+        when(order.record(DEVICE, stream)).thenReturn(2L);
         async.free(block, 64 << 20, DEVICE, stream);
+        doThrow(new OutOfMemoryError("in a test")).when(order).await(DEVICE, stream, 1L);
+        async.streamClosing(DEVICE, stream);
+        assertThat(async.statistics(DEVICE)).containsEntry("pool.waiting_bytes", 64L << 20);
         when(order.passed(DEVICE, 1)).thenReturn(true);
+        when(order.passed(DEVICE, 2)).thenReturn(true);
         async.trim(DEVICE, Long.MAX_VALUE);
         assertThat(async.statistics(DEVICE)).containsEntry("pool.waiting_bytes", 0L);
     }

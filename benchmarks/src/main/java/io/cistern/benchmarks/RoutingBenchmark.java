@@ -32,7 +32,7 @@ public class RoutingBenchmark {
 
     private final NoAllocator provider = new NoAllocator();
 
-    /// A table of each kind in the owner map: small, middle, large, and above a lane's credit.
+    /// A table of each kind in the owner map: small, middle, large, and above what thread counters lease.
     @Param({"512", "65536", "1048576", "67108864"})
     private long byteSize;
 

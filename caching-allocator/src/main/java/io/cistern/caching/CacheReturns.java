@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -143,14 +144,11 @@ final class CacheReturns {
     private @Nullable CudaException forEachShard(Consumer<StreamShard> step, @Nullable CudaException before) {
         CudaException first = before;
         for (StreamShard shard : cache.shards()) {
-            try {
-                step.accept(shard);
-            } catch (CudaException failure) {
-                if (first == null && !failure.result().endsContext()) {
-                    first = failure;
-                } else if (first != null) {
-                    first.addSuppressed(failure);
-                }
+            CudaException refusal = DeadContext.refusal(() -> step.accept(shard));
+            if (first == null) {
+                first = refusal;
+            } else if (refusal != null) {
+                first.addSuppressed(refusal);
             }
         }
         return first;

@@ -6,6 +6,7 @@ import io.cistern.diagnostics.StreamMemory;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.threads.ThreadTable;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
@@ -38,17 +39,22 @@ import org.jspecify.annotations.Nullable;
 /// address and a wrong size before it calls. Called alone, this finds unknown addresses outside its regions at
 /// once, and the others when the block leaves the thread cache; except where the size is given as 0, for which no
 /// thread cache is used. More is found by the [checking levels][CheckLevel].
-final class CachingAllocator extends ThreadCacheTable
-        implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
+final class CachingAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
     private final CudaDriver driver;
     private final StreamOrder streams;
     private final EventSink events;
     private final SegmentSource source;
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
+
+    /// Where threads find their thread caches: the allocator's own, which is a read less on the way to a block.
+    private final @Nullable ThreadCache[] threadCaches = new ThreadCache[ThreadTable.ENTRIES];
+
     private final boolean usesThreadCaches;
     private final MemoryReclaim.Choice reclaimChoice;
     private final CacheSleep sleep;
+    private final InitialMemory initial;
+
     /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
     private boolean recordsUses;
 
@@ -57,7 +63,6 @@ final class CachingAllocator extends ThreadCacheTable
     }
 
     CachingAllocator(AllocatorContext context, CudaDriver driver, EventSink events, CachingOptions options) {
-        super(context.devices().deviceCount());
         this.driver = driver;
         this.streams = context.streams();
         this.events = events;
@@ -70,6 +75,7 @@ final class CachingAllocator extends ThreadCacheTable
                                 + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesThreadCaches = options.usesThreadCaches();
+        this.initial = new InitialMemory(options.initialBytes(), caches.length());
         this.reclaimChoice = context.extension(MemoryReclaim.Choice.class)
                 .orElse(new MemoryReclaim.Choice(EnumSet.allOf(ReclaimStep.class)));
     }
@@ -94,10 +100,11 @@ final class CachingAllocator extends ThreadCacheTable
 
     private long allocateFromCache(@Nullable ThreadCache found, long byteSize, int device, long stream) {
         DeviceCache cache = cache(device);
+        initial.obtain(cache, stream);
         if (!usesThreadCaches) {
             return cache.allocate(byteSize, stream);
         }
-        ThreadCache threadCache = found != null ? found : findOrMakeThreadCache(device, cache.exchange);
+        ThreadCache threadCache = found != null ? found : cache.exchange.ownThreadCache();
         if (threadCache == null) {
             return cache.exchange.allocateShared(byteSize, stream);
         }
@@ -129,7 +136,7 @@ final class CachingAllocator extends ThreadCacheTable
             cache.exchange.freeShared(address, byteSize, stream);
             return;
         }
-        ThreadCache threadCache = found != null ? found : tryMakeThreadCache(device, cache.exchange);
+        ThreadCache threadCache = found != null ? found : tryMakeThreadCache(cache.exchange);
         if (threadCache != null) {
             cache.exchange.free(threadCache, address, byteSize, stream);
         } else {
@@ -138,9 +145,9 @@ final class CachingAllocator extends ThreadCacheTable
     }
 
     /// Null where the Java heap has no memory for a thread cache: a free does without.
-    private @Nullable ThreadCache tryMakeThreadCache(int device, ThreadCacheRefill exchange) {
+    private @Nullable ThreadCache tryMakeThreadCache(ThreadCacheRefill exchange) {
         try {
-            return findOrMakeThreadCache(device, exchange);
+            return exchange.ownThreadCache();
         } catch (OutOfMemoryError noThreadCache) {
             return null;
         }
@@ -186,6 +193,7 @@ final class CachingAllocator extends ThreadCacheTable
                     fences,
                     order,
                     ranges,
+                    threadCaches,
                     reclaimChoice,
                     driver::nanoTime);
             addSleep(cache, growth);
@@ -224,10 +232,11 @@ final class CachingAllocator extends ThreadCacheTable
     }
 
     private SegmentSource capped(int device, long deviceBytes) {
-        if (options.limit().fraction() == 1) {
+        ReserveLimit limit = options.limit();
+        if (!limit.isSet()) {
             return source;
         }
-        ReserveCap cap = new ReserveCap(device, options.limit().capBytes(deviceBytes));
+        ReserveCap cap = new ReserveCap(device, limit.capBytes(deviceBytes), limit.option());
         return switch (source) {
             case PageSource pages -> new CappedPages(pages, cap);
             case RangeSource ranges -> new CappedRanges(ranges, cap);
@@ -408,6 +417,13 @@ final class CachingAllocator extends ThreadCacheTable
     /// Where threads leave a stream's small blocks for each other.
     TransferCache transferCache(int device, long stream) {
         return cache(device).shard(Fences.key(stream), 1).transferCache;
+    }
+
+    /// The calling thread's thread cache; null if it has none yet, or none in the table.
+    @Nullable
+    ThreadCache findThreadCache(int device) {
+        ThreadCache first = ThreadTable.find(threadCaches, device);
+        return first != null ? first : ThreadTable.findSecond(threadCaches, device);
     }
 
     /// Has what thread caches hold of a device's blocks freed.

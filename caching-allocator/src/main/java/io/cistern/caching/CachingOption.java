@@ -101,6 +101,23 @@ public final class CachingOption<T> extends SpecOption<T> {
             "how much of small blocks each thread keeps at most",
             BYTES);
 
+    /// What is obtained with the first request of a device.
+    public static final CachingOption<Long> INITIAL_BYTES = new CachingOption<>(
+            "initial_bytes",
+            "a number of bytes, as `1GiB`; at most `max_bytes`",
+            "0",
+            "how much is obtained from the source with the first request of each device, for the stream of that"
+                    + " request",
+            BYTES);
+
+    /// The most that may be reserved, in bytes.
+    public static final CachingOption<Long> MAX_BYTES = new CachingOption<>(
+            "max_bytes",
+            "a number of bytes above 0, as `8GiB`; not with `per_process_memory_fraction`",
+            "what the driver gives",
+            "the most that this allocator reserves of each device's memory",
+            BYTES);
+
     /// How much is checked.
     public static final CachingOption<CheckLevel> CHECK = new CachingOption<>(
             "check",
@@ -206,6 +223,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             SPLITS,
             THREAD_CACHES,
             THREAD_CACHE_BYTES,
+            INITIAL_BYTES,
+            MAX_BYTES,
             CHECK);
 
     /// Those that say something of pages alone; plain segments have none.

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
 /// @param rounding the sizes of blocks, where thread caches do not choose them
 /// @param splitOptions which blocks are cut
 /// @param limit how much may be reserved
+/// @param initialBytes how much is obtained with the first request of a device
 /// @param threadCaches what threads keep of blocks that they freed
 /// @param check how much is checked
 /// @param givesBack whether idle memory may go back to the driver when there is no more; not that of graphs
@@ -29,6 +30,7 @@ record CachingOptions(
         Rounding rounding,
         SplitOptions splitOptions,
         ReserveLimit limit,
+        long initialBytes,
         ThreadCacheLimit threadCaches,
         CheckLevel check,
         boolean givesBack) {
@@ -55,6 +57,7 @@ record CachingOptions(
                 new Rounding(Sizes.GRANULE, null),
                 new SplitOptions(true, 0, USUAL_LARGE_SEGMENT),
                 ReserveLimit.NONE,
+                0,
                 threadCaches,
                 CheckLevel.OFF,
                 true);
@@ -86,6 +89,7 @@ record CachingOptions(
                 new Rounding(Math.max(Sizes.GRANULE, alignment), reader.value(CachingOption.ROUNDUP_POWER2_DIVISIONS)),
                 readSplitting(reader, splits, large),
                 readLimit(reader),
+                readInitialBytes(reader),
                 readThreadCaches(reader),
                 reader.value(CachingOption.CHECK, CheckLevel.configured()),
                 true);
@@ -201,7 +205,33 @@ record CachingOptions(
         if (failsAtOnce && fraction == null) {
             throw CachingOption.THROW_ON_CUDAMALLOC_OOM.illegal("true without per_process_memory_fraction");
         }
-        return new ReserveLimit(fraction == null ? 1 : fraction, threshold == null ? 1 : threshold, failsAtOnce);
+        return new ReserveLimit(
+                readMaxBytes(reader, fraction != null),
+                fraction == null ? 1 : fraction,
+                threshold == null ? 1 : threshold,
+                failsAtOnce);
+    }
+
+    private static long readMaxBytes(OptionReader reader, boolean hasFraction) {
+        long maxBytes = reader.value(CachingOption.MAX_BYTES, Long.MAX_VALUE);
+        if (maxBytes <= 0) {
+            throw CachingOption.MAX_BYTES.illegal(maxBytes);
+        }
+        if (maxBytes != Long.MAX_VALUE && hasFraction) {
+            throw contradiction(
+                    CachingOption.MAX_BYTES.key(),
+                    CachingOption.PER_PROCESS_MEMORY_FRACTION.key(),
+                    "both say how much may be reserved; leave one of them out");
+        }
+        return maxBytes;
+    }
+
+    private static long readInitialBytes(OptionReader reader) {
+        long initialBytes = reader.value(CachingOption.INITIAL_BYTES, 0L);
+        if (initialBytes < 0 || initialBytes > reader.value(CachingOption.MAX_BYTES, Long.MAX_VALUE)) {
+            throw CachingOption.INITIAL_BYTES.illegal(initialBytes);
+        }
+        return initialBytes;
     }
 
     /// From one block of the largest class.
@@ -231,7 +261,8 @@ record CachingOptions(
                 alignment,
                 rounding,
                 splitOptions,
-                new ReserveLimit(limit.fraction(), 1, false),
+                new ReserveLimit(limit.maxBytes(), limit.fraction(), 1, false),
+                0,
                 new ThreadCacheLimit(false, 0),
                 CheckLevel.OFF,
                 false);

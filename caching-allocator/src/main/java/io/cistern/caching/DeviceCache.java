@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /// The cache of one device: its shards, and what they share.
 ///
@@ -44,6 +45,7 @@ final class DeviceCache {
 
     /// Makes an empty cache.
     ///
+    /// @param threadCaches where threads find theirs, of all devices
     /// @param options of which rounding, limits and thread caches count here
     /// @param deviceBytes the device's memory
     DeviceCache(
@@ -56,6 +58,7 @@ final class DeviceCache {
             Fences fences,
             CrossStreamOrder order,
             AddressRangeMap ranges,
+            @Nullable ThreadCache[] threadCaches,
             MemoryReclaim.Choice reclaimChoice,
             LongSupplier nanoTime) {
         this.device = device;
@@ -70,9 +73,9 @@ final class DeviceCache {
         this.order = order;
         this.ranges = ranges;
         this.usesThreadCaches = options.usesThreadCaches();
-        this.threadCaches = new ThreadCaches(device, options.largestInThreadCache(), reserved.counters);
-        this.exchange =
-                new ThreadCacheRefill(this, threadCaches, options.threadCaches().bytes());
+        this.threadCaches = new ThreadCaches(threadCaches, device, options.largestInThreadCache(), reserved.counters);
+        this.exchange = new ThreadCacheRefill(
+                this, this.threadCaches, options.threadCaches().bytes());
         this.misses = new CacheMisses(this, growth, options, deviceBytes, fences, reclaimChoice);
         this.ended = new RecycledShards(this, growth, fences, order, shards, uses);
         this.returns = new CacheReturns(this, growth, fences);

@@ -15,10 +15,9 @@ import java.util.concurrent.ConcurrentHashMap;
 /// Proof that the work of a stream has finished, on one device.
 ///
 /// Streams are named by a *key*: the handle, with the two names of the legacy default stream made one, and with
-/// the per-thread default stream told apart by thread (a negative number, which no handle is). A fence is
-/// recorded where that is possible. A stream that was announced as closing, and the default stream of another
-/// thread, can't be recorded on; then the fence is behind all streams of the context, or, from an older driver,
-/// the context is synchronised, which is rare and always right.
+/// the per-thread default stream told apart by thread (a negative number, which no handle is). A stream that was
+/// announced as closing, and the default stream of another thread, can't be named; then the fence is behind all
+/// streams of the context.
 ///
 /// **Ends of streams.** A handle that comes again is another stream. So at the announced end of one
 ///
@@ -36,21 +35,12 @@ import java.util.concurrent.ConcurrentHashMap;
 final class Fences {
     /// A fence, and how many wait for it on the host at this moment: so long it stays.
     private static final class End {
-        /// Or [#REFUSED].
         long fence;
-
         int waiting;
-
-        End(long fence) {
-            this.fence = fence;
-        }
     }
 
     /// Stands for a fence that needs no waiting any more.
     static final long PASSED = Long.MIN_VALUE;
-
-    /// The driver gave no fence, not even one behind all streams; it is asked again when somebody wants to know.
-    private static final long REFUSED = 0;
 
     /// Ends are below, the keys of threads above: no thread has so high an id.
     private static final long FIRST_END = -(1L << 62);
@@ -99,24 +89,11 @@ final class Fences {
         if (isEnd(key)) {
             return key;
         }
-        if (recordable(key)) {
-            try {
-                return order.record(device, key < 0 ? Streams.PER_THREAD_DEFAULT : key);
-            } catch (CudaException destroyedUnannounced) {
-                return recordAll();
-            }
-        }
-        return recordAll();
+        return recordable(key) ? order.record(device, stream(key)) : order.recordAll(device);
     }
 
-    /// A fence behind the work of all streams, or none after waiting for them, where the driver has no such
-    /// fence.
-    private long recordAll() {
-        try {
-            return order.recordAll(device);
-        } catch (CudaException notSupported) {
-            return synchronizeContext();
-        }
+    private static long stream(long key) {
+        return key < 0 ? Streams.PER_THREAD_DEFAULT : key;
     }
 
     private static boolean isEnd(long key) {
@@ -129,21 +106,13 @@ final class Fences {
 
     /// Whether [#finished] can tell of a stream. Of one that can be [recorded on][#recordable].
     boolean independent(long key) {
-        try {
-            return key > 0 && order.independent(device, key);
-        } catch (CudaException destroyedUnannounced) {
-            return false;
-        }
+        return key > 0 && order.independent(device, key);
     }
 
     /// Whether all work given to an [independent][#independent] stream until now has finished, as far as one
     /// question tells. Of one that can be [recorded on][#recordable].
     boolean finished(long key) {
-        try {
-            return allFinished || order.finished(device, key);
-        } catch (CudaException destroyedUnannounced) {
-            return false;
-        }
+        return allFinished || order.finished(device, key);
     }
 
     /// Waits on the host for a fence.
@@ -172,23 +141,22 @@ final class Fences {
         }
         synchronized (ends) {
             End end = ends.get(fence);
-            return end == null || (end.fence != REFUSED && awaitable(end.fence));
+            return end == null || awaitable(end.fence);
         }
     }
 
     /// Makes later work of a stream wait for a fence, on the device. The stream is the calling thread's, if it
     /// has a default stream of its own.
     void await(long key, long fence) {
-        long stream = key < 0 ? Streams.PER_THREAD_DEFAULT : key;
         if (isEnd(fence)) {
             synchronized (ends) {
                 End end = ends.get(fence);
                 if (end != null) {
-                    await(key, fenceOf(end));
+                    await(key, end.fence);
                 }
             }
         } else if (fence != PASSED) {
-            order.await(device, stream, fence);
+            order.await(device, stream(key), fence);
         }
     }
 
@@ -204,12 +172,8 @@ final class Fences {
     /// @return what stands for it from now on, for as many as like: whoever sees that it has passed, sees it
     /// for all
     long end(long key) {
-        End made = new End(REFUSED);
-        try {
-            made.fence = record(key);
-        } catch (CudaException refused) {
-            made.fence = REFUSED;
-        }
+        End made = new End();
+        made.fence = record(key);
         synchronized (ends) {
             long end = --lastEnd;
             if (made.fence != PASSED) {
@@ -223,9 +187,7 @@ final class Fences {
         try {
             ends.put(end, made);
         } catch (OutOfMemoryError failure) {
-            if (made.fence != REFUSED) {
-                release(made.fence);
-            }
+            release(made.fence);
             throw failure;
         }
     }
@@ -233,41 +195,17 @@ final class Fences {
     /// Releases the fences of ends that have passed, but for some where many of the oldest have not.
     void releasePassed() {
         synchronized (ends) {
-            try {
-                int late = 0;
-                for (Iterator<Long> oldest = List.copyOf(ends.keySet()).iterator();
-                        oldest.hasNext() && late < MAX_LATE; ) {
-                    late += endPassed(oldest.next()) ? 0 : 1;
-                }
-            } catch (CudaException dead) {
-                if (!dead.result().endsContext()) {
-                    throw dead;
-                }
-                ends.clear(); // they went with their context
+            int late = 0;
+            for (Iterator<Long> oldest = List.copyOf(ends.keySet()).iterator(); oldest.hasNext() && late < MAX_LATE; ) {
+                late += endPassed(oldest.next()) ? 0 : 1;
             }
         }
-    }
-
-    private boolean tryFence(End end) {
-        try {
-            return fenceOf(end) != REFUSED;
-        } catch (CudaException refusedAgain) {
-            return false;
-        }
-    }
-
-    /// Under the lock of the ends.
-    private long fenceOf(End end) {
-        if (end.fence == REFUSED) {
-            end.fence = recordAll();
-        }
-        return end.fence;
     }
 
     private boolean endPassed(long end) {
         synchronized (ends) {
             End found = ends.get(end);
-            boolean passed = found == null || allFinished || (tryFence(found) && passed(found.fence));
+            boolean passed = found == null || allFinished || passed(found.fence);
             if (found != null && passed && found.waiting == 0) {
                 forget(end, found);
             }
@@ -278,18 +216,16 @@ final class Fences {
     /// Waits on the host, with no lock: the host may have to do something else before.
     private void awaitEnd(long end) {
         End found;
-        long fence;
         synchronized (ends) {
             found = ends.get(end);
             if (found == null || allFinished) {
                 return;
             }
-            fence = fenceOf(found);
             found.waiting++;
         }
         boolean passed = false;
         try {
-            awaitFence(fence);
+            awaitFence(found.fence);
             passed = true;
         } finally {
             synchronized (ends) {
@@ -309,9 +245,7 @@ final class Fences {
 
     private void forget(long end, End found) {
         ends.remove(end);
-        if (found.fence != REFUSED) {
-            release(found.fence);
-        }
+        release(found.fence);
     }
 
     /// Whether all work that was given to a stream until now has finished.
@@ -330,13 +264,15 @@ final class Fences {
     /// Waits for all work of the context, after which none comes: no stream is named any more. If the driver
     /// refuses that, each stream is to be waited for.
     void finishAll() {
+        counters.count(CacheEvent.SYNCHRONIZE_ALL);
         try {
-            synchronizeContext();
+            driver.devices().synchronize(device);
             allFinished = true;
         } catch (CudaException refusal) {
             if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
                 throw refusal;
             }
+            allFinished = refusal.result().endsContext();
         }
     }
 
@@ -358,18 +294,5 @@ final class Fences {
             return key == ~Thread.currentThread().threadId() && order.recordable(device, Streams.PER_THREAD_DEFAULT);
         }
         return (closed.isEmpty() || !closed.contains(key)) && order.recordable(device, key);
-    }
-
-    /// @throws CudaException if the driver refuses, unless the context has failed: nothing runs in it any more
-    private long synchronizeContext() {
-        counters.count(CacheEvent.SYNCHRONIZE_ALL);
-        try {
-            driver.devices().synchronize(device);
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                throw failure;
-            }
-        }
-        return PASSED;
     }
 }

@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.spi.GraphAllocator;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.StreamUses;
@@ -70,20 +70,15 @@ final class GraphPool implements GraphAllocator, StreamUses {
         cache.unpinAll(Page.Pin.CAPTURED);
         for (int device = 0; device < driver.devices().count(); device++) {
             if (cache.reservedBytes(device).orElse(0) > 0) {
-                trimIdle(device);
+                int each = device;
+                DeadContext.survive(() -> trimIdle(each));
             }
         }
     }
 
     private void trimIdle(int device) {
-        try {
-            driver.devices().synchronize(device);
-            cache.trim(device, 0);
-        } catch (CudaException dead) {
-            if (!dead.result().endsContext()) {
-                throw dead;
-            }
-        }
+        driver.devices().synchronize(device);
+        cache.trim(device, 0);
     }
 
     @Override

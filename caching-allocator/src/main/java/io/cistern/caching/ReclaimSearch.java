@@ -59,7 +59,8 @@ final class ReclaimSearch {
             address = giveBack(ReclaimStep.SYNCHRONIZE);
         }
         if (address == 0) {
-            throw new DeviceOutOfMemoryException(asked, cache.device, detail(reservedBefore), first, tried);
+            throw new DeviceOutOfMemoryException(
+                    asked, cache.device, ReserveCap.told(first) + detail(reservedBefore), first, tried);
         }
         return address;
     }

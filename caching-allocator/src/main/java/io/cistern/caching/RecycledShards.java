@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import java.lang.System.Logger.Level;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -261,12 +262,9 @@ final class RecycledShards {
         order.forget(former);
     }
 
+    /// What is left then ends with the allocator.
     private void trySweep() {
-        try {
-            sweep();
-        } catch (CudaException dead) {
-            // Its context has taken the memory with it: what is left ends with the allocator.
-        }
+        boolean _ = DeadContext.isDone(this::sweep);
     }
 
     /// Gives back what nobody is likely to inherit, as far as its work is done; not where somebody makes driver

@@ -9,11 +9,14 @@ import java.util.concurrent.atomic.AtomicLong;
 final class ReserveCap {
     private final int device;
     private final long capBytes;
+    private final CachingOption<?> option;
     private final AtomicLong taken = new AtomicLong();
 
-    ReserveCap(int device, long capBytes) {
+    /// @param option what sets it
+    ReserveCap(int device, long capBytes, CachingOption<?> option) {
         this.device = device;
         this.capBytes = capBytes;
+        this.option = option;
     }
 
     /// Memory is about to be asked for.
@@ -26,8 +29,8 @@ final class ReserveCap {
             throw new DeviceOutOfMemoryException(
                     byteSize,
                     device,
-                    before + " bytes are reserved of " + capBytes + " that per_process_memory_fraction allows",
-                    new Reached());
+                    before + " bytes are reserved of " + capBytes + " that " + option + " allows",
+                    new Reached(option));
         }
     }
 
@@ -45,13 +48,23 @@ final class ReserveCap {
         return cause != null;
     }
 
+    /// What a cap said, for people; empty if the failure is another.
+    static String told(Throwable failure) {
+        for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+            if (cause.getCause() instanceof Reached && cause instanceof DeviceOutOfMemoryException reached) {
+                return reached.detail() + "; ";
+            }
+        }
+        return "";
+    }
+
     /// Tells a cap from a driver without memory.
     static final class Reached extends RuntimeException {
         @Serial
         private static final long serialVersionUID = 1L;
 
-        Reached() {
-            super("per_process_memory_fraction", null, false, false);
+        Reached(CachingOption<?> option) {
+            super(option.key(), null, false, false);
         }
     }
 }

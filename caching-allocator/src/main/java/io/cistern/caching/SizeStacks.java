@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Invariants**: room = what it was at first − Σ depth × byteSize; top ≤ limit; below each stack stands 0.
 ///
-/// Plain data; whoever has [entered][ThreadCacheEntry#enter] the thread cache reads and writes it.
+/// Plain data; whoever has [entered][ThreadCache#tryEnter] the thread cache reads and writes it.
 abstract class SizeStacks {
     private static final int TOP = 0;
     private static final int LIMIT = 1;

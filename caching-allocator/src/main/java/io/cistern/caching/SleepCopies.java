@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -79,19 +79,11 @@ final class SleepCopies implements AutoCloseable {
     ///
     /// @return whether none is under way; not in a context that died either
     boolean tryAwait() {
-        return succeeds(this::await) || succeeds(() -> driver.devices().synchronize(device));
+        return DeadContext.isDone(this::await)
+                || DeadContext.isDone(() -> driver.devices().synchronize(device));
     }
 
-    private static boolean succeeds(Runnable wait) {
-        try {
-            wait.run();
-            return true;
-        } catch (CudaException refusal) {
-            return refusal.result().endsContext();
-        }
-    }
-
-    /// Ends the stream, after its work.
+    /// Ends the stream, after its work. What was to be done came with its own error.
     @Override
     public void close() {
         if (kept == null) {
@@ -100,17 +92,9 @@ final class SleepCopies implements AutoCloseable {
         tryAwait();
         for (long mark : marks) {
             if (mark != 0) {
-                quietly(() -> driver.events().destroy(device, mark));
+                boolean _ = DeadContext.isDone(() -> driver.events().destroy(device, mark));
             }
         }
-        quietly(() -> driver.streams().destroy(device, stream));
-    }
-
-    private static void quietly(Runnable step) {
-        try {
-            step.run();
-        } catch (CudaException dead) {
-            // What was to be done came with its own error.
-        }
+        boolean _ = DeadContext.isDone(() -> driver.streams().destroy(device, stream));
     }
 }

@@ -1,19 +1,34 @@
 package io.cistern.caching;
 
+import io.cistern.internal.threads.ThreadState;
 import org.jspecify.annotations.Nullable;
 
-/// What one thread keeps of one device's cache: small blocks by stream and size, and before them the
-/// [block][LastFreed] that it freed last, of any size. So what a thread frees it gets again without a lock, last
-/// in, first out.
+/// What one thread keeps of one device's cache: small blocks by stream and size, and before them the block that it
+/// freed last, on the stream that it used last. So what a thread frees it gets again without a lock, last in, first
+/// out. A thread cache holds at most the bound of its [streams][ThreadCacheStreams] and the block freed last, which is
+/// at most 64 MiB.
 ///
-/// A thread cache holds at most the bound of its [streams][ThreadCacheStreams] and the block freed last, which is
-/// at most 64 MiB. Whoever has [entered][ThreadCacheEntry#enter] it reads and writes it.
+/// **The block freed last** stands in fields here: a pair costs about as many nanoseconds as there are reads that wait
+/// for each other, and through a stack there are four more.
+/// - A small block stands here as long as each such block is the next one asked for; else it is moved twice for
+///   nothing, and small blocks go to their stacks at once. One in some is tried all the same.
+/// - A large block stands here alone and serves the next request of its size, but only once a program has shown that
+///   it asks for just the size that it freed. Until then large blocks go past: best fit does better, which leaves room
+///   in one piece.
 ///
-/// **Useful or not.** Small blocks may hardly ever come again in their sizes; then the thread cache only costs,
-/// and blocks pass it by, for longer and longer, until it is tried again.
-final class ThreadCache extends LastFreed {
+/// **Useful or not.** Small blocks may hardly ever come again in their sizes; then the thread cache only costs, and
+/// they go past, for longer and longer, until it is tried again.
+///
+/// **Invariant**: the block freed last is a live block of the stream used last, of the size noted.
+///
+/// **Threads.** Whoever has [entered][#tryEnter] or [claimed][#claim] it reads and writes it, but for what is
+/// noted of blocks that go past, which is the owner's. Walks of others are a guess while somebody changes it, and exact
+/// at rest.
+final class ThreadCache extends ThreadState {
     /// Larger blocks always go to their shard, of any device.
     static final long LARGEST_KEPT = 64L << 20;
+
+    private static final long NOTHING = -1;
 
     /// Against a miss, which is 1: a hit saves a little more than a miss costs, so a thread cache pays from about
     /// one hit in three on.
@@ -25,12 +40,28 @@ final class ThreadCache extends LastFreed {
     /// many.
     private static final int FIRST_PAUSE = 4096;
 
+    private static final int LONGEST_PAUSE = 16 * FIRST_PAUSE;
+
     /// A page takes as long as some hundred cuts.
     private static final int SHORTAGES_A_PAGE = 64;
 
-    private static final int LONGEST_PAUSE = 16 * FIRST_PAUSE;
+    /// How often in a row a program has to ask for just the large block that it freed. Without, two of five
+    /// recorded programs reserved more.
+    private static final int PROOF = 4;
 
-    final int device;
+    /// The stream that the owner used last, and its bins.
+    long lastStream;
+
+    ThreadCacheBins last = ThreadCacheBins.ended();
+
+    /// Of the block freed last: the class of a small one, the size of a large one, or [#NOTHING].
+    private long key = NOTHING;
+
+    private long address;
+
+    /// Whether small blocks stand here.
+    private boolean inPairs = true;
+
     final ThreadCacheStreams streams = new ThreadCacheStreams(this);
 
     /// What is counted; see there who may write.
@@ -54,26 +85,28 @@ final class ThreadCache extends LastFreed {
 
     private int pause = FIRST_PAUSE;
 
-    // Keeps the thread caches of different threads out of each other's cache lines.
-    @SuppressWarnings("unused")
-    private long p1, p2, p3, p4, p5, p6, p7, p8;
+    /// The large block that went past last, if none was asked for since: its shard and size.
+    private @Nullable StreamShard passedTo;
+
+    private long passedBytes;
+
+    /// Requests in a row that such a block would have served.
+    private int repeats;
 
     /// Makes a thread cache.
     ///
     /// @param owned whether one thread alone uses it
     /// @param largestKept larger blocks always go to their shard; at most [#LARGEST_KEPT]
-    ThreadCache(int device, boolean owned, long largestKept, DeviceCounters counters) {
+    ThreadCache(boolean owned, long largestKept, DeviceCounters counters) {
         super(owned);
-        this.device = device;
         this.largestKept = largestKept;
         this.small = new ThreadCacheCounters(true, counters);
         this.large = new ThreadCacheCounters(false, counters);
     }
 
-    /// Makes the calling thread the owner; leaves in [#batch] what has to go back.
-    void takeOver(Thread thread) {
-        own(thread);
-        while (!enter()) { // who claimed it leaves soon, whatever happens
+    /// Begins on no stream, for a new owner; leaves in [#batch] what has to go back.
+    void begin() {
+        while (!tryEnter()) { // who claimed it leaves soon, whatever happens
             Thread.onSpinWait();
         }
         try {
@@ -89,31 +122,45 @@ final class ThreadCache extends LastFreed {
     /// @return its address, or 0
     long take(long byteSize, long stream) {
         boolean ofSmall = SizeClasses.has(byteSize);
-        if (stream != lastStream || !(ofSmall || keepsLarge()) || !enter()) {
+        if (stream != lastStream || !(ofSmall || keepsLarge()) || !tryEnter()) {
             return 0;
         }
         try {
-            return ofSmall ? takeSmallCounted(byteSize) : takeLargeCounted(byteSize);
+            return ofSmall ? takeSmall(byteSize) : takeLarge(byteSize);
         } finally {
             leave();
         }
     }
 
-    private long takeSmallCounted(long byteSize) {
-        long address = takeSmall(SizeClasses.of(byteSize));
-        if (address != 0) {
+    private long takeSmall(long byteSize) {
+        long taken = takeSmall(SizeClasses.of(byteSize));
+        if (taken != 0) {
             small.took(byteSize);
             noteHit();
         }
-        return address;
+        return taken;
     }
 
-    private long takeLargeCounted(long byteSize) {
-        long address = takeLarge(byteSize);
-        if (address != 0) {
-            large.took(byteSize);
-            large.hit(Sizes.rounded(byteSize, Sizes.GRANULE));
+    /// From here or its stack.
+    private long takeSmall(int sizeClass) {
+        if (sizeClass != key) {
+            return last.pop(sizeClass);
         }
+        last.countHit(sizeClass);
+        return takeLast();
+    }
+
+    private long takeLarge(long byteSize) {
+        if (byteSize <= 0 || rounded(byteSize) != key) {
+            return 0;
+        }
+        large.took(byteSize);
+        large.hit(key);
+        return takeLast();
+    }
+
+    private long takeLast() {
+        key = NOTHING;
         return address;
     }
 
@@ -124,9 +171,10 @@ final class ThreadCache extends LastFreed {
         }
     }
 
-    /// Notes that a small request found nothing.
+    /// Notes that a small request found nothing. The next small block stands here then, because small requests
+    /// miss: so one block more is kept, and recorded programs reserve less.
     void foundNothing() {
-        tryNext();
+        inPairs = true;
         if (--usefulness < -MAX_USEFUL) {
             usefulness = 0;
             passing = pause;
@@ -141,15 +189,33 @@ final class ThreadCache extends LastFreed {
         return ++shortages % SHORTAGES_A_PAGE == 0;
     }
 
-    /// A small request passed the thread cache by.
+    /// Notes that a small request passed the thread cache by.
     void passedBy() {
         passing = Math.max(0, passing - 1);
     }
 
-    /// Whether small blocks hardly ever come again in their sizes, so that the thread cache would only cost: they
-    /// pass it by.
+    /// Whether small blocks pass the thread cache by.
     boolean isUseless() {
         return passing > 0;
+    }
+
+    /// Whether large blocks stand here.
+    boolean keepsLarge() {
+        return repeats >= PROOF;
+    }
+
+    /// Notes that a large block that might be kept goes to its shard.
+    void largePassed(StreamShard shard, long byteSize) {
+        passedTo = shard;
+        passedBytes = rounded(byteSize);
+    }
+
+    /// Notes that a large block is asked for that is not kept, and whether the one that went past would have
+    /// served.
+    void largeMissed(StreamShard shard, long byteSize) {
+        boolean serves = shard == passedTo && rounded(byteSize) == passedBytes;
+        repeats = serves ? repeats + 1 : 0;
+        passedTo = null;
     }
 
     /// What is counted of small or of large blocks.
@@ -160,53 +226,85 @@ final class ThreadCache extends LastFreed {
     /// Keeps a block that the owner frees on the stream that it used last.
     ///
     /// @return false if there is no room, or it may not be one of that stream
-    boolean keep(long address, long byteSize, long stream) {
+    boolean keep(long block, long byteSize, long stream) {
         boolean ofSmall = SizeClasses.has(byteSize);
-        if (stream != lastStream || (ofSmall ? isUseless() : !keepsLarge()) || !enter()) {
+        if (stream != lastStream || (ofSmall ? isUseless() : !keepsLarge()) || !tryEnter()) {
             return false;
         }
         try {
-            return ofSmall ? keepSmallCounted(address, byteSize) : keepLargeCounted(address, byteSize);
+            return ofSmall ? keepSmall(block, byteSize) : keepLargeOfLast(block, byteSize);
         } finally {
             leave();
         }
     }
 
-    private boolean keepSmallCounted(long address, long byteSize) {
-        boolean kept = last.knowsSmall(address) && keepSmall(address, SizeClasses.of(byteSize));
+    private boolean keepSmall(long block, long byteSize) {
+        boolean kept = last.knowsSmall(block) && keepSmall(block, SizeClasses.of(byteSize));
         if (kept) {
             small.gave(byteSize);
         }
         return kept;
     }
 
-    private boolean keepLargeCounted(long address, long byteSize) {
-        boolean kept = mayKeepLarge(byteSize) && last.knowsLarge(address) && keepLarge(address, byteSize);
+    private boolean keepLargeOfLast(long block, long byteSize) {
+        boolean kept = last.knowsLarge(block) && keepLarge(block, byteSize);
         if (kept) {
             large.gave(byteSize);
         }
         return kept;
     }
 
-    /// Keeps a block, and makes room for it. Inside. Where the Java heap has no memory for that, the block has to
-    /// go.
+    /// Keeps a small block, if there is room for it without taking another out.
+    private boolean keepSmall(long block, int sizeClass) {
+        if (key != NOTHING && !moveToStack()) {
+            return false;
+        }
+        if (inPairs || last.isTurnToTry(sizeClass)) {
+            inPairs = true;
+            key = sizeClass;
+            address = block;
+            return true;
+        }
+        return last.push(sizeClass, block);
+    }
+
+    /// Keeps a large block, if there is none here.
+    private boolean keepLarge(long block, long byteSize) {
+        if (!mayKeepLarge(byteSize) || (key != NOTHING && !moveToStack())) {
+            return false;
+        }
+        key = rounded(byteSize);
+        address = block;
+        return true;
+    }
+
+    private boolean moveToStack() {
+        if (holdsLarge() || !last.push((int) key, address)) {
+            return false;
+        }
+        key = NOTHING;
+        inPairs = false;
+        return true;
+    }
+
+    /// Keeps a block, and makes room for it. Where the Java heap has no memory for that, the block has to go.
     ///
     /// @param mayHold the most that the thread cache may hold now, at least one block
     /// @param evicted gets what has to go for that
-    void keep(ThreadCacheBins into, long address, long byteSize, long mayHold, AddressBatch evicted) {
-        long before = bytesOfLast();
-        if (SizeClasses.has(before)) {
-            streams.keep(into, takeSmallOut(), SizeClasses.of(before), mayHold, evicted);
-        }
+    void keep(ThreadCacheBins into, long block, long byteSize, long mayHold, AddressBatch evicted) {
         if (holdsLarge()) {
-            evicted.addInHand(takeLargeOut());
+            evicted.addInHand(takeLast());
+        } else if (key != NOTHING) {
+            int sizeClass = (int) key;
+            inPairs = false;
+            streams.keep(into, takeLast(), sizeClass, mayHold, evicted);
         }
         if (SizeClasses.has(byteSize)) {
-            if (!keepSmall(address, SizeClasses.of(byteSize))) {
-                streams.keep(into, address, SizeClasses.of(byteSize), mayHold, evicted);
+            if (!keepSmall(block, SizeClasses.of(byteSize))) {
+                streams.keep(into, block, SizeClasses.of(byteSize), mayHold, evicted);
             }
-        } else if (!mayKeepLarge(byteSize) || !keepLarge(address, byteSize)) {
-            evicted.addInHand(address);
+        } else if (!keepLarge(block, byteSize)) {
+            evicted.addInHand(block);
         }
     }
 
@@ -215,11 +313,16 @@ final class ThreadCache extends LastFreed {
         return Long.compareUnsigned(byteSize - 1, largestKept) < 0;
     }
 
-    /// Makes the bins of a shard's stream the last used. Inside.
+    /// Whether a stream with this shard is the one used last. The owner's.
+    boolean isOn(long stream, StreamShard shard) {
+        return stream == lastStream && last.isOf(shard);
+    }
+
+    /// Makes the bins of a shard's stream the last used.
     ///
     /// @return null if the stream has ended
     @Nullable
-    ThreadCacheBins use(StreamShard shard, long stream, AddressBatch evicted) {
+    ThreadCacheBins changeTo(StreamShard shard, long stream, AddressBatch evicted) {
         ThreadCacheBins bins = shard.stream == Fences.key(stream) ? streams.of(shard) : null;
         if (bins != null) {
             changeTo(bins, evicted);
@@ -228,12 +331,21 @@ final class ThreadCache extends LastFreed {
         return bins;
     }
 
+    private void changeTo(ThreadCacheBins bins, AddressBatch evicted) {
+        if (bins != last) {
+            if (key != NOTHING && !moveToStack()) {
+                evictLast(evicted);
+            }
+            last = bins;
+        }
+    }
+
     /// Notes a miss.
     ///
     /// @param mayHold the most that the thread cache may hold now
     /// @return how many blocks to fetch: one for the caller, and no more than there is room for
     int missed(ThreadCacheBins from, int sizeClass, long mayHold) {
-        if (!enter()) {
+        if (!tryEnter()) {
             return 1;
         }
         try {
@@ -245,7 +357,7 @@ final class ThreadCache extends LastFreed {
 
     /// Keeps blocks, of which the last is to be taken first, as far as there is room.
     void stock(ThreadCacheBins into, int sizeClass, long mayHold, AddressBatch blocks) {
-        if (enter()) {
+        if (tryEnter()) {
             try {
                 streams.stock(into, sizeClass, mayHold, blocks);
             } finally {
@@ -254,7 +366,21 @@ final class ThreadCache extends LastFreed {
         }
     }
 
-    /// Takes all blocks of a shard out. Inside, or with the thread cache claimed.
+    private void evictLast(AddressBatch evicted) {
+        if (key != NOTHING) {
+            evicted.add(address);
+            key = NOTHING;
+        }
+    }
+
+    /// Takes a large block out.
+    void evictLarge(AddressBatch evicted) {
+        if (holdsLarge()) {
+            evictLast(evicted);
+        }
+    }
+
+    /// Takes all blocks of a shard out.
     void evict(StreamShard shard, AddressBatch evicted) {
         streams.evict(shard, evicted);
         if (shard == shardOfLast()) {
@@ -262,13 +388,13 @@ final class ThreadCache extends LastFreed {
         }
     }
 
-    /// Takes all blocks out. Inside, or with the thread cache claimed.
+    /// Takes all blocks out.
     void evictAll(AddressBatch evicted) {
         streams.evictAll(evicted);
         evictLast(evicted);
     }
 
-    /// Takes all blocks of a stream that has ended out, and forgets it. Inside, or with the thread cache claimed.
+    /// Takes all blocks of a stream that has ended out, and forgets it.
     void end(StreamShard shard, AddressBatch evicted) {
         if (last.isOf(shard)) {
             evictLast(evicted);
@@ -276,18 +402,42 @@ final class ThreadCache extends LastFreed {
         streams.end(shard, evicted);
     }
 
-    /// Bytes of a shard's blocks that are here; a guess while others change it, exact at rest.
+    /// Whether the block freed last is a large one.
+    boolean holdsLarge() {
+        return key >= SizeClasses.COUNT;
+    }
+
+    private static long rounded(long byteSize) {
+        return Sizes.rounded(byteSize, Sizes.GRANULE);
+    }
+
+    private @Nullable StreamShard shardOfLast() {
+        long now = key;
+        if (now == NOTHING) {
+            return null;
+        }
+        return now < SizeClasses.COUNT ? last.small : last.shardOf(now);
+    }
+
+    private long bytesOfLast() {
+        long now = key;
+        if (now == NOTHING) {
+            return 0;
+        }
+        return now < SizeClasses.COUNT ? SizeClasses.byteSize((int) now) : now;
+    }
+
+    /// Bytes of a shard's blocks that are here.
     long bytesOf(StreamShard shard) {
         return streams.bytesOf(shard) + (shard == shardOfLast() ? bytesOfLast() : 0);
     }
 
-    /// The size of the largest block that is here, or 0; a guess while others change it, exact at rest.
+    /// The size of the largest block that is here, or 0.
     long largestBytes() {
         return Math.max(bytesOfLast(), streams.largestBytes());
     }
 
-    /// Corrects what shards counted for what is here and was handed out; a guess while others change it, exact at
-    /// rest.
+    /// Corrects what shards counted for what is here and was handed out.
     void addTo(ShardTotals smallTotals, ShardTotals largeTotals) {
         streams.addTo(smallTotals);
         small.addTo(smallTotals);
@@ -298,17 +448,20 @@ final class ThreadCache extends LastFreed {
         }
     }
 
-    /// Inside, or with the thread cache claimed.
     void resetPeaks() {
         small.resetPeak();
         large.resetPeak();
     }
 
-    /// Checks the invariants. Inside, or with the thread cache claimed.
+    /// Checks the invariants.
     ///
     /// @throws IllegalStateException if one does not hold
     void checkInvariants() {
         streams.checkInvariants();
-        checkLast();
+        StreamShard shard = shardOfLast();
+        Invariant.check(
+                key == NOTHING || (shard != null && shard.isLive(address, bytesOfLast())),
+                "the block freed last is live",
+                address);
     }
 }

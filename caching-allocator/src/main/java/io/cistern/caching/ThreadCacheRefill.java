@@ -73,10 +73,14 @@ final class ThreadCacheRefill {
         }
     }
 
-    /// The thread cache of a thread that has none yet; perhaps one whose thread has ended.
-    ThreadCache threadCacheOf(Thread thread) {
-        ThreadCache threadCache = threadCaches.adoptOrMake(thread);
-        cache.freeAll(threadCache.batch);
+    /// The calling thread's thread cache, made if there is none, perhaps from that of a thread which has ended; null
+    /// for a virtual thread, which has none of its own.
+    @Nullable
+    ThreadCache ownThreadCache() {
+        ThreadCache threadCache = threadCaches.own();
+        if (threadCache != null) {
+            cache.freeAll(threadCache.batch);
+        }
         return threadCache;
     }
 
@@ -132,11 +136,11 @@ final class ThreadCacheRefill {
         if (threadCache.isOn(stream, shard)) {
             return threadCache.last;
         }
-        if (!threadCache.enter()) {
+        if (!threadCache.tryEnter()) {
             return null;
         }
         try {
-            return threadCache.use(shard, stream, threadCache.batch);
+            return threadCache.changeTo(shard, stream, threadCache.batch);
         } finally {
             threadCache.leave();
             cache.freeAll(threadCache.batch);
@@ -144,7 +148,7 @@ final class ThreadCacheRefill {
     }
 
     private void giveBackLarge(ThreadCache threadCache) {
-        if (threadCache.enter()) {
+        if (threadCache.tryEnter()) {
             try {
                 threadCache.evictLarge(threadCache.batch);
             } finally {
@@ -219,7 +223,7 @@ final class ThreadCacheRefill {
 
     /// Has a larger block of the thread cache freed.
     private boolean cutNextLarger(ThreadCache threadCache, ThreadCacheBins bins, int sizeClass) {
-        if (!threadCache.enter()) {
+        if (!threadCache.tryEnter()) {
             return false;
         }
         try {
@@ -257,7 +261,7 @@ final class ThreadCacheRefill {
     }
 
     private static void evictAll(ThreadCache threadCache) {
-        if (threadCache.enter()) {
+        if (threadCache.tryEnter()) {
             try {
                 threadCache.evictAll(threadCache.batch);
             } finally {
@@ -271,7 +275,7 @@ final class ThreadCacheRefill {
         StackRoom.require();
         AddressRange range = cache.range(address);
         ThreadCacheBins bins = binsFor(threadCache, address, byteSize, stream, range.shard);
-        if (bins == null || !threadCache.enter()) {
+        if (bins == null || !threadCache.tryEnter()) {
             cache.free(range, address, byteSize, Fences.key(stream));
             return;
         }

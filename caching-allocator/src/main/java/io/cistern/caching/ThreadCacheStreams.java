@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Invariant**: Σ allowance of the bins = `allotted` ≤ `bound`.
 ///
-/// Read and written by whoever has [entered][ThreadCacheEntry#enter] or [claimed][ThreadCacheEntry#claim] the
+/// Read and written by whoever has [entered][ThreadCache#tryEnter] or [claimed][ThreadCache#claim] the
 /// thread cache.
 final class ThreadCacheStreams {
     private static final int REFUSALS_BEFORE_EVICTION = 512;

@@ -1,11 +1,9 @@
 package io.cistern.caching;
 
-import io.cistern.cuda.process.ProcessFence;
+import io.cistern.internal.threads.ThreadTable;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
-import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /// The thread caches of one device: one for each platform thread that uses it, and a few that virtual threads
 /// share.
@@ -13,78 +11,38 @@ import java.util.stream.Stream;
 /// When a thread ends, its thread cache waits, with its blocks, for the next new thread, or for somebody who
 /// empties it; so there are never more thread caches than threads were alive at once.
 ///
-/// **Emptying.** 1. All thread caches that hold something are claimed. 2. One [ProcessFence]. 3. Each is left by
-/// its owner, and its blocks are taken out. 4. The claims end. 5. The blocks go back to their shards.
-/// Owners never wait for it.
+/// **Emptying.** All are [claimed][ThreadTable#claimEach], the blocks of each are taken out, and go
+/// back to their shards after the claims have ended. Owners never wait for it.
 ///
 /// **Threads.** Any. Those who empty thread caches take turns; no lock of a shard is taken meanwhile.
 final class ThreadCaches {
-    private static final int SHARED_THREAD_CACHES =
-            Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
-
-    private final int device;
-    private final long largestKept;
-    private final DeviceCounters counters;
-
-    private final ReentrantLock emptying = new ReentrantLock();
-    /// Made when the first virtual thread comes.
-    private volatile ThreadCache[] shared = {};
-    private volatile ThreadCache[] owned = {};
+    private final ThreadTable<ThreadCache> threads;
 
     /// Makes those of a device.
     ///
+    /// @param entries where threads find theirs, of all devices
     /// @param largestKept larger blocks always go to their shard
-    ThreadCaches(int device, long largestKept, DeviceCounters counters) {
-        this.device = device;
-        this.largestKept = largestKept;
-        this.counters = counters;
+    ThreadCaches(@Nullable ThreadCache[] entries, int device, long largestKept, DeviceCounters counters) {
+        threads = new ThreadTable<>(
+                entries, device, owned -> new ThreadCache(owned, largestKept, counters), ThreadCache::begin);
     }
 
-    synchronized ThreadCache adoptOrMake(Thread thread) {
-        for (ThreadCache threadCache : owned) {
-            if (threadCache.isOrphan()) {
-                threadCache.takeOver(thread);
-                return threadCache;
-            }
-        }
-        ThreadCache threadCache = new ThreadCache(device, true, largestKept, counters);
-        threadCache.takeOver(thread);
-        ThreadCache[] more = Arrays.copyOf(owned, owned.length + 1);
-        more[owned.length] = threadCache;
-        owned = more;
-        return threadCache;
+    /// The calling thread's, which is made if there is none; null for a virtual thread.
+    @Nullable
+    ThreadCache own() {
+        return threads.ownElsewhere();
     }
 
     /// A thread cache for the calling virtual thread, entered; the caller leaves it.
     ThreadCache enterShared() {
-        ThreadCache[] all = shared.length > 0 ? shared : makeShared();
-        int at = (int) Thread.currentThread().threadId();
-        while (true) { // who is inside leaves soon, whatever happens
-            ThreadCache threadCache = all[at++ & (SHARED_THREAD_CACHES - 1)];
-            if (threadCache.enterShared()) {
-                return threadCache;
-            }
-            Thread.onSpinWait();
-        }
-    }
-
-    private synchronized ThreadCache[] makeShared() {
-        if (shared.length == 0) {
-            ThreadCache[] made = new ThreadCache[SHARED_THREAD_CACHES];
-            Arrays.setAll(made, _ -> new ThreadCache(device, false, largestKept, counters));
-            shared = made;
-        }
-        return shared;
+        return threads.enterShared();
     }
 
     /// Bytes of a shard's blocks in thread caches and its transfer cache; a guess while others change it, exact
     /// at rest.
     long bytesOf(StreamShard shard) {
         long bytes = shard.transferCache.bytes();
-        for (ThreadCache threadCache : owned) {
-            bytes += threadCache.bytesOf(shard);
-        }
-        for (ThreadCache threadCache : shared) {
+        for (ThreadCache threadCache : threads.all()) {
             bytes += threadCache.bytesOf(shard);
         }
         return bytes;
@@ -92,7 +50,7 @@ final class ThreadCaches {
 
     /// The size of the largest block in a thread cache, or 0; a guess while others change it, exact at rest.
     long largestBytes() {
-        return Stream.concat(Arrays.stream(owned), Arrays.stream(shared))
+        return Arrays.stream(threads.all())
                 .mapToLong(ThreadCache::largestBytes)
                 .max()
                 .orElse(0);
@@ -101,30 +59,27 @@ final class ThreadCaches {
     /// Corrects what shards counted for what thread caches hold and hand out: a guess while others use them,
     /// exact at rest.
     void addTo(ShardTotals small, ShardTotals large) {
-        for (ThreadCache threadCache : owned) {
-            threadCache.addTo(small, large);
-        }
-        for (ThreadCache threadCache : shared) {
+        for (ThreadCache threadCache : threads.all()) {
             threadCache.addTo(small, large);
         }
     }
 
     /// Makes the present values of all thread caches their peaks.
     void resetPeaks() {
-        claimed(ThreadCache::resetPeaks);
+        threads.claimEach(ThreadCache::resetPeaks);
     }
 
     /// Takes a shard's blocks out of all thread caches and its transfer cache.
     ///
     /// @param evicted gets them, also those taken out before a failure
     void evict(StreamShard shard, AddressBatch evicted) {
-        claimed(threadCache -> threadCache.evict(shard, evicted));
+        threads.claimEach(threadCache -> threadCache.evict(shard, evicted));
         shard.transferCache.empty(evicted);
     }
 
     /// Takes the blocks of a closed stream's shards out of all thread caches and their depots, for good.
     void end(List<StreamShard> shards, AddressBatch evicted) {
-        claimed(threadCache -> {
+        threads.claimEach(threadCache -> {
             for (StreamShard shard : shards) {
                 threadCache.end(shard, evicted);
             }
@@ -138,43 +93,6 @@ final class ThreadCaches {
     ///
     /// @throws IllegalStateException if one does not hold
     void checkInvariants() {
-        claimed(ThreadCache::checkInvariants);
-    }
-
-    private void claimed(Consumer<ThreadCache> action) {
-        emptying.lock();
-        try {
-            claimAll(owned, action);
-            applyAll(shared, action);
-        } finally {
-            emptying.unlock();
-        }
-    }
-
-    private static void claimAll(ThreadCache[] all, Consumer<ThreadCache> action) {
-        try {
-            for (ThreadCache threadCache : all) {
-                threadCache.claim();
-            }
-            if (all.length > 0 && ProcessFence.isSupported()) {
-                ProcessFence.everywhere();
-            }
-            applyAll(all, action);
-        } finally {
-            for (ThreadCache threadCache : all) { // after a failure, those that it did not come to
-                threadCache.abandonClaim();
-            }
-        }
-    }
-
-    private static void applyAll(ThreadCache[] threadCaches, Consumer<ThreadCache> action) {
-        for (ThreadCache threadCache : threadCaches) {
-            threadCache.awaitClaim();
-            try {
-                action.accept(threadCache);
-            } finally {
-                threadCache.unclaim();
-            }
-        }
+        threads.claimEach(ThreadCache::checkInvariants);
     }
 }

@@ -127,6 +127,46 @@ class CachingOptionsTest extends PoolFixture {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"true", "false"})
+    void noMoreIsReservedThanTheMaximum(String expandable) {
+        try (Allocator caching = memory.open("caching:max_bytes=512MiB,expandable_segments=" + expandable)) {
+            long half = caching.allocate(GIB / 2, DEVICE, stream);
+            assertThatThrownBy(() -> caching.allocate(MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class)
+                    .hasMessageContaining("that max_bytes allows");
+            free(half);
+            free(caching.allocate(3 * MIB, DEVICE, stream));
+            assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isLessThanOrEqualTo(GIB / 2);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"true", "false"})
+    void theInitialMemoryServesLaterRequestsWithoutGrowth(String expandable) {
+        try (Allocator caching = memory.open("caching:initial_bytes=32MiB,expandable_segments=" + expandable)) {
+            assertThat(caching.reservedBytes(DEVICE)).hasValue(0);
+            long first = caching.allocate(MIB, DEVICE, stream);
+            assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isGreaterThanOrEqualTo(32 * MIB);
+            long reserved = caching.reservedBytes(DEVICE).orElseThrow();
+            long second = caching.allocate(24 * MIB, DEVICE, stream);
+            assertThat(caching.reservedBytes(DEVICE)).hasValue(reserved);
+            free(first, second);
+        }
+    }
+
+    @Test
+    void initialMemoryThatIsNotThereFailsTheRequestAndIsTriedAgain() {
+        try (Allocator caching = memory.open("caching:initial_bytes=900MiB")) {
+            long others = memory.allocate(200 * MIB, DEVICE, stream);
+            assertThatThrownBy(() -> caching.allocate(MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
+            free(others);
+            free(caching.allocate(MIB, DEVICE, stream));
+            assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isGreaterThanOrEqualTo(900 * MIB);
+        }
+    }
+
     @Test
     void aFractionOfNothingRefusesAll() {
         try (Allocator caching = memory.open("caching:per_process_memory_fraction=0")) {

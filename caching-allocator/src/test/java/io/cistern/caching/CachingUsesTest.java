@@ -3,7 +3,6 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.mockito.Mockito.never;
-import static org.mockito.Mockito.times;
 import static org.mockito.Mockito.verify;
 
 import io.cistern.errors.UnknownAddressException;
@@ -159,22 +158,6 @@ class CachingUsesTest {
         caching.trim(0, 0);
         assertThat(caching.reservedBytes(0)).hasValue(0);
         verify(context.devices, never()).synchronize(0);
-    }
-
-    @Test
-    void aDriverWithoutAFenceOverAllStreamsIsSynchronised() {
-        context.order.recordsAll = false;
-        long block = allocate(B);
-        caching.streamClosing(0, B);
-        context.order.recordedOn.clear();
-        free(block, B);
-        verify(context.devices, never()).synchronize(0);
-        caching.trim(0, 0);
-        verify(context.devices, times(1)).synchronize(0);
-        assertThat(context.order.recordedOn)
-                .as("nobody knows whether the handle exists")
-                .isEmpty();
-        assertThat(caching.reservedBytes(0)).hasValue(0);
     }
 
     @Test

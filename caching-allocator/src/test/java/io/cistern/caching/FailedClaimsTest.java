@@ -3,6 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.internal.threads.ThreadTable;
 import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,14 +18,15 @@ import org.junit.jupiter.api.Timeout.ThreadMode;
 class FailedClaimsTest {
     private static final int THREADS = 3;
 
-    private final ThreadCaches threadCaches = new ThreadCaches(0, 64L << 20, new DeviceCounters(Long.MAX_VALUE));
+    private final ThreadCaches threadCaches =
+            new ThreadCaches(new ThreadCache[ThreadTable.ENTRIES], 0, 64L << 20, new DeviceCounters(Long.MAX_VALUE));
 
     @Test
     void everyThreadCacheIsItsThreadsAgain() throws Exception {
         try (var threads = Executors.newFixedThreadPool(THREADS)) {
             List<Future<ThreadCache>> made = new ArrayList<>();
             for (int i = 0; i < THREADS; i++) {
-                made.add(threads.submit(() -> threadCaches.adoptOrMake(Thread.currentThread())));
+                made.add(threads.submit(() -> threadCaches.own()));
             }
             for (Future<ThreadCache> threadCache : made) {
                 threadCache.get();
@@ -32,7 +34,7 @@ class FailedClaimsTest {
             assertThatThrownBy(() -> threadCaches.end(fullHeap(), new AddressBatch()))
                     .isInstanceOf(OutOfMemoryError.class);
             for (Future<ThreadCache> threadCache : made) {
-                assertThat(threadCache.get().enter()).isTrue();
+                assertThat(threadCache.get().tryEnter()).isTrue();
                 threadCache.get().leave();
             }
         }

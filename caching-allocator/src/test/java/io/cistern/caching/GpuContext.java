@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.PhysicalMemory;
+import io.cistern.internal.order.EventOrder;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
@@ -71,7 +72,7 @@ final class GpuContext extends OneDeviceContext {
 
     @Override
     public StreamOrder streams() {
-        return new Events(gpu);
+        return new EventOrder(gpu, 0);
     }
 
     @Override
@@ -102,52 +103,6 @@ final class GpuContext extends OneDeviceContext {
         @Override
         public void release(long handle, long byteSize, int device) {
             gpu.virtualMemory().release(device, handle);
-        }
-    }
-
-    record Events(CudaDriver gpu) implements StreamOrder {
-        @Override
-        public long record(int device, long stream) {
-            long event = gpu.events().create(device);
-            gpu.events().record(device, event, stream);
-            return event;
-        }
-
-        @Override
-        public long recordAll(int device) {
-            long event = gpu.events().create(device);
-            gpu.events().recordAll(device, event);
-            return event;
-        }
-
-        @Override
-        public boolean passed(int device, long fence) {
-            return gpu.events().hasPassed(device, fence);
-        }
-
-        @Override
-        public boolean independent(int device, long stream) {
-            return !gpu.streams().isBlocking(device, stream);
-        }
-
-        @Override
-        public boolean finished(int device, long stream) {
-            return gpu.streams().isIdle(device, stream);
-        }
-
-        @Override
-        public void await(int device, long stream, long fence) {
-            gpu.streams().await(device, stream, fence);
-        }
-
-        @Override
-        public void synchronize(int device, long fence) {
-            gpu.events().synchronize(device, fence);
-        }
-
-        @Override
-        public void release(int device, long fence) {
-            gpu.events().destroy(device, fence);
         }
     }
 }

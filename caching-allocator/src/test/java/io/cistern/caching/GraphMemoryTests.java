@@ -370,7 +370,14 @@ final class GraphMemoryTests extends PoolFixture {
         assertThat(memory.current(DEVICE).statistics(DEVICE).allocations()).isZero();
         assertThat(memory.statistics(DEVICE).requestedBytes()).isEqualTo(MIB);
         assertThat(graph.memorySummary(DEVICE)).contains("graphs, device 0");
+        long other = gpu.streams().create(DEVICE);
+        long outside = memory.current(DEVICE).allocate(MIB, DEVICE, other);
+        assertThat(graph.leaks())
+                .singleElement()
+                .satisfies(leak -> assertThat(leak.address()).isEqualTo(kept));
         free(kept);
+        assertThat(graph.leaks()).isEmpty();
+        memory.free(outside, other);
         executable(capture);
     }
 }

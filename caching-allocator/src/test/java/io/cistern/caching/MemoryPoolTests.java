@@ -11,6 +11,7 @@ import io.cistern.errors.AllocatorContractException;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -119,6 +120,20 @@ class MemoryPoolTests extends PoolFixture {
         assertThat(functions.deleted).hasSize(1);
         assertThat(other.reservedBytes(DEVICE)).hasValue(2 * MIB);
         assertThat(others.deleted).isEmpty();
+    }
+
+    @Test
+    void aTrimOfAllOthersLeavesThePoolsTheirs() {
+        MemoryPool pool = functions.pool();
+        free(allocate(4 * MIB), pool.allocate(MIB, DEVICE, stream));
+        long usual = memory.current(DEVICE).reservedBytes(DEVICE).orElseThrow();
+        assertThat(usual).isPositive();
+        TrimResult result = memory.pools().trimAllOthers(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+        assertThat(result.returnedBytes()).isEqualTo(usual);
+        assertThat(result.reservedBytes()).hasValue(0);
+        assertThat(pool.reservedBytes(DEVICE)).hasValue(2 * MIB);
+        assertThat(memory.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING).returnedBytes())
+                .isEqualTo(2 * MIB);
     }
 
     /// PyTorch rounds both segments up to 20 MiB; here an uncut block has what it needs, in whole 2 MiB.

@@ -34,6 +34,8 @@ class OptionErrorsTest extends PoolFixture {
             entry(CachingOption.SPLITS, NO_FLAG),
             entry(CachingOption.THREAD_CACHES, NO_FLAG),
             entry(CachingOption.THREAD_CACHE_BYTES, new String[] {"few", "1048575", "1073741825", "-1", "8MB"}),
+            entry(CachingOption.INITIAL_BYTES, new String[] {"few", "-1", "8MB"}),
+            entry(CachingOption.MAX_BYTES, new String[] {"many", "0", "-1", "8GB"}),
             entry(CachingOption.CHECK, new String[] {"some", "true", "OFF"}),
             entry(
                     CachingOption.MAX_SPLIT_SIZE_MB,
@@ -120,6 +122,8 @@ class OptionErrorsTest extends PoolFixture {
                 "alignment=2MiB",
                 "thread_cache_bytes=1MiB",
                 "thread_cache_bytes=1GiB",
+                "max_bytes=1",
+                "initial_bytes=8MiB,max_bytes=8MiB",
                 "max_split_size_mb=20",
                 "max_split_size_mb=2,large_segment_size_mb=2",
                 "max_split_size_mb=16777216",
@@ -143,6 +147,8 @@ class OptionErrorsTest extends PoolFixture {
     @CsvSource(
             delimiter = '|',
             value = {
+                "max_bytes=1GiB,per_process_memory_fraction=0.5 | max_bytes | per_process_memory_fraction | leave one of them out",
+                "initial_bytes=9MiB,max_bytes=8MiB      | initial_bytes | 9437184 | max_bytes",
                 "splits=false,expandable_segments=true  | splits=false | expandable_segments=true | leave one of them out",
                 "splits=false,max_split_size_mb=64      | max_split_size_mb | splits=false | leave one of them out",
                 "page_size=2MiB,expandable_segments=false | page_size | expandable_segments=false | splits=true",

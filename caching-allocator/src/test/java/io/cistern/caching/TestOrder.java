@@ -1,8 +1,5 @@
 package io.cistern.caching;
 
-import io.cistern.cuda.CudaException;
-import io.cistern.cuda.CudaResult;
-import io.cistern.cuda.DriverCall;
 import io.cistern.spi.StreamOrder;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -21,7 +18,6 @@ final class TestOrder implements StreamOrder {
     final List<Long> recordedOn = new ArrayList<>();
     /// Which stream was waited for by which.
     final List<String> waits = new ArrayList<>();
-    boolean recordsAll = true;
     /// Told of streams before something is recorded on them, and before such a fence is released.
     LongConsumer recording = _ -> {};
 
@@ -41,9 +37,6 @@ final class TestOrder implements StreamOrder {
 
     @Override
     public long recordAll(int device) {
-        if (!recordsAll) {
-            throw new CudaException(DriverCall.CONTEXT_RECORD_EVENT, CudaResult.NOT_SUPPORTED.code(), "in a test");
-        }
         return record(device, ALL);
     }
 

@@ -146,7 +146,7 @@ class ThreadCachesTest {
         long[] blocks = allocate(100, KIB, a);
         ThreadCache mine = caching.caching().findThreadCache(SimulatedCaching.DEVICE);
         assertThat(mine).isNotNull();
-        assertThat(mine.enter()).isTrue(); // and stays inside meanwhile
+        assertThat(mine.tryEnter()).isTrue(); // and stays inside meanwhile
         try {
             on(() -> free(a, blocks));
             assertThat(on(() -> caching.allocate(KIB, a))).isEqualTo(blocks[99]);
@@ -334,8 +334,7 @@ class ThreadCachesTest {
         assertThat(most).isPositive();
         caching.memory.streamClosing(SimulatedCaching.DEVICE, a);
         assertThat(transferCache.bytes()).isZero();
-        ThreadCache threadCache =
-                new ThreadCache(0, false, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+        ThreadCache threadCache = new ThreadCache(false, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
         assertThat(transferCache.leave(threadCache, SizeClasses.of(KIB), new long[] {KIB}, 0, 1))
                 .isZero();
         assertThat(caching.reservedBytes()).isZero();
@@ -396,16 +395,15 @@ class ThreadCachesTest {
 
     @Test
     void aSharedThreadCacheIsEnteredByOneAtATime() {
-        ThreadCache threadCache =
-                new ThreadCache(0, false, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
-        assertThat(threadCache.enterShared()).isTrue();
-        assertThat(threadCache.enterShared()).isFalse();
+        ThreadCache threadCache = new ThreadCache(false, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+        assertThat(threadCache.tryEnterShared()).isTrue();
+        assertThat(threadCache.tryEnterShared()).isFalse();
         threadCache.leave();
         threadCache.claim();
         threadCache.awaitClaim();
-        assertThat(threadCache.enterShared()).isFalse();
+        assertThat(threadCache.tryEnterShared()).isFalse();
         threadCache.unclaim();
-        assertThat(threadCache.enterShared()).isTrue();
+        assertThat(threadCache.tryEnterShared()).isTrue();
     }
 
     private long[] allocate(int count, long byteSize, long stream) {

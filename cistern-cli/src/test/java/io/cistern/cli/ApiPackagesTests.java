@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 final class ApiPackagesTests {
     /// From the lowest floor to the highest. Packages of one floor do not know each other.
     private static final List<Set<String>> FLOORS = List.of(
-            Set.of("io.cistern.internal.names", "io.cistern.internal.statistics"),
+            Set.of("io.cistern.internal.names", "io.cistern.internal.statistics", "io.cistern.internal.threads"),
             Set.of("io.cistern.diagnostics"),
             Set.of("io.cistern.errors"),
             Set.of("io.cistern.spi"),

@@ -42,6 +42,8 @@ final class OptionSweepTests {
         VALUES.put(CachingOption.SPLITS, List.of("true", "false"));
         VALUES.put(CachingOption.THREAD_CACHES, List.of("true", "false"));
         VALUES.put(CachingOption.THREAD_CACHE_BYTES, List.of("1MiB", "32MiB", "1GiB"));
+        VALUES.put(CachingOption.INITIAL_BYTES, List.of("0", "1GiB"));
+        VALUES.put(CachingOption.MAX_BYTES, List.of("64GiB"));
         VALUES.put(CachingOption.CHECK, List.of("off", "checked", "paranoid"));
         VALUES.put(CachingOption.MAX_SPLIT_SIZE_MB, List.of("20", "128", "16777216"));
         VALUES.put(CachingOption.MAX_NON_SPLIT_ROUNDING_MB, List.of("1", "20", "16777216"));

@@ -1,6 +1,7 @@
 package io.cistern.context;
 
 import io.cistern.DeviceMemory;
+import io.cistern.ModuleSupport;
 import io.cistern.ScopeCarrier;
 import io.micrometer.context.ThreadLocalAccessor;
 import java.util.Optional;
@@ -28,7 +29,7 @@ public final class ScopeAccessor implements ThreadLocalAccessor<ScopeCarrier> {
     /// For the process's own device memory; what [java.util.ServiceLoader] calls.
     public ScopeAccessor() {
         this.key = SYSTEM_KEY;
-        this.memory = DeviceMemory::systemIfOpen;
+        this.memory = ModuleSupport::systemIfOpen;
     }
 
     /// For device memory that the program opened.

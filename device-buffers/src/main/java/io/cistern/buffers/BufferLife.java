@@ -71,6 +71,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return present;
     }
 
+    abstract DeviceBuffer self();
+
     private long addressOfState() {
         while (address == BUSY) {
             Thread.onSpinWait();
@@ -90,18 +92,18 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return depends != null && depends.isOver();
     }
 
-    /// A part that holds the block together with this buffer.
+    /// A part that holds the block together with this buffer, and ends on a stream.
     ///
     /// @throws IllegalStateException if the buffer is closed
     /// @throws UnsupportedOperationException if it does not own its memory
-    final DeviceBuffer retained(long offset, long size) {
+    final DeviceBuffer retained(long offset, long size, long newStream) {
         long start = beginChange();
         try {
             lifetime = shared(start);
         } finally {
             address = start;
         }
-        return new DeviceBuffer(memory, size == 0 ? 0 : start + offset, size, device, stream, lifetime);
+        return new DeviceBuffer(memory, size == 0 ? 0 : start + offset, size, device, newStream, lifetime);
     }
 
     private SharedBlock shared(long start) {
@@ -112,12 +114,23 @@ abstract sealed class BufferLife permits DeviceBuffer {
                 yield new SharedBlock(start);
             }
             case null -> new SharedBlock(start);
-            default ->
-                throw new UnsupportedOperationException(
-                        this + " does not own its memory: take the slice of the buffer that does");
+            default -> throw notOwner();
         };
         block.retain();
         return block;
+    }
+
+    /// Throws if the memory is another buffer's, or an arena's.
+    final void requireOwner() {
+        Lifetime depends = lifetime;
+        if (depends instanceof ParentBuffer || depends instanceof ArenaGeneration) {
+            throw notOwner();
+        }
+    }
+
+    private UnsupportedOperationException notOwner() {
+        return new UnsupportedOperationException(
+                this + " does not own its memory: take the slice of the buffer that does");
     }
 
     /// Keeps closes and changes of others out until the address is written again.
@@ -174,7 +187,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
             if (depends == null) {
                 memory.free(taken, stream);
             } else {
-                depends.close((DeviceBuffer) this, taken);
+                depends.close(self(), taken);
             }
         } catch (UnusableStreamException refused) {
             address = taken;
@@ -199,7 +212,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
             if (depends == null) {
                 memory.freeAfter(taken, event);
             } else {
-                depends.closeAfter((DeviceBuffer) this, taken, event);
+                depends.closeAfter(self(), taken, event);
             }
         } catch (CudaException refused) {
             address = taken;

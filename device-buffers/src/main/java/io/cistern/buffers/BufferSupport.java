@@ -1,7 +1,6 @@
 package io.cistern.buffers;
 
 import io.cistern.DeviceMemory;
-import io.cistern.OpenOptions;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -19,7 +18,7 @@ final class BufferSupport implements AutoCloseable {
         pinned = memory.moduleSupport()
                 .attachment(PinnedMemory.class, PinnedMemory::new); // the core finds it as its HostMemory
         pageableCopies = new PageableCopies(memory.driver(), copyOptions);
-        foreign = new ForeignMemory(allocator -> memory.open(OpenOptions.made(ForeignMemory.NAME, allocator)));
+        foreign = new ForeignMemory(memory);
     }
 
     static BufferSupport of(DeviceMemory memory) {

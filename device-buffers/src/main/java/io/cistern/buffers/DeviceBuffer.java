@@ -1,8 +1,11 @@
 package io.cistern.buffers;
 
+import io.cistern.Allocator;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
 import io.cistern.diagnostics.LeakLevel;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.leaks.Leaks;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -45,9 +48,17 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Size.** One object of 48 bytes.
 public final class DeviceBuffer extends BufferLife implements AutoCloseable {
+    /// What every allocation's address is a multiple of.
+    private static final long ALIGNMENT = 256;
+
     DeviceBuffer(
             DeviceMemory memory, long address, long byteSize, int device, long stream, @Nullable Lifetime lifetime) {
         super(memory, address, byteSize, device, stream, lifetime);
+    }
+
+    @Override
+    DeviceBuffer self() {
+        return this;
     }
 
     /// Allocates on device 0 from the current allocator of the process.
@@ -95,6 +106,56 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return of(memory, memory.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
+    /// Allocates from an allocator, whichever is current and whatever scope the thread is in.
+    ///
+    /// @param from where from; one of a device memory that is not the process's own will do too
+    /// @param byteSize bytes wanted; 0 gives a buffer without memory
+    /// @param device the device's ordinal
+    /// @param stream the stream on which it is used first and on which it ends
+    /// @throws IllegalArgumentException if `byteSize` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalStateException if the allocator is closed
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    public static DeviceBuffer allocate(Allocator from, long byteSize, int device, long stream) {
+        return of(from.memory(), from.allocate(byteSize, device, stream), byteSize, device, stream);
+    }
+
+    /// Allocates from a pool, whatever scope the thread is in: see
+    /// [#allocate(Allocator, long, int, long)].
+    ///
+    /// @throws IllegalArgumentException if `byteSize` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IllegalStateException if the last use of the pool has ended
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    public static DeviceBuffer allocate(MemoryPool from, long byteSize, int device, long stream) {
+        return of(from.memory(), from.allocate(byteSize, device, stream), byteSize, device, stream);
+    }
+
+    /// Allocates from the current allocator at an address of the caller's alignment. Takes up to `byteAlignment` -
+    /// 256 bytes more than asked for; where all buffers need it, open an allocator that aligns, such as
+    /// `caching:alignment=4096`.
+    ///
+    /// @param byteAlignment what the address is a multiple of: a power of two; below 256 it is 256
+    /// @throws IllegalArgumentException if `byteSize` is negative, or `byteAlignment` is no power of two
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    public static DeviceBuffer allocateAligned(
+            DeviceMemory memory, long byteSize, long byteAlignment, int device, long stream) {
+        if (byteAlignment < 1 || Long.bitCount(byteAlignment) != 1) {
+            throw new IllegalArgumentException("byteAlignment is no power of two: " + byteAlignment);
+        }
+        long spare = Math.max(0, byteAlignment - ALIGNMENT);
+        if (byteSize <= 0 || spare == 0) {
+            return allocate(memory, byteSize, device, stream);
+        }
+        if (byteSize > Long.MAX_VALUE - spare) {
+            throw new DeviceOutOfMemoryException(byteSize, device, "no address space has so many");
+        }
+        try (DeviceBuffer whole = allocate(memory, byteSize + spare, device, stream)) {
+            return whole.retained(-whole.address() & (byteAlignment - 1), byteSize, stream);
+        }
+    }
+
     /// A buffer for a block that the caller allocated, and hands over.
     static DeviceBuffer of(DeviceMemory memory, long address, long byteSize, int device, long stream) {
         DeviceBuffer buffer = new DeviceBuffer(memory, address, byteSize, device, stream, null);
@@ -126,12 +187,32 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @throws IllegalArgumentException if the address is no multiple of 256, or there is a live block already
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached: what is foreign counts too
     public static DeviceBuffer ofForeign(DeviceMemory memory, long address, long byteSize, int device, long stream) {
-        return of(
-                memory,
-                BufferSupport.of(memory).foreign.register(address, byteSize, device, stream),
-                byteSize,
-                device,
-                stream);
+        return ofForeign(memory, address, byteSize, device, stream, (_, _) -> {});
+    }
+
+    /// Wraps memory that somebody else made, as
+    /// [#ofForeign(DeviceMemory, long, long, int, long)] does, and tells its owner when it is used no more.
+    ///
+    /// @param owner is told once, when the buffer and all its retained slices are closed, unless there are 0 bytes;
+    ///     it stays reachable until then
+    /// @throws IllegalArgumentException if the address is no multiple of 256, or there is a live block already; the
+    ///     owner is not told then
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached; the owner is not told then
+    public static DeviceBuffer ofForeign(
+            DeviceMemory memory, long address, long byteSize, int device, long stream, ForeignOwner owner) {
+        ForeignMemory foreign = BufferSupport.of(memory).foreign;
+        return of(memory, foreign.register(address, byteSize, device, stream, owner), byteSize, device, stream);
+    }
+
+    /// Hears that [foreign memory][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] is used no more.
+    @FunctionalInterface
+    public interface ForeignOwner {
+        /// Takes the memory back. Called on the thread that closes the buffer. What it throws is logged.
+        ///
+        /// @param address the first byte of the block
+        /// @param stream a stream of its device, which is given work from now on only after all that used the
+        ///     block
+        void release(long address, long stream);
     }
 
     /// Hands the address to code, and keeps the buffer reachable until that returns.
@@ -165,6 +246,78 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return memory;
     }
 
+    /// Returns the allocator that made the memory; for a slice, that of the whole block.
+    ///
+    /// @throws IllegalStateException if the buffer is closed
+    /// @throws io.cistern.errors.UnknownAddressException if it has no memory, or its block was freed by its address
+    public Allocator allocator() {
+        return memory.ownerOf(block());
+    }
+
+    /// Allocates a buffer of the same size, device and stream from the current allocator, and copies this one to it
+    /// in the order of the stream.
+    ///
+    /// @throws IllegalStateException if the buffer is closed
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    public DeviceBuffer copy() {
+        return copiedTo(allocate(memory, byteSize, device, stream));
+    }
+
+    private DeviceBuffer copiedTo(DeviceBuffer larger) {
+        try {
+            larger.slice(0, byteSize).copyFrom(this, stream);
+            return larger;
+        } catch (Throwable failure) {
+            larger.close();
+            throw failure;
+        }
+    }
+
+    /// Returns a buffer of another size with the same contents, and closes this one. A smaller one keeps the block;
+    /// for a larger one the allocator that made this one makes another block, to which the contents are copied in
+    /// the order of the stream. What is new is not set.
+    ///
+    /// @param newByteSize bytes wanted
+    /// @throws IllegalArgumentException if it is negative
+    /// @throws IllegalStateException if the buffer, or for a larger one its allocator, is closed
+    /// @throws UnsupportedOperationException if the buffer is a view, an arena's, or, to be larger, foreign
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached; this
+    ///     one is still open then
+    public DeviceBuffer resize(long newByteSize) {
+        if (newByteSize < 0) {
+            throw new IllegalArgumentException("newByteSize is negative: " + newByteSize);
+        }
+        if (newByteSize > byteSize) {
+            requireOwner();
+            DeviceBuffer larger = byteSize == 0
+                    ? allocate(memory, newByteSize, device, stream)
+                    : copiedTo(allocate(allocator(), newByteSize, device, stream));
+            close();
+            return larger;
+        }
+        return handedOver(newByteSize, stream);
+    }
+
+    /// Returns a buffer of the same memory that is used and ends on another stream, and closes this one. What that
+    /// stream is given from now on comes after all that this buffer's stream has been given.
+    ///
+    /// @param newStream a stream of the buffer's device
+    /// @throws IllegalStateException if the buffer is closed
+    /// @throws UnsupportedOperationException if the buffer is a view or an arena's
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; the buffer is still open then
+    public DeviceBuffer moveToStream(long newStream) {
+        requireOwner();
+        address();
+        DeviceCopies.order(memory.driver(), device, stream, device, newStream);
+        return handedOver(byteSize, newStream);
+    }
+
+    private DeviceBuffer handedOver(long newByteSize, long newStream) {
+        DeviceBuffer next = retained(0, newByteSize, newStream);
+        close();
+        return next;
+    }
+
     /// A part of the buffer, as a view: it needs no close, and ends with its parent, which it keeps reachable.
     ///
     /// @throws IndexOutOfBoundsException if the part is not inside
@@ -184,7 +337,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///     it does not own
     public DeviceBuffer retainedSlice(long offset, long size) {
         Objects.checkFromIndexSize(offset, size, byteSize);
-        return retained(offset, size);
+        return retained(offset, size, stream);
     }
 
     /// The buffer as elements of one type.
@@ -308,6 +461,28 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @throws IllegalStateException if the buffer is closed
     public void fill(byte value, long stream) {
         memory.driver().copies().fillBytes(device, addressOn(stream), value, byteSize, stream);
+    }
+
+    /// Sets every 32-bit word, on the buffer's stream. For other types see [DeviceElements].
+    ///
+    /// @param value the bits of a word, in the order of the device's bytes
+    /// @throws IllegalArgumentException if its address or its length is no multiple of 4
+    /// @throws IllegalStateException if the buffer is closed
+    public void fillWords(int value) {
+        fillWords(value, stream);
+    }
+
+    /// Sets every 32-bit word in the order of a stream.
+    ///
+    /// @param value the bits of a word, in the order of the device's bytes
+    /// @throws IllegalArgumentException if its address or its length is no multiple of 4
+    /// @throws IllegalStateException if the buffer is closed
+    public void fillWords(int value, long stream) {
+        long start = address();
+        if (start % Integer.BYTES != 0 || byteSize % Integer.BYTES != 0) {
+            throw new IllegalArgumentException(this + " at 0x" + Long.toHexString(start) + " is not whole words");
+        }
+        memory.driver().copies().fillWords(device, addressOn(stream), value, byteSize / Integer.BYTES, stream);
     }
 
     /// Size, device and stream.

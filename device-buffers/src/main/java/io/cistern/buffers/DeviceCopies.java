@@ -26,7 +26,7 @@ final class DeviceCopies {
     }
 
     /// Lets later work of one stream wait for what another has been given so far.
-    private static void order(CudaDriver driver, int device, long stream, int laterDevice, long later) {
+    static void order(CudaDriver driver, int device, long stream, int laterDevice, long later) {
         long event = driver.events().create(device);
         try {
             driver.events().record(device, event, stream);

@@ -59,6 +59,135 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
         buffer.copyTo(target);
     }
 
+    /// Sets every element, on the buffer's stream.
+    ///
+    /// @throws IllegalArgumentException if the elements are no ints
+    /// @throws IllegalStateException if the buffer is closed
+    public void fill(int value) {
+        requireCarrier(int.class);
+        buffer.fillWords(value);
+    }
+
+    /// Sets every element, on the buffer's stream.
+    ///
+    /// @throws IllegalArgumentException if the elements are no floats
+    /// @throws IllegalStateException if the buffer is closed
+    public void fill(float value) {
+        requireCarrier(float.class);
+        buffer.fillWords(Float.floatToRawIntBits(value));
+    }
+
+    /// Sets every element: the first one by a copy that is waited for, the others by copies on the buffer's stream,
+    /// each twice as long as the one before.
+    ///
+    /// @throws IllegalArgumentException if the elements are no longs
+    /// @throws IllegalStateException if the buffer is closed
+    public void fill(long value) {
+        if (count() > 0) {
+            set(0, value);
+            repeatFirst();
+        }
+    }
+
+    /// Sets every element, as [#fill(long)] does.
+    ///
+    /// @throws IllegalArgumentException if the elements are no doubles
+    /// @throws IllegalStateException if the buffer is closed
+    public void fill(double value) {
+        if (count() > 0) {
+            set(0, value);
+            repeatFirst();
+        }
+    }
+
+    private void repeatFirst() {
+        for (long set = 1; set < count(); ) {
+            long more = Math.min(set, count() - set);
+            slice(set, more).buffer.copyFrom(slice(0, more).buffer, buffer.stream());
+            set += more;
+        }
+    }
+
+    /// Copies an element to the host, and waits for all that the buffer's stream has been given. For many elements
+    /// take [#toFloats] of a [slice][#slice].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such element
+    /// @throws IllegalArgumentException if the elements are no floats
+    /// @throws IllegalStateException if the buffer is closed
+    public float getFloat(long index) {
+        return slice(index, 1).toFloats()[0];
+    }
+
+    /// Copies an element to the host, as [#getFloat] does.
+    ///
+    /// @throws IllegalArgumentException if the elements are no doubles
+    public double getDouble(long index) {
+        return slice(index, 1).toDoubles()[0];
+    }
+
+    /// Copies an element to the host, as [#getFloat] does.
+    ///
+    /// @throws IllegalArgumentException if the elements are no ints
+    public int getInt(long index) {
+        return slice(index, 1).toInts()[0];
+    }
+
+    /// Copies an element to the host, as [#getFloat] does.
+    ///
+    /// @throws IllegalArgumentException if the elements are no longs
+    public long getLong(long index) {
+        return slice(index, 1).toLongs()[0];
+    }
+
+    /// Copies an element to the host, as [#getFloat] does.
+    ///
+    /// @throws IllegalArgumentException if the elements are no bytes
+    public byte getByte(long index) {
+        return slice(index, 1).toBytes()[0];
+    }
+
+    /// Sets an element on the buffer's stream, and waits until it is there.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such element
+    /// @throws IllegalArgumentException if the elements are no floats
+    /// @throws IllegalStateException if the buffer is closed
+    public void set(long index, float value) {
+        requireCarrier(float.class);
+        slice(index, 1).copyFrom(MemorySegment.ofArray(new float[] {value}));
+    }
+
+    /// Sets an element, as [#set(long, float)] does.
+    ///
+    /// @throws IllegalArgumentException if the elements are no doubles
+    public void set(long index, double value) {
+        requireCarrier(double.class);
+        slice(index, 1).copyFrom(MemorySegment.ofArray(new double[] {value}));
+    }
+
+    /// Sets an element, as [#set(long, float)] does.
+    ///
+    /// @throws IllegalArgumentException if the elements are no ints
+    public void set(long index, int value) {
+        requireCarrier(int.class);
+        slice(index, 1).copyFrom(MemorySegment.ofArray(new int[] {value}));
+    }
+
+    /// Sets an element, as [#set(long, float)] does.
+    ///
+    /// @throws IllegalArgumentException if the elements are no longs
+    public void set(long index, long value) {
+        requireCarrier(long.class);
+        slice(index, 1).copyFrom(MemorySegment.ofArray(new long[] {value}));
+    }
+
+    /// Sets an element, as [#set(long, float)] does.
+    ///
+    /// @throws IllegalArgumentException if the elements are no bytes
+    public void set(long index, byte value) {
+        requireCarrier(byte.class);
+        slice(index, 1).copyFrom(MemorySegment.ofArray(new byte[] {value}));
+    }
+
     /// A copy of the elements, after all that the buffer's stream has been given.
     ///
     /// @throws IllegalArgumentException if the elements are no floats

@@ -1,58 +1,106 @@
 package io.cistern.buffers;
 
 import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.errors.AllocatorContractException;
 import io.cistern.spi.DeviceAllocator;
-import java.util.function.Function;
+import java.lang.System.Logger.Level;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /// Memory that others made, metered as of an allocator named `foreign`: its blocks are what is registered, and
-/// freeing one ends nothing but its record.
+/// freeing one ends its record and tells its owner.
 ///
 /// **Threads.** Any; registrations happen one after the other, since each goes through the allocator's route.
 final class ForeignMemory {
     static final String NAME = "foreign";
 
-    private final Function<DeviceAllocator, Allocator> opening;
+    private final DeviceMemory memory;
 
     /// Opened with the first block.
     private @Nullable Allocator allocator;
 
-    /// What the next allocation is to return.
-    private long next;
+    /// By address, the owners of what is registered.
+    private final Map<Long, DeviceBuffer.ForeignOwner> owners = new ConcurrentHashMap<>();
 
-    ForeignMemory(Function<DeviceAllocator, Allocator> opening) {
-        this.opening = opening;
+    /// What the next allocation is to return; 0 outside [#register].
+    private volatile long next;
+
+    ForeignMemory(DeviceMemory memory) {
+        this.memory = memory;
     }
 
     /// Makes a block of somebody else's known.
     ///
     /// @return the address
     /// @throws IllegalArgumentException if that can't be the beginning of a block, or there is one
-    synchronized long register(long address, long byteSize, int device, long stream) {
+    synchronized long register(long address, long byteSize, int device, long stream, DeviceBuffer.ForeignOwner owner) {
         if (byteSize > 0 && (address <= 0 || address % 256 != 0)) {
             throw new IllegalArgumentException("0x" + Long.toHexString(address)
                     + " is not the beginning of an allocation of device memory: those are multiples of 256");
         }
         if (allocator == null) {
-            allocator = opening.apply(new Registered());
+            allocator = memory.open(OpenOptions.made(NAME, new Registered()));
         }
         next = address;
         try {
-            return allocator.allocate(byteSize, device, stream);
+            long block = allocator.allocate(byteSize, device, stream);
+            keep(block, stream, owner);
+            return block;
         } catch (AllocatorContractException taken) {
             throw new IllegalArgumentException(
                     "0x" + Long.toHexString(address) + " is registered already, or was made by Cistern", taken);
+        } finally {
+            next = 0;
+        }
+    }
+
+    private void keep(long block, long stream, DeviceBuffer.ForeignOwner owner) {
+        if (block == 0) {
+            return;
+        }
+        boolean kept = false;
+        try {
+            owners.put(block, owner);
+            kept = true;
+        } finally {
+            if (!kept) {
+                memory.free(block, stream);
+            }
+        }
+    }
+
+    @SuppressWarnings("CatchingUnchecked") // the block is closed whatever its owner does
+    private void release(long address, long stream) {
+        DeviceBuffer.ForeignOwner owner = owners.remove(address);
+        if (owner == null) {
+            return;
+        }
+        try {
+            owner.release(address, stream);
+        } catch (RuntimeException failure) {
+            System.getLogger(ForeignMemory.class.getName())
+                    .log(
+                            Level.WARNING,
+                            "the owner of foreign memory at 0x" + Long.toHexString(address) + " failed",
+                            failure);
         }
     }
 
     private final class Registered implements DeviceAllocator {
         @Override
         public long allocate(long byteSize, int device, long stream) {
+            if (next == 0) {
+                throw new UnsupportedOperationException("memory of others can be registered, but not made here");
+            }
             return next;
         }
 
         @Override
-        public void free(long address, long byteSize, int device, long stream) {}
+        public void free(long address, long byteSize, int device, long stream) {
+            release(address, stream);
+        }
     }
 }

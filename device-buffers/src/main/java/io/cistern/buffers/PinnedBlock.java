@@ -22,12 +22,8 @@ final class PinnedBlock {
         }
     }
 
-    /// A mark behind the last use on a stream.
-    ///
-    /// @param event [#NO_EVENT] where the driver gave none: then all work of the device is to be waited for
-    record Fence(int device, long event) {
-        static final long NO_EVENT = 0;
-    }
+    /// A fence behind the last use on a stream.
+    record Fence(int device, long number) {}
 
     final MemorySegment memory;
     final int sizeClass;

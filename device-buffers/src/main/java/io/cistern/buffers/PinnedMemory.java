@@ -3,10 +3,12 @@ package io.cistern.buffers;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import io.cistern.graph.GraphMemory;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.HostMemory;
+import io.cistern.spi.StreamOrder;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -77,8 +79,9 @@ public final class PinnedMemory implements HostMemory {
     PinnedMemory(DeviceMemory memory) {
         this.memory = memory;
         this.driver = memory.driver();
-        this.fences = new PinnedFences(driver);
-        this.staging = new StagingPieces(driver, this);
+        StreamOrder order = memory.moduleSupport().streams();
+        this.fences = new PinnedFences(order);
+        this.staging = new StagingPieces(driver, order, this);
         for (int i = 0; i <= MAX_SIZE_CLASS; i++) {
             idle.add(new ArrayDeque<>());
             waiting.add(new ArrayDeque<>());
@@ -331,12 +334,8 @@ public final class PinnedMemory implements HostMemory {
 
     /// What the driver refuses to unpin stays idle, and is tried again with the next free.
     private void trimIfClosed() {
-        try {
-            if (closed) {
-                unpinIdle();
-            }
-        } catch (CudaException refused) {
-            // Nothing is lost, and the free is done.
+        if (closed) {
+            boolean _ = DeadContext.isDone(this::unpinIdle);
         }
     }
 
@@ -394,10 +393,10 @@ public final class PinnedMemory implements HostMemory {
         long freed = 0;
         CudaException refused = null;
         for (PinnedBlock block : blocks) {
-            try {
-                unpin(block);
+            CudaException refusal = DeadContext.refusal(() -> unpin(block));
+            if (refusal == null) {
                 freed += block.memory.byteSize();
-            } catch (CudaException refusal) {
+            } else {
                 restsHere(block);
                 refused = refusal;
             }
@@ -410,13 +409,7 @@ public final class PinnedMemory implements HostMemory {
 
     private void unpin(PinnedBlock block) {
         long start = driver.nanoTime();
-        try {
-            driver.memory().freeHost(block.device, block.memory);
-        } catch (CudaException refusal) {
-            if (!refusal.result().endsContext()) { // else it went with its context
-                throw refusal;
-            }
-        }
+        DeadContext.survive(() -> driver.memory().freeHost(block.device, block.memory));
         synchronized (this) {
             pinned.remove(block);
             statistics.unpinned(block, driver.nanoTime() - start);
@@ -457,6 +450,5 @@ public final class PinnedMemory implements HostMemory {
             waiting.forEach(blocks -> blocks.forEach(fences::await));
         }
         trimIfClosed();
-        fences.close();
     }
 }

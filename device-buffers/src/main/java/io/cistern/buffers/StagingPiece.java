@@ -1,16 +1,15 @@
 package io.cistern.buffers;
 
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.CudaException;
+import io.cistern.spi.StreamOrder;
 import java.lang.foreign.MemorySegment;
 
-/// Pinned memory through which bytes pass between the heap and one device, with the event that says when the device
-/// is done with them.
+/// Pinned memory through which bytes pass between the heap and one device, with the fence behind the last copy.
 ///
 /// ```
-/// FREE ──a copy of it is enqueued──▶ SENT ──its event is recorded──▶ MARKED
+/// FREE ──a copy of it is enqueued──▶ SENT ──its fence is recorded──▶ MARKED
 ///   └◀──────the stream was waited for────┘                              │
-///   └◀──────the event has passed────────────────────────────────────────┘
+///   └◀──────the fence has passed────────────────────────────────────────┘
 /// ```
 ///
 /// **Threads.** One at a time.
@@ -24,14 +23,16 @@ final class StagingPiece {
     final PinnedBlock block;
     final int device;
     private final CudaDriver driver;
+    private final StreamOrder order;
 
-    /// Made when it is first recorded: copies that are waited for need none. 0 before.
-    private long event;
+    /// 0 before the first: copies that are waited for need none.
+    private long fence;
 
     private Use use = Use.FREE;
 
-    StagingPiece(CudaDriver driver, int device, PinnedBlock block) {
+    StagingPiece(CudaDriver driver, StreamOrder order, int device, PinnedBlock block) {
         this.driver = driver;
+        this.order = order;
         this.device = device;
         this.block = block;
     }
@@ -54,16 +55,14 @@ final class StagingPiece {
 
     /// Marks the end of what was enqueued on the stream that it was sent on.
     void mark(long stream) {
-        if (event == 0) {
-            event = driver.events().create(device);
-        }
-        driver.events().record(device, event, stream);
+        end();
+        fence = order.record(device, stream);
         use = Use.MARKED;
     }
 
     /// Waits until the device is done with it.
     void awaitMark() {
-        driver.events().synchronize(device, event);
+        order.synchronize(device, fence);
         use = Use.FREE;
     }
 
@@ -73,35 +72,21 @@ final class StagingPiece {
     }
 
     /// Whether the host may write it.
-    ///
-    /// @throws CudaException if its context failed
     boolean isFree() {
-        if (use == Use.MARKED && driver.events().hasPassed(device, event)) {
+        if (use == Use.MARKED && order.passed(device, fence)) {
             use = Use.FREE;
         }
         return use == Use.FREE;
     }
 
-    /// Whether a copy of it may be under way that no event marks.
+    /// Whether a copy of it may be under way that no fence marks.
     boolean isUnmarked() {
         return use == Use.SENT;
     }
 
-    /// Destroys the event.
-    ///
-    /// @return false if the driver refuses: then it is there still
-    boolean end() {
-        if (event == 0) {
-            return true;
-        }
-        try {
-            driver.events().destroy(device, event);
-        } catch (CudaException refused) {
-            if (!refused.result().endsContext()) { // else it went with its context
-                return false;
-            }
-        }
-        event = 0;
-        return true;
+    /// Ends the fence.
+    void end() {
+        order.release(device, fence);
+        fence = 0;
     }
 }

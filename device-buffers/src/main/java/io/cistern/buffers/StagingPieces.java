@@ -2,6 +2,8 @@ package io.cistern.buffers;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
+import io.cistern.spi.StreamOrder;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -23,13 +25,15 @@ final class StagingPieces {
     private record Shelf(int device, int sizeClass) {}
 
     private final CudaDriver driver;
+    private final StreamOrder order;
     private final PinnedMemory pinned;
 
     /// The last to come back is the first. Guarded by itself.
     private final Map<Shelf, Deque<StagingPiece>> kept = new HashMap<>();
 
-    StagingPieces(CudaDriver driver, PinnedMemory pinned) {
+    StagingPieces(CudaDriver driver, StreamOrder order, PinnedMemory pinned) {
         this.driver = driver;
+        this.order = order;
         this.pinned = pinned;
     }
 
@@ -44,21 +48,13 @@ final class StagingPieces {
             if (piece == null) {
                 break;
             }
-            if (isFree(piece)) {
+            if (piece.isFree()) {
                 pinned.wakes(piece.block);
                 return piece;
             }
             putLast(piece);
         }
-        return new StagingPiece(driver, device, pinned.take(shelf.sizeClass()));
-    }
-
-    private static boolean isFree(StagingPiece piece) {
-        try {
-            return piece.isFree();
-        } catch (CudaException dead) {
-            return dead.result().endsContext(); // then nothing runs any more, and the next call will say so
-        }
+        return new StagingPiece(driver, order, device, pinned.take(shelf.sizeClass()));
     }
 
     /// Keeps a piece, whether or not the device has done with it.
@@ -77,13 +73,14 @@ final class StagingPieces {
     /// Leaves a piece to the cache, which waits for streams that use it.
     private void end(StagingPiece piece) {
         pinned.free(piece.block);
-        boolean _ = piece.end();
+        piece.end();
     }
 
     /// Gives those that no device uses back to the cache.
     void release() {
         for (StagingPiece piece : takeAll()) {
-            if (isFree(piece) && piece.end()) {
+            if (piece.isFree()) {
+                piece.end();
                 pinned.restsHere(piece.block);
             } else {
                 putLast(piece);
@@ -94,18 +91,10 @@ final class StagingPieces {
     /// Waits for the device, so that all are idle but those for which the driver refuses to wait.
     void await() {
         for (StagingPiece piece : takeAll()) {
-            if (!isFree(piece)) {
-                await(piece);
+            if (!piece.isFree()) {
+                boolean _ = DeadContext.isDone(piece::awaitMark); // asked again before it is given back
             }
             putLast(piece);
-        }
-    }
-
-    private static void await(StagingPiece piece) {
-        try {
-            piece.awaitMark();
-        } catch (CudaException refused) {
-            // Whether the device is done with it is asked again before it is given back.
         }
     }
 

@@ -103,7 +103,7 @@ class ExamplesTests {
     @Test
     @EnabledOnOs(OS.LINUX)
     void twoProcessesWorkOnTheSameMemory() throws Exception {
-        assertThat(run(TwoProcesses.class))
+        assertThat(run(Map.of("CISTERN_DRIVER", "simulated"), TwoProcesses.class, List.of(), List.of()))
                 .containsExactly("importer: 1048576 bytes, the last is 42", "exporter: the last byte is 43 now");
     }
 
@@ -216,6 +216,7 @@ class ExamplesTests {
         ProcessBuilder host = new ProcessBuilder(program.toString(), library.toString()).redirectErrorStream(true);
         host.environment()
                 .put("CISTERN_JVM", java.resolve("lib/server/libjvm.so").toString());
+        host.environment().put("CISTERN_DRIVER", "simulated");
         host.environment().put("CISTERN_JVM_CLASSPATH", System.getProperty("java.class.path"));
         host.environment().put("CISTERN_JVM_OPTIONS", "-Xmx256m -XX:TieredStopAtLevel=1 -Dcistern.allocator=caching");
         Process process = host.start();

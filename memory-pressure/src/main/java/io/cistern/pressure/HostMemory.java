@@ -2,6 +2,8 @@ package io.cistern.pressure;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
+import io.cistern.spi.StreamOrder;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -14,22 +16,18 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any, at any time.
 final class HostMemory {
     private final CudaDriver driver;
+    private final StreamOrder order;
     private final long limitBytes;
     private final Deque<Returning> returning = new ArrayDeque<>();
     private long takenBytes;
 
     /// What is on its way back to the driver.
     private static final class Returning {
-        static final long NO_EVENT = 0;
-
         final int device;
         final MemorySegment memory;
 
-        /// Whether a stream may use it whose end the driver did not mark.
-        boolean unmarked;
-
-        /// That a stream passes behind its last use.
-        long event = NO_EVENT;
+        /// Behind its last use.
+        long fence;
 
         Returning(int device, MemorySegment memory) {
             this.device = device;
@@ -37,8 +35,9 @@ final class HostMemory {
         }
     }
 
-    HostMemory(CudaDriver driver, long limitBytes) {
+    HostMemory(CudaDriver driver, StreamOrder order, long limitBytes) {
         this.driver = driver;
+        this.order = order;
         this.limitBytes = limitBytes;
     }
 
@@ -70,17 +69,11 @@ final class HostMemory {
         }
     }
 
-    /// Gives memory back once a stream has got past what it was given until now; where the driver marks no end, once
-    /// all work of the device has been waited for.
+    /// Gives memory back once a stream has got past what it was given until now.
     synchronized void giveBackAfter(int device, long stream, MemorySegment memory) {
         Returning waiting = new Returning(device, memory);
         returning.add(waiting);
-        try {
-            waiting.event = driver.events().create(device);
-            driver.events().record(device, waiting.event, stream);
-        } catch (CudaException refused) {
-            waiting.unmarked = true;
-        }
+        waiting.fence = order.record(device, stream);
     }
 
     private void collect() {
@@ -91,41 +84,20 @@ final class HostMemory {
     ///
     /// @return whether it is done
     private boolean isBack(Returning waiting) {
-        try {
-            if (waiting.unmarked) {
-                driver.devices().synchronize(waiting.device);
-                waiting.unmarked = false;
-            }
-            if (waiting.event != Returning.NO_EVENT) {
-                if (!driver.events().hasPassed(waiting.device, waiting.event)) {
-                    return false;
-                }
-                driver.events().destroy(waiting.device, waiting.event);
-                waiting.event = Returning.NO_EVENT;
-            }
-            driver.memory().freeHost(waiting.device, waiting.memory);
-        } catch (CudaException refused) {
-            if (!refused.result().endsContext()) { // else it went with its context
-                return false;
-            }
+        if (!order.passed(waiting.device, waiting.fence)) {
+            return false;
         }
-        takenBytes -= waiting.memory.byteSize();
-        return true;
+        order.release(waiting.device, waiting.fence);
+        waiting.fence = 0;
+        boolean back = DeadContext.isDone(() -> driver.memory().freeHost(waiting.device, waiting.memory));
+        takenBytes -= back ? waiting.memory.byteSize() : 0;
+        return back;
     }
 
     /// Waits for all streams that still read, and gives everything back.
     synchronized void drain() {
-        returning.forEach(this::await);
+        // Whether a fence has passed is asked again.
+        returning.forEach(each -> DeadContext.isDone(() -> order.synchronize(each.device, each.fence)));
         collect();
-    }
-
-    private void await(Returning waiting) {
-        try {
-            if (waiting.event != Returning.NO_EVENT) {
-                driver.events().synchronize(waiting.device, waiting.event);
-            }
-        } catch (CudaException refused) {
-            // Whether it has passed is asked again.
-        }
     }
 }

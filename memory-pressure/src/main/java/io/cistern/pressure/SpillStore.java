@@ -3,7 +3,6 @@ package io.cistern.pressure;
 import io.cistern.DeviceMemory;
 import io.cistern.Registration;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
@@ -50,7 +49,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         }
         this.memory = memory;
         this.arbiter = arbiter;
-        this.host = new HostMemory(memory.driver(), hostBytes);
+        this.host = new HostMemory(memory.driver(), memory.moduleSupport().streams(), hostBytes);
         this.directory = directory;
     }
 
@@ -109,13 +108,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
             throw new IllegalArgumentException("byteSize: " + byteSize + ", must be at least 1");
         }
         long address = memory.allocate(byteSize, device, stream);
-        SpillableBuffer buffer;
-        try {
-            buffer = new SpillableBuffer(this, address, byteSize, device, stream, priority);
-        } catch (CudaException refused) {
-            memory.free(address, stream);
-            throw refused;
-        }
+        SpillableBuffer buffer = new SpillableBuffer(this, address, byteSize, device, stream, priority);
         counts.moved(SpillPlace.CLOSED, SpillPlace.DEVICE, byteSize);
         buffers.add(buffer);
         buffer.opened();

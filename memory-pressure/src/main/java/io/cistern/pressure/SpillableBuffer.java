@@ -64,7 +64,7 @@ public final class SpillableBuffer implements AutoCloseable {
         this.byteSize = byteSize;
         this.device = device;
         this.priority = priority;
-        uses = new StreamUses(store.driver(), device);
+        uses = new StreamUses(store.memory().moduleSupport().streams(), device);
         uses.record(stream);
         lastUse = store.tick();
     }
@@ -396,9 +396,6 @@ public final class SpillableBuffer implements AutoCloseable {
 
         /// Ends it: the buffer may leave its device behind the work that was enqueued until now. Twice
         /// does nothing.
-        ///
-        /// @throws io.cistern.cuda.CudaException if the driver neither marks the end of that work nor lets the
-        ///     host wait for it: the lease is open still
         @Override
         public synchronized void close() {
             if (!ended) {

@@ -1,7 +1,7 @@
 package io.cistern.nccl;
 
-import io.cistern.cuda.CudaException;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.names.Failures;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
@@ -154,19 +154,13 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
     /// refuses does not keep the others from being waited for.
     @Override
     public void close() {
-        CudaException refusal = null;
+        Failures failures = new Failures();
         for (int device = 0; device < arenas.length(); device++) {
             SymmetricArena arena = arenas.get(device);
-            try {
-                if (arena != null) {
-                    arena.close();
-                }
-            } catch (CudaException failure) {
-                refusal = failure;
+            if (arena != null) {
+                failures.gather(arena::close);
             }
         }
-        if (refusal != null) {
-            throw refusal;
-        }
+        failures.rethrow();
     }
 }

@@ -2,6 +2,7 @@ package io.cistern.nccl;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
@@ -10,12 +11,11 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
+import java.util.function.LongConsumer;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /// Blocks of one segment by first fit: each lies at the lowest offset with room, whatever stream it is for and
 /// whether or not work on it has finished. So offsets depend on the sequence of sizes, frees and captures alone.
@@ -48,12 +48,12 @@ final class SymmetricArena {
 
     private static final long PER_THREAD = Streams.PER_THREAD_DEFAULT;
 
-    /// In place of a stream: one that has ended and of which the driver gave no fence then.
+    /// In place of a stream that can't be named any more: all of them.
     private static final long GONE = -1;
 
     /// Whose work may still use a range: a stream, or what it had done when it ended.
     ///
-    /// @param fence 0 while the stream exists, and for one that is [#GONE]
+    /// @param fence 0 while the stream exists
     private record Use(long stream, long fence) {}
 
     private record Free(long byteSize, Set<Use> last) {}
@@ -117,30 +117,14 @@ final class SymmetricArena {
     }
 
     private void await(Use use, long stream) {
-        if (use.fence != 0) {
-            order.await(segment.device(), stream, use.fence);
-        } else if (use.stream != key(stream)) {
-            long fence = record(use.stream);
-            try {
-                order.await(segment.device(), stream, fence);
-            } finally {
-                order.release(segment.device(), fence);
-            }
-        }
-    }
-
-    /// A fence behind a stream, or behind all streams if that one is no more.
-    private long record(long stream) {
-        try {
-            return stream == GONE ? order.recordAll(segment.device()) : order.record(segment.device(), stream);
-        } catch (CudaException endedUnannounced) {
-            return order.recordAll(segment.device());
+        if (use.fence != 0 || use.stream != key(stream)) {
+            withFence(use, fence -> order.await(segment.device(), stream, fence));
         }
     }
 
     private long take(long offset, Free range, long size, long stream) {
         Long taken = offset;
-        Set<Use> last = range.last.size() > MAX_USES ? Set.of(use(stream)) : range.last;
+        Set<Use> last = range.last.size() > MAX_USES ? uses(stream) : range.last;
         live.put(taken, size);
         if (range.byteSize > size) {
             try {
@@ -167,10 +151,9 @@ final class SymmetricArena {
 
     /// All that needs Java heap comes before the first change.
     private void putBack(long offset, long byteSize, long stream) {
-        Use use = use(stream);
         Long block = offset;
         Long behind = offset + rounded(byteSize);
-        Set<Use> last = new HashSet<>(Set.of(use));
+        Set<Use> last = new HashSet<>(uses(stream));
         Long from = block;
         long to = behind;
         Map.Entry<Long, Free> before = free.lowerEntry(block);
@@ -189,26 +172,22 @@ final class SymmetricArena {
     }
 
     /// The default stream of a thread is named only by that thread, so its fence is taken at once.
-    private Use use(long stream) {
-        if (stream == GONE) {
-            return new Use(GONE, 0);
-        }
-        return stream == PER_THREAD ? ended(stream) : new Use(key(stream), 0);
+    private Set<Use> uses(long stream) {
+        return stream == PER_THREAD || stream == GONE ? ended(stream) : Set.of(new Use(key(stream), 0));
     }
 
-    private Use ended(long stream) {
-        try {
-            long fence = record(stream);
-            try {
-                fences.add(fence);
-            } catch (OutOfMemoryError full) {
-                release(fence);
-                throw full;
-            }
-            return new Use(stream, fence);
-        } catch (CudaException refusal) {
-            return new Use(GONE, 0);
+    private Set<Use> ended(long stream) {
+        long fence = stream == GONE ? order.recordAll(segment.device()) : order.record(segment.device(), stream);
+        if (fence == 0) {
+            return Set.of();
         }
+        try {
+            fences.add(fence);
+        } catch (OutOfMemoryError full) {
+            order.release(segment.device(), fence);
+            throw full;
+        }
+        return Set.of(new Use(stream, fence));
     }
 
     /// 0 and 1 are both the legacy default stream.
@@ -221,37 +200,22 @@ final class SymmetricArena {
         unfinished.finish(freeing);
         Use ending = new Use(key(stream), 0);
         if (free.values().stream().anyMatch(range -> range.last.contains(ending))) {
-            Use ended = ended(ending.stream);
-            renew(use -> use.equals(ending) ? ended : use);
+            Set<Use> ended = ended(ending.stream);
+            renew(use -> use.equals(ending) ? ended : Set.of(use));
         }
-        Set<Long> passed = fences.stream().filter(this::passed).collect(Collectors.toSet());
-        renew(use -> passed.contains(use.fence) ? null : use);
+        Set<Long> passed = fences.stream()
+                .filter(fence -> order.passed(segment.device(), fence))
+                .collect(Collectors.toSet());
+        renew(use -> passed.contains(use.fence) ? Set.of() : Set.of(use));
         fences.removeAll(passed);
-        passed.forEach(this::release);
+        passed.forEach(fence -> order.release(segment.device(), fence));
     }
 
-    /// Puts others in place of uses, or nothing in place of those that are past.
-    private void renew(Function<Use, @Nullable Use> change) {
+    /// Puts others in place of uses.
+    private void renew(Function<Use, Set<Use>> change) {
         free.replaceAll((_, range) -> new Free(
                 range.byteSize,
-                range.last.stream().map(change).filter(Objects::nonNull).collect(Collectors.toUnmodifiableSet())));
-    }
-
-    /// In a context that died nothing runs any more.
-    private boolean passed(long fence) {
-        try {
-            return order.passed(segment.device(), fence);
-        } catch (CudaException refusal) {
-            return refusal.result().endsContext();
-        }
-    }
-
-    private void release(long fence) {
-        try {
-            order.release(segment.device(), fence);
-        } catch (CudaException refusal) {
-            // An event that the driver keeps, or that went with its context: nobody waits for it.
-        }
+                range.last.stream().map(change).flatMap(Set::stream).collect(Collectors.toUnmodifiableSet())));
     }
 
     private static long rounded(long byteSize) {
@@ -279,44 +243,39 @@ final class SymmetricArena {
     }
 
     private boolean isPast(Use use) {
-        long fence = use.fence != 0 ? use.fence : record(use.stream);
+        boolean[] passed = {false};
+        withFence(use, fence -> passed[0] = order.passed(segment.device(), fence));
+        return passed[0];
+    }
+
+    /// Does something with the fence of a use, which is taken for that alone while the stream exists.
+    private void withFence(Use use, LongConsumer action) {
+        long fence = use.fence != 0 ? use.fence : order.record(segment.device(), use.stream);
         try {
-            return order.passed(segment.device(), fence);
+            action.accept(fence);
         } finally {
             if (use.fence == 0) {
-                release(fence);
+                order.release(segment.device(), fence);
             }
         }
     }
 
     private void releaseFences() {
-        fences.forEach(this::release);
+        fences.forEach(fence -> order.release(segment.device(), fence));
         fences.clear();
     }
 
-    /// Waits for all that may still use the segment; no block is live. In a context that died nothing runs any
-    /// more.
+    /// Waits for all that may still use the segment; no block is live.
     synchronized void close() {
         try {
-            free.values().forEach(range -> range.last.forEach(this::synchronize));
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                throw failure;
-            }
+            DeadContext.survive(() -> free.values().forEach(range -> range.last.forEach(this::synchronize)));
         } finally {
             releaseFences();
         }
     }
 
     private void synchronize(Use use) {
-        long fence = use.fence != 0 ? use.fence : record(use.stream);
-        try {
-            order.synchronize(segment.device(), fence);
-        } finally {
-            if (use.fence == 0) {
-                release(fence);
-            }
-        }
+        withFence(use, fence -> order.synchronize(segment.device(), fence));
     }
 
     /// Checks the invariant.

@@ -124,6 +124,7 @@ class SymmetricOrderTests {
             memory.free(pool.allocate(MIB, 0, stream), stream);
             gpu.faults().failOn(DriverCall.EVENT_RECORD, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
             gpu.faults().failOn(DriverCall.CONTEXT_RECORD_EVENT, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
+            gpu.faults().failOn(DriverCall.CONTEXT_SYNCHRONIZE, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
             memory.streamClosing(0, stream);
             gpu.faults().clear();
             long block = pool.allocate(MIB, 0, other);

@@ -25,7 +25,7 @@ public class TransferCacheModelTests {
     }
 
     private static ThreadCache threadCache() {
-        return new ThreadCache(0, true, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+        return new ThreadCache(true, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// Leaves a block that is in nobody's hands but its own.

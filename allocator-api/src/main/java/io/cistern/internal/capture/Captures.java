@@ -20,9 +20,7 @@ import java.lang.System.Logger.Level;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
@@ -49,7 +47,6 @@ public final class Captures implements CaptureRoutes {
     private static final Consumer<Route> RESUME = Route::resume;
 
     private final Registry registry;
-    private final StreamAnnouncer announcer;
     private final Router router;
     private final CudaDriver driver;
     private final Graphs graphs;
@@ -72,18 +69,13 @@ public final class Captures implements CaptureRoutes {
     /// How often threads have asked for it.
     private final AtomicLong collections = new AtomicLong();
 
-    /// Streams without work, by device. Guarded by itself.
-    private final Map<Integer, Long> readyStreams = new HashMap<>();
-
-    /// @param announcer announces the ends of streams that are made here
-    public Captures(Registry registry, EventStreams eventStreams, StreamAnnouncer announcer) {
+    public Captures(Registry registry, EventOrder order, EventStreams eventStreams) {
         this.registry = registry;
-        this.announcer = announcer;
         this.router = registry.router();
         this.driver = registry.driver();
         this.graphs = driver.graphs();
         this.eventStreams = eventStreams;
-        this.order = new EventOrder(driver, 0);
+        this.order = order;
         router.captures(this);
     }
 
@@ -93,6 +85,10 @@ public final class Captures implements CaptureRoutes {
 
     Router router() {
         return router;
+    }
+
+    EventStreams eventStreams() {
+        return eventStreams;
     }
 
     /// Memory for graphs that are to come.
@@ -446,28 +442,16 @@ public final class Captures implements CaptureRoutes {
     }
 
     /// A stream that is past all work of its device's context when it is past its present end. Where the driver
-    /// refuses
-    /// to order one, the host waits.
+    /// refuses one, the host waits.
     private long streamBehindAll(int device) {
+        long fence = order.recordAll(device);
         try {
-            long fence = order.recordAll(device);
-            try {
-                return eventStreams.after(device, fence, order);
-            } finally {
-                order.release(device, fence);
-            }
+            return eventStreams.after(device, fence);
         } catch (CudaException refusal) {
-            if (!refusal.result().endsContext()) {
-                driver.devices().synchronize(device);
-            }
+            order.synchronize(device, fence);
             return 0;
-        }
-    }
-
-    /// A stream without work, for blocks that are to be ready at once.
-    long readyStream(int device) {
-        synchronized (readyStreams) {
-            return readyStreams.computeIfAbsent(device, driver.streams()::create);
+        } finally {
+            order.release(device, fence);
         }
     }
 
@@ -486,25 +470,7 @@ public final class Captures implements CaptureRoutes {
         } finally {
             collecting.unlock();
         }
-        synchronized (readyStreams) {
-            readyStreams.forEach((device, stream) -> {
-                failures.gather(() -> announcer.streamClosing(device, stream));
-                failures.gather(() -> destroy(device, stream));
-            });
-            readyStreams.clear();
-        }
-        failures.gather(order::close);
         failures.rethrow();
-    }
-
-    private void destroy(int device, long stream) {
-        try {
-            driver.streams().destroy(device, stream);
-        } catch (CudaException refusal) {
-            if (!refusal.result().endsContext()) { // else it went with its context
-                throw refusal;
-            }
-        }
     }
 
     /// Where the frees of a route go while streams of its device are captured: a block from outside that is freed

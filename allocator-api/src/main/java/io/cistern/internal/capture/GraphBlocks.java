@@ -168,7 +168,7 @@ public final class GraphBlocks {
                 return again;
             }
         }
-        long ready = captures.readyStream(device);
+        long ready = captures.eventStreams().ready(device);
         long address = captures.router().allocateThrough(route, byteSize, ready);
         try {
             captures.registry().driver().streams().synchronize(device, ready);

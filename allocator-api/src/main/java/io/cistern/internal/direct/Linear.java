@@ -31,15 +31,4 @@ final class Linear {
         }
         return new DeviceOutOfMemoryException(byteSize, device, detail, failure);
     }
-
-    /// A context that died took its memory with it, so nothing is left to free.
-    static void free(CudaDriver driver, long address, int device) {
-        try {
-            driver.memory().free(device, address);
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                throw failure;
-            }
-        }
-    }
 }

@@ -1,6 +1,7 @@
 package io.cistern.internal.direct;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.RangeSource;
@@ -43,7 +44,13 @@ public final class LinearSourceProvider implements SegmentSourceProvider {
 
         @Override
         public void release(Segment segment) {
-            Linear.free(driver, segment.address(), segment.device());
+            try {
+                driver.memory().free(segment.device(), segment.address());
+            } catch (CudaException failure) { // no helper: a release needs no Java heap
+                if (!failure.result().endsContext()) {
+                    throw failure;
+                }
+            }
         }
     }
 }

@@ -68,7 +68,7 @@ public final class PageSourceProvider implements SegmentSourceProvider {
         public void release(long handle, long byteSize, int device) {
             try {
                 driver.virtualMemory().release(device, handle);
-            } catch (CudaException failure) {
+            } catch (CudaException failure) { // no helper: a release needs no Java heap
                 if (!failure.result().endsContext()) {
                     throw failure;
                 }

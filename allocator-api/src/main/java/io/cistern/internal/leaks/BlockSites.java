@@ -58,6 +58,11 @@ public final class BlockSites {
         return isOn() ? new RecordingAllocator(allocator, this) : allocator;
     }
 
+    /// The allocator without this layer.
+    public DeviceAllocator unrecorded(DeviceAllocator allocator) {
+        return allocator instanceof RecordingAllocator recording ? recording.upstream() : allocator;
+    }
+
     /// What is known of a live block.
     public @Nullable Site find(long address) {
         return sites.get(address);

@@ -65,13 +65,17 @@ public final class CaptureOrder implements StreamOrder {
 
     @Override
     public long record(int device, long stream) {
-        long id = captureId(device, stream);
-        if (id == 0) {
-            return others.record(device, stream);
+        try {
+            long id = captureId(device, stream);
+            if (id != 0) {
+                long fence = last.decrementAndGet();
+                points.put(fence, new Point(id, graphs.captureDependencies(device, stream)));
+                return fence;
+            }
+        } catch (CudaException | OutOfMemoryError untold) {
+            // Then it passes after the captures.
         }
-        long fence = last.decrementAndGet();
-        points.put(fence, new Point(id, graphs.captureDependencies(device, stream)));
-        return fence;
+        return others.record(device, stream);
     }
 
     private long captureId(int device, long stream) {
@@ -92,8 +96,12 @@ public final class CaptureOrder implements StreamOrder {
         if (fence >= FIRST_POINT) {
             return others.passed(device, fence);
         }
-        Point point = points.get(fence);
-        return point == null || !isUnderWay.test(point.captureId) || comesBeforeAsker(device, point);
+        try {
+            Point point = points.get(fence);
+            return point == null || !isUnderWay.test(point.captureId) || comesBeforeAsker(device, point);
+        } catch (CudaException | OutOfMemoryError untold) {
+            return false;
+        }
     }
 
     private boolean comesBeforeAsker(int device, Point point) {

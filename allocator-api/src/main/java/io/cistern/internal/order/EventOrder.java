@@ -4,11 +4,12 @@ import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DeadContext;
 import io.cistern.spi.StreamOrder;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Arrays;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /// Fences as events of the driver, without timing.
@@ -20,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any; the lists of idle events are locked for a few instructions, not across calls of the driver.
 public final class EventOrder implements StreamOrder, AutoCloseable {
     private final CudaDriver driver;
-    private final DeferredFences held;
+    private final OwedFences[] owed;
 
     /// By device, with room for all that are kept. Guarded by itself, as `closed` and `idleCount`.
     private final long[][] idle;
@@ -40,8 +41,9 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     /// @param mostIdle how many events a device are kept
     public EventOrder(CudaDriver driver, int mostIdle) {
         this.driver = driver;
-        this.held = new DeferredFences(driver, this::recordAllNow);
         int devices = driver.devices().count();
+        this.owed = new OwedFences[devices];
+        Arrays.setAll(owed, device -> new OwedFences(driver, this, device));
         this.idle = new long[devices][mostIdle];
         this.idleCount = new int[devices];
     }
@@ -63,37 +65,49 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
 
     @Override
     public long record(int device, long stream) {
-        if (!recordable(device, stream)) {
-            return held.hold();
-        }
-        long event = idleOrNew(device);
         try {
-            driver.events().record(device, event, stream);
-        } catch (Throwable failure) {
-            destroy(device, event);
-            throw failure;
+            if (!recordable(device, stream)) {
+                return owed[device].next();
+            }
+            long event = marked(device, each -> driver.events().record(device, each, stream));
+            if (recordable(device, stream)) {
+                return event;
+            }
+            destroy(device, event); // a capture began meanwhile, and may have it
+            return owed[device].next();
+        } catch (CudaException refusal) {
+            return recordAll(device);
+        } catch (OutOfMemoryError ofTheHeap) {
+            return owed[device].next();
         }
-        if (recordable(device, stream)) {
-            return event;
-        }
-        destroy(device, event); // a capture began meanwhile, and may have it
-        return held.hold();
     }
 
     @Override
     public long recordAll(int device) {
-        long[] event = {0};
-        boolean recorded = driver.graphs().unlessSheltered(device, () -> {
-            event[0] = recordAllNow(device);
-            return true;
-        });
-        return recorded ? event[0] : held.hold();
+        try {
+            long event = eventOverAll(device);
+            return event != 0 ? event : owed[device].next();
+        } catch (CudaException refusal) {
+            return owed[device].nextUnlessWaited();
+        } catch (OutOfMemoryError ofTheHeap) {
+            return owed[device].next();
+        }
     }
 
-    private long recordAllNow(int device) {
+    /// An event behind all streams; 0 while streams are captured.
+    long eventOverAll(int device) {
+        long[] event = {0};
+        boolean _ = driver.graphs().unlessSheltered(device, () -> {
+            event[0] = marked(device, each -> driver.events().recordAll(device, each));
+            return true;
+        });
+        return event[0];
+    }
+
+    private long marked(int device, LongConsumer recording) {
         long event = idleOrNew(device);
         try {
-            driver.events().recordAll(device, event);
+            recording.accept(event);
             return event;
         } catch (Throwable failure) {
             destroy(device, event);
@@ -103,64 +117,87 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
 
     @Override
     public boolean passed(int device, long fence) {
-        long event = held.eventOf(device, fence);
-        return event != 0 && driver.events().hasPassed(device, event);
+        try {
+            return fence < 0
+                    ? owed[device].hasPassed(fence)
+                    : fence == 0 || driver.events().hasPassed(device, fence);
+        } catch (CudaException refusal) {
+            return refusal.result().endsContext();
+        } catch (OutOfMemoryError ofTheHeap) {
+            return false;
+        }
     }
 
     @Override
     public boolean independent(int device, long stream) {
-        return !driver.streams().isBlocking(device, stream);
+        try {
+            return !driver.streams().isBlocking(device, stream);
+        } catch (CudaException untold) {
+            return false;
+        }
     }
 
     @Override
     public boolean finished(int device, long stream) {
-        return driver.graphs().unlessSheltered(device, () -> driver.streams().isIdle(device, stream));
+        try {
+            return driver.graphs()
+                    .unlessSheltered(device, () -> driver.streams().isIdle(device, stream));
+        } catch (CudaException untold) {
+            return false;
+        }
     }
 
     @Override
     public boolean awaitable(int device, long fence) {
-        return held.isAwaitable(device, fence);
+        return fence >= 0 || owed[device].isAwaitable(fence);
     }
 
     @Override
     public void await(int device, long stream, long fence) {
-        driver.streams().await(device, stream, held.requireEventOf(device, fence));
+        if (fence < 0) {
+            owed[device].await(stream, fence);
+        } else if (fence != 0) {
+            driver.streams().await(device, stream, fence);
+        }
     }
 
     @Override
     public void synchronize(int device, long fence) {
-        driver.events().synchronize(device, held.requireEventOf(device, fence));
+        if (fence < 0) {
+            owed[device].synchronize(fence);
+        } else if (fence != 0) {
+            driver.events().synchronize(device, fence);
+        }
     }
 
     @Override
     public void release(int device, long fence) {
-        long event = held.forget(fence);
-        if (event != 0 && !keep(device, event)) {
-            destroy(device, event);
+        if (fence > 0 && !keep(device, fence)) {
+            destroy(device, fence);
         }
     }
 
-    /// One that the driver does not destroy now is tried again with the next.
+    /// One that the driver does not destroy now is tried again with the next; one for which the Java heap has no room
+    /// is not used again.
     private void destroy(int device, long event) {
-        Event earlier = refused.poll();
-        if (refusal(device, event) != null) {
-            refused.add(new Event(device, event));
-        }
-        if (earlier != null && refusal(earlier.device, earlier.handle) != null) {
-            refused.add(earlier);
+        try {
+            Event earlier = refused.poll();
+            destroy(new Event(device, event));
+            if (earlier != null) {
+                destroy(earlier);
+            }
+        } catch (OutOfMemoryError ofTheHeap) {
+            // The fence is over all the same.
         }
     }
 
-    /// Returns null if it is gone, maybe with its context.
-    private @Nullable CudaException refusal(int device, long event) {
-        try {
-            driver.events().destroy(device, event);
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext() && failure.result() != CudaResult.INVALID_HANDLE) {
-                return failure;
-            }
+    private @Nullable CudaException destroy(Event event) {
+        CudaException refusal = DeadContext.refusal(() -> driver.events().destroy(event.device, event.handle));
+        if (refusal == null || refusal.result() == CudaResult.INVALID_HANDLE) {
+            return null; // gone, maybe with its context
         }
-        return null;
+        refused.add(event);
+        return refusal;
     }
 
     private long idleOrNew(int device) {
@@ -199,16 +236,15 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
                 }
             }
         }
-        List<Event> stay = new ArrayList<>();
-        CudaException first = null;
-        for (Event event = refused.poll(); event != null; event = refused.poll()) {
-            CudaException refusal = refusal(event.device, event.handle);
-            if (refusal != null) {
-                stay.add(event);
-                first = first == null ? refusal : first;
-            }
+        for (int device = 0; device < owed.length; device++) {
+            release(device, owed[device].take());
         }
-        refused.addAll(stay);
+        CudaException first = null;
+        for (int left = refused.size(); left > 0; left--) {
+            Event event = refused.poll();
+            CudaException refusal = event == null ? null : destroy(event);
+            first = first == null ? refusal : first;
+        }
         if (first != null) {
             throw first;
         }

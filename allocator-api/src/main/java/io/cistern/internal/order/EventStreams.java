@@ -1,11 +1,10 @@
 package io.cistern.internal.order;
 
-import io.cistern.cuda.CaptureStatus;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.names.Failures;
-import io.cistern.spi.StreamOrder;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -21,51 +20,48 @@ public final class EventStreams {
     /// Streams a device, and one for each event of a capture under way: more events are rarely under way at a time.
     private static final int MOST = 16;
 
-    private final CudaDriver driver;
+    /// No stream has this handle.
+    private static final long NONE = -1;
 
-    /// For which an event of the program is a fence.
-    private final StreamOrder events;
+    private final CudaDriver driver;
+    private final EventOrder order;
 
     private final List<List<Long>> streams = new ArrayList<>();
+
+    /// By device, a stream that waits for nothing; 0 where nobody has asked for one.
+    private final long[] ready;
+
     private int last;
     private boolean closed;
 
     /// Prepares for the devices of a driver.
-    public EventStreams(CudaDriver driver, int deviceCount) {
+    public EventStreams(CudaDriver driver, EventOrder order, int deviceCount) {
         this.driver = driver;
-        this.events = new EventOrder(driver, 0);
+        this.order = order;
+        this.ready = new long[deviceCount];
         for (int device = 0; device < deviceCount; device++) {
             streams.add(new ArrayList<>());
         }
     }
 
-    /// A stream that is past an event when it is past its present end.
-    ///
-    /// @throws CudaException if the driver refuses the event
-    public long after(int device, long event) {
-        return after(device, event, events);
-    }
-
     /// A stream that is past a fence when it is past its present end.
     ///
-    /// @throws CudaException if the driver refuses, or the fence [can't be had][StreamOrder#awaitable] yet
-    public synchronized long after(int device, long fence, StreamOrder order) {
-        try {
-            return closed ? waitOnHost(device, fence, order) : waitOnStream(device, fence, order);
-        } catch (CudaException failure) {
-            if (failure.result().endsContext()) {
-                return Streams.LEGACY_DEFAULT; // nothing runs any more, and the free is book-keeping
-            }
-            throw failure;
+    /// @param fence of the same order as this, or an event of the program
+    /// @throws CudaException if the driver refuses, or the fence is owed beside captures
+    public long after(int device, long fence) {
+        long[] stream = {NONE};
+        DeadContext.survive(() -> stream[0] = waiting(device, fence));
+        if (stream[0] == NONE) {
+            DeadContext.survive(() -> order.synchronize(device, fence));
+            return Streams.LEGACY_DEFAULT;
         }
+        return stream[0];
     }
 
-    private static long waitOnHost(int device, long fence, StreamOrder order) {
-        order.synchronize(device, fence);
-        return Streams.LEGACY_DEFAULT;
-    }
-
-    private long waitOnStream(int device, long fence, StreamOrder order) {
+    private synchronized long waiting(int device, long fence) {
+        if (closed) {
+            return NONE;
+        }
         long stream = streamFor(device);
         order.await(device, stream, fence);
         return stream;
@@ -87,21 +83,20 @@ public final class EventStreams {
         return stream;
     }
 
+    /// A stream without work, for blocks that are to be ready at once.
+    public synchronized long ready(int device) {
+        if (ready[device] == 0) {
+            ready[device] = driver.streams().create(device);
+        }
+        return ready[device];
+    }
+
     /// A stream that was made to wait for an event of a capture is in it until it ends; to ask it whether it is idle
     /// would spoil the capture.
     private List<Long> outsideCaptures(int device) {
-        List<Long> all = streams.get(device);
-        return driver.graphs().isSheltered(device)
-                ? all.stream().filter(stream -> isOutside(device, stream)).toList()
-                : all;
-    }
-
-    private boolean isOutside(int device, long stream) {
-        try {
-            return driver.graphs().captureStatus(device, stream) == CaptureStatus.NONE;
-        } catch (CudaException untold) {
-            return false;
-        }
+        return streams.get(device).stream()
+                .filter(stream -> order.recordable(device, stream))
+                .toList();
     }
 
     /// Is told that a stream ends.
@@ -119,22 +114,16 @@ public final class EventStreams {
         Failures failures = new Failures();
         for (int each = 0; each < streams.size(); each++) {
             int device = each;
+            if (ready[device] != 0) {
+                streams.get(device).add(ready[device]);
+                ready[device] = 0;
+            }
             for (long stream : streams.get(device)) {
                 failures.gather(() -> ending.ends(device, stream));
-                failures.gather(() -> destroy(device, stream));
+                failures.gather(() -> DeadContext.survive(() -> driver.streams().destroy(device, stream)));
             }
             streams.get(device).clear();
         }
         failures.rethrow();
-    }
-
-    private void destroy(int device, long stream) {
-        try {
-            driver.streams().destroy(device, stream);
-        } catch (CudaException refusal) {
-            if (!refusal.result().endsContext()) { // else it went with its context
-                throw refusal;
-            }
-        }
     }
 }

@@ -89,8 +89,8 @@ final class LimitedRoutes {
     }
 
     private void collectForgotten() {
-        for (Object gone = forgotten.poll(); gone != null; gone = forgotten.poll()) {
-            retired.addLast(((Use) gone).routes);
+        while (forgotten.poll() instanceof Use gone) {
+            retired.addLast(gone.routes);
         }
     }
 

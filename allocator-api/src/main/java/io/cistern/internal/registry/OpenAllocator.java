@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
 /// is closed. A block that is freed last drains it, on whichever thread that is.
 ///
 /// **Invariant**: undrained = open routes, beside routes included, + calls that use the plug-in's object
-/// directly.
+/// directly, + allocators that are built on it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class OpenAllocator {
@@ -292,6 +292,21 @@ public final class OpenAllocator {
         } finally {
             drained();
         }
+    }
+
+    /// Keeps the plug-in's object open for an allocator that is built on it, until [#endBuiltOn].
+    ///
+    /// @throws IllegalStateException if it is closed
+    void beginBuiltOn() {
+        synchronized (limited) {
+            refuseIfClosed();
+            undrained.incrementAndGet();
+        }
+    }
+
+    /// The allocator that was built on it is drained.
+    void endBuiltOn() {
+        drained();
     }
 
     /// Refuses allocations until [#wake], and waits for those under way in other threads.

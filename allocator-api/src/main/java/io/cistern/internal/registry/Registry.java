@@ -27,6 +27,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// The allocators of one device memory that are open, and which of them are current: they are opened by spec or from
@@ -103,6 +105,35 @@ public final class Registry {
         requireOpen();
         ReservedBytes nothingTold = new ReservedBytes(environment.deviceCount());
         return add(new AllocatorSpec(name, Map.of(), name), made, nothingTold, limit, false, () -> {});
+    }
+
+    /// Opens an adaptor around an allocator that is open, which stays open itself: its memory goes back once both
+    /// are closed.
+    ///
+    /// @param name a name for statistics and messages
+    /// @param limit on the adaptor's blocks; without one that of the upstream holds
+    /// @throws IllegalArgumentException if the upstream is closed, or of other device memory
+    /// @throws IllegalStateException if the device memory is closed
+    public OpenAllocator openAround(
+            String name, OpenAllocator upstream, UnaryOperator<DeviceAllocator> adaptor, @Nullable LimitHandle limit) {
+        requireOpen();
+        requireMember(upstream).beginBuiltOn();
+        DeviceAllocator made;
+        try {
+            made = adaptor.apply(new SharedUpstream(leaks.sites().unrecorded(upstream.backend())));
+        } catch (Throwable failure) {
+            upstream.endBuiltOn();
+            throw failure;
+        }
+        LimitHandle its = limit == null ? upstream.limit() : limit;
+        AllocatorSpec spec = new AllocatorSpec(name, Map.of(), name);
+        return add(spec, made, inFiguresOfUpstream(), its, false, upstream::endBuiltOn);
+    }
+
+    private ReservedBytes inFiguresOfUpstream() {
+        ReservedBytes nothing = new ReservedBytes(environment.deviceCount());
+        IntStream.range(0, environment.deviceCount()).forEach(device -> nothing.reservedChanged(device, 0));
+        return nothing;
     }
 
     /// Opens the private allocator of graphs.

@@ -1,6 +1,6 @@
 package io.cistern.internal.routing;
 
-import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.spi.StreamOrder;
@@ -9,7 +9,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
 
 /// Takes care of blocks that are used on other streams than that of their free, for allocators that can't
@@ -32,25 +31,41 @@ public final class BlockUses {
     /// No stream has this handle.
     private static final long NONE = Long.MIN_VALUE;
 
-    /// In place of a fence: the driver gave none, and did not let the host wait either.
-    private static final long UNMARKED = NONE;
+    /// A stream that exists.
+    ///
+    /// @param thread whose stream it is, for the per-thread default stream; else 0
+    private record Name(int device, long stream, long thread) {}
+
+    /// One stream that uses blocks, from the first use that was recorded to its end. What its handle names after that
+    /// is another one of these: so nothing that was recorded for a stream is taken for its successor.
+    private static final class StreamUse {
+        final Name name;
+
+        /// Blocks that are alive and used on it.
+        int blocks;
+
+        /// Whether the stream has ended; then `fence` stands behind its last work.
+        boolean ended;
+
+        long fence;
+
+        StreamUse(Name name) {
+            this.name = name;
+        }
+    }
 
     private final Router router;
     private final StreamOrder order;
-    private final IntConsumer waitForDevice;
 
     /// Streams that exist and use blocks.
-    private final Map<StreamUse.Name, StreamUse> streams = new HashMap<>();
+    private final Map<Name, StreamUse> streams = new HashMap<>();
 
     private final Map<Long, Set<StreamUse>> usesOfBlocks = new HashMap<>();
 
     /// Takes care of the blocks of a router.
-    ///
-    /// @param waitForDevice waits on the host for all work of a device: for streams that can't be recorded on
-    public BlockUses(Router router, StreamOrder order, IntConsumer waitForDevice) {
+    public BlockUses(Router router, StreamOrder order) {
         this.router = router;
         this.order = order;
-        this.waitForDevice = waitForDevice;
         router.uses = this;
     }
 
@@ -67,7 +82,7 @@ public final class BlockUses {
         }
     }
 
-    private synchronized void note(long address, StreamUse.Name name) {
+    private synchronized void note(long address, Name name) {
         StreamUse use = streams.computeIfAbsent(name, StreamUse::new);
         if (usesOfBlocks.computeIfAbsent(address, _ -> new HashSet<>()).add(use)) {
             use.blocks++;
@@ -141,7 +156,7 @@ public final class BlockUses {
 
     private boolean order(StreamUse[] uses, int device, long stream) {
         boolean ordered = true;
-        StreamUse.Name freeing = name(device, stream);
+        Name freeing = name(device, stream);
         for (StreamUse use : uses) {
             if (use.ended) {
                 ordered &= await(device, stream, use.fence);
@@ -166,73 +181,25 @@ public final class BlockUses {
     }
 
     /// Returns false if the driver does not allow it now.
-    private boolean awaitPresentEnd(StreamUse.Name used, long stream) {
-        Long fence = record(used);
-        if (fence == null) {
-            return true;
+    private boolean awaitPresentEnd(Name used, long stream) {
+        long fence = record(used);
+        try {
+            return await(used.device(), stream, fence);
+        } finally {
+            order.release(used.device(), fence);
         }
-        boolean ordered = await(used.device(), stream, fence);
-        release(used.device(), fence);
-        return ordered;
     }
 
     /// Returns false if the driver does not allow it now.
     private boolean await(int device, long stream, long fence) {
-        try {
-            if (fence != UNMARKED) {
-                order.await(device, stream, fence);
-                return true;
-            }
-        } catch (CudaException endedUnannounced) {
-            // As without a fence.
-        }
-        return waitForDevice(device);
+        return DeadContext.isDone(() -> order.await(device, stream, fence))
+                || DeadContext.isDone(() -> order.synchronize(device, fence));
     }
 
-    /// Marks the present end of a stream; of all beside captures, where the host can't wait for one that can't be
-    /// marked.
-    ///
-    /// @return null if it could not be marked and its work is done; [#UNMARKED] if the host can't wait either
-    private @Nullable Long record(StreamUse.Name stream) {
-        try {
-            if (stream.thread() == 0
-                    || stream.thread() == Thread.currentThread().threadId()) {
-                return order.record(stream.device(), stream.stream());
-            }
-        } catch (CudaException endedUnannounced) {
-            // As for another thread's.
-        }
-        return waitForDevice(stream.device()) ? null : recordAll(stream.device());
-    }
-
-    private @Nullable Long recordAll(int device) {
-        try {
-            return order.recordAll(device);
-        } catch (CudaException refusal) {
-            return waitForDevice(device) ? null : UNMARKED; // captures may have ended since
-        }
-    }
-
-    /// Waits on the host for all work of a device.
-    ///
-    /// @return false if the driver refuses, as beside captures
-    private boolean waitForDevice(int device) {
-        try {
-            waitForDevice.accept(device);
-            return true;
-        } catch (CudaException refusal) {
-            return refusal.result().endsContext(); // then nothing runs any more
-        }
-    }
-
-    private void release(int device, long fence) {
-        try {
-            if (fence != UNMARKED) {
-                order.release(device, fence);
-            }
-        } catch (CudaException dead) {
-            // It went with its context.
-        }
+    private long record(Name stream) {
+        boolean canBeNamed = stream.thread() == 0
+                || stream.thread() == Thread.currentThread().threadId();
+        return canBeNamed ? order.record(stream.device(), stream.stream()) : order.recordAll(stream.device());
     }
 
     /// One block fewer is used on a stream.
@@ -241,7 +208,7 @@ public final class BlockUses {
             return;
         }
         if (use.ended) {
-            release(use.name.device(), use.fence);
+            order.release(use.name.device(), use.fence);
         } else {
             streams.remove(use.name, use); // what has the name now may be its successor
         }
@@ -251,19 +218,14 @@ public final class BlockUses {
     public synchronized void streamClosing(int device, long stream) {
         StreamUse use = streams.remove(name(device, stream));
         if (use != null) {
-            Long fence = record(use.name);
-            if (fence == null) {
-                usesOfBlocks.values().forEach(uses -> uses.remove(use));
-            } else {
-                use.fence = fence;
-                use.ended = true;
-            }
+            use.fence = record(use.name);
+            use.ended = true;
         }
     }
 
-    private static StreamUse.Name name(int device, long stream) {
+    private static Name name(int device, long stream) {
         long thread =
                 stream == Streams.PER_THREAD_DEFAULT ? Thread.currentThread().threadId() : 0;
-        return new StreamUse.Name(device, stream == Streams.LEGACY_DEFAULT ? 0 : stream, thread);
+        return new Name(device, stream == Streams.LEGACY_DEFAULT ? 0 : stream, thread);
     }
 }

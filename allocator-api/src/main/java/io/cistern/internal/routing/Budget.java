@@ -78,7 +78,7 @@ public final class Budget {
     public long usedBytes() {
         long used = leased.get();
         for (Route route : routes) {
-            used -= route.threads.creditFrom(route);
+            used -= route.leasedCredit();
         }
         return Math.max(0, used);
     }
@@ -111,14 +111,14 @@ public final class Budget {
         routes.remove(route);
     }
 
-    /// Takes back what threads' counters leased of this budget and have not spent; under the exclusive lock of
+    /// Takes back what threads leased of this budget and have not spent; under the exclusive lock of
     /// [Budgets].
     ///
     /// @return whether that was anything
     boolean recall() {
         boolean any = false;
         for (Route route : routes) {
-            any |= route.threads.claimLeases(route);
+            any |= route.claimLeases();
         }
         if (!any) {
             return false;
@@ -126,7 +126,7 @@ public final class Budget {
         ProcessFence.everywhere();
         long recalled = 0;
         for (Route route : routes) {
-            recalled += route.threads.surrenderLeases(route);
+            recalled += route.surrenderLeases();
         }
         return recalled > 0;
     }

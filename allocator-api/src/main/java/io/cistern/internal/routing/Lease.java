@@ -2,20 +2,16 @@ package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.internal.names.StackRoom;
+import io.cistern.internal.threads.BiasedLock;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
-/// Bytes that one thread's counters took from the budgets of one route in advance, and spends without atomic
+/// Bytes that one thread took from the budgets of one route in advance, and spends without atomic
 /// instructions.
 ///
-/// **Steps.** The owner says that it is active, sees that nobody claimed the lease, changes the credit, and says
-/// that it is done: four plain memory accesses. Who recalls claims the lease, lets the fence pass over every
-/// thread ([ProcessFence#everywhere]), waits until the owner is not active, and takes the credit. Either the
-/// owner saw the claim, or who recalls sees it active: that is what the fence is for, and the owner only keeps
-/// the compiler from exchanging its store and its load. The owner is never active across a call.
-///
-/// A claimed lease stays claimed, and its owner goes to the budgets for every block, until there is plenty
-/// again. Where there is no such fence, leases stay claimed for ever.
+/// Whoever recalls leases claims them, as [BiasedLock] describes. A claimed lease stays claimed, and its owner
+/// goes to the budgets for every block, until there is plenty again. Where there is no process-wide fence, leases
+/// stay claimed for ever.
 ///
 /// **Errors.** A StackOverflowError may come at any call. What an error undoes is therefore done without one, by
 /// writes to fields; bytes that should have gone back to the budgets are owed to them, until somebody recalls the
@@ -23,19 +19,13 @@ import java.lang.invoke.VarHandle;
 ///
 /// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0, unless a recall failed.
 ///
-/// **Threads.** The thread's counters's owner, or who holds the exclusive lock of [Budgets]. The owner opens the
+/// **Threads.** The thread, or whoever holds the exclusive lock of [Budgets]. The owner opens the
 /// lease and takes for it under the shared lock, so that it never does while leases are being recalled.
-final class Lease extends LinePadding {
-    private static final VarHandle ACTIVE = handle("active", int.class);
-    private static final VarHandle CLAIMED = handle("claimed", int.class);
-    private static final VarHandle CREDIT = handle("credit", long.class);
+final class Lease extends BiasedLock {
+    private static final VarHandle CREDIT = handle();
 
     private final Route route;
 
-    @SuppressWarnings("unused") // read through ACTIVE
-    private volatile int active;
-
-    private int claimed = 1;
     private long credit;
     private long maxCredit;
 
@@ -50,7 +40,9 @@ final class Lease extends LinePadding {
     private volatile long repaid;
 
     Lease(Route route) {
+        super(true);
         this.route = route;
+        claim();
     }
 
     /// Takes the bytes of a block before it is allocated.
@@ -80,13 +72,13 @@ final class Lease extends LinePadding {
     private boolean spend(long byteSize) {
         boolean spent = false;
         try {
-            ACTIVE.setOpaque(this, 1);
-            VarHandle.acquireFence();
-            if ((int) CLAIMED.getOpaque(this) == 0 && credit >= byteSize) {
-                CREDIT.setOpaque(this, credit - byteSize);
-                spent = true;
+            if (tryEnter()) {
+                if (credit >= byteSize) {
+                    CREDIT.setOpaque(this, credit - byteSize);
+                    spent = true;
+                }
+                leave();
             }
-            ACTIVE.setRelease(this, 0);
         } catch (Throwable full) {
             active = 0;
             owed += spent ? byteSize : 0;
@@ -99,16 +91,14 @@ final class Lease extends LinePadding {
     private long keep(long byteSize) {
         long beyond = byteSize;
         try {
-            ACTIVE.setOpaque(this, 1);
-            VarHandle.acquireFence();
-            if ((int) CLAIMED.getOpaque(this) == 0) {
+            if (tryEnter()) {
                 long more = credit + byteSize;
                 // Half remains, so that a thread that only frees does not come here each time.
                 long kept = more <= maxCredit ? more : maxCredit / 2;
                 CREDIT.setOpaque(this, kept);
                 beyond = more - kept;
+                leave();
             }
-            ACTIVE.setRelease(this, 0);
         } catch (Throwable full) {
             active = 0;
             owed += beyond;
@@ -142,17 +132,17 @@ final class Lease extends LinePadding {
         if (more > 0 && budgets.tryTake(more)) {
             CREDIT.setOpaque(this, credit + more);
         }
-        CLAIMED.setOpaque(this, 0);
+        endClaim();
     }
 
     /// Claims the lease.
     ///
     /// @return whether it may have bytes for [#surrender]
-    boolean claim() {
-        if (claimed != 0) {
+    boolean claimCredit() {
+        if (isClaimed()) {
             return credit() != 0;
         }
-        CLAIMED.setVolatile(this, 1);
+        claim();
         return true;
     }
 
@@ -160,15 +150,7 @@ final class Lease extends LinePadding {
     ///
     /// @return bytes given back to the budgets
     long surrender() {
-        for (int spins = 0; (int) ACTIVE.getAcquire(this) != 0; spins++) {
-            // A few instructions, unless the system took the owner's processor away in the middle of
-            // them.
-            if (spins < 1000) {
-                Thread.onSpinWait();
-            } else {
-                ThreadTable.pause();
-            }
-        }
+        awaitOwner();
         long everOwed = owed;
         long surrendered = credit + everOwed - repaid;
         CREDIT.setOpaque(this, 0L);
@@ -190,9 +172,9 @@ final class Lease extends LinePadding {
         return budgets;
     }
 
-    private static VarHandle handle(String field, Class<?> type) {
+    private static VarHandle handle() {
         try {
-            return MethodHandles.lookup().findVarHandle(Lease.class, field, type);
+            return MethodHandles.lookup().findVarHandle(Lease.class, "credit", long.class);
         } catch (ReflectiveOperationException impossible) {
             throw new ExceptionInInitializerError(impossible);
         }

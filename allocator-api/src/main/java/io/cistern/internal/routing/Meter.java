@@ -1,27 +1,28 @@
 package io.cistern.internal.routing;
 
+import io.cistern.cuda.process.ProcessFence;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The bytes of one allocator on one device that threads' counters may request, and the most that were requested
+/// The bytes of one allocator on one device that threads may request, and the most that were requested
 /// since the last reset.
 ///
-/// **Invariant**: leased ≥ the sum of all threads' counters' ceilings ≥ requested bytes, but for the blocks of
-/// allocations that have not returned yet. They are equal at rest, and then at most threads' counters ×
+/// **Invariant**: leased ≥ the sum of all threads' ceilings ≥ requested bytes, but for the blocks of
+/// allocations that have not returned yet. They are equal at rest, and then at most threads ×
 /// [#MAX_CREDIT] above what is requested.
 ///
 /// **The peak** is what makes ceilings narrow or wide. Bytes leased below a peak that was reached can't raise it,
-/// so threads' counters lease freely up to a limit a little above the highest that all requested together at a
-/// known moment. Beyond that, the thread's counters that wants more has all ceilings lowered to what is requested
-/// ([Recall]), which gives the next known moment. So the peak is at most that little too high, and there are as
+/// so threads lease freely up to a limit a little above the highest that all requested together at a
+/// known moment. Beyond that, the thread that wants more has all ceilings lowered to what is requested
+/// ([#recall]), which gives the next known moment. So the peak is at most that little too high, and there are as
 /// many recalls as steps from the first byte to the peak: some hundred.
 ///
 /// **What a change has to tell.** While ceilings stay as they are or rise, the most that was requested is at most
-/// leased − (ceiling − most) of any thread's counters, from the last time that thread's counters's `most` began
+/// leased − (ceiling − most) of any thread, from the last time that thread's `most` began
 /// anew. So who lowers a ceiling notes that bound before, and who raises one need not.
 final class Meter {
-    /// What a thread's counters leases beyond its need where there is plenty: a mix of blocks up to 1 MiB then
+    /// What a thread leases beyond its need where there is plenty: a mix of blocks up to 1 MiB then
     /// rarely comes back for more.
     static final long CHUNK = 2L << 20;
 
@@ -32,23 +33,30 @@ final class Meter {
     /// Below this a recall costs less than the leases that it saves.
     private static final long MIN_CHUNK = 8 << 10;
 
-    /// What the peak may be too high for each thread's counters.
+    /// What the peak may be too high for each thread.
     private static final long SLACK_BYTES = 64 << 10;
 
     /// What it may be too high in all, as a shift: less than 2 %.
     private static final int SLACK_SHIFT = 6;
 
+    private static final Step CLAIM = (meter, tally) -> {
+        meter.threads = Math.max(meter.threads, ++meter.threadsOfRoute);
+        meter.anyClaimed |= tally.claim();
+    };
+    private static final Step SETTLE = (_, tally) -> tally.settle();
+    private static final Step GIVE_UP = (_, tally) -> tally.giveUpClaim();
+
     final int device;
     private final ReservedBytes told;
     private final AtomicLong leased = new AtomicLong();
 
-    /// Up to which threads' counters lease without a recall. Changed by this.
+    /// Up to which threads lease without a recall. Changed by this.
     private volatile long limit;
 
     /// The highest known sum of what was requested at one moment since the last reset. Guarded by this.
     private long reached;
 
-    /// A thread's counters leases the bytes below the limit shifted by this: so twice as many threads' counters
+    /// A thread leases the bytes below the limit shifted by this: so twice as many threads
     /// as there are have some. As of the last recall.
     private volatile int shareShift = 1;
 
@@ -58,7 +66,15 @@ final class Meter {
     /// The routes that count here and have not drained. Guarded by this.
     private final List<Route> routes = new ArrayList<>();
 
-    private final Recall recall = new Recall(routes);
+    /// What the last recall found: by how much it lowered ceilings together, the most that one thread stayed
+    /// below its ceiling before, and how many threads count for the route that has the most of them. Guarded by
+    /// this.
+    long lowered;
+
+    long unused;
+    private int threads;
+    private int threadsOfRoute;
+    private boolean anyClaimed;
 
     /// What those counted that have. Guarded by this.
     private final TallySum drained = new TallySum();
@@ -66,8 +82,9 @@ final class Meter {
     /// Where those of one route are summed up. Guarded by this.
     private final TallySum counted = new TallySum();
 
-    /// Replaced by a reset.
-    private volatile PeakSince peak = new PeakSince();
+    /// The most bytes requested since the last reset, as far as threads have told: whoever lowers a ceiling tells
+    /// the bound that it kept until then. A reset replaces it, so that nobody hears what was noted before.
+    private volatile AtomicLong peak = new AtomicLong();
 
     /// @param told what the allocator tells of the memory that it holds
     Meter(int device, ReservedBytes told) {
@@ -75,12 +92,12 @@ final class Meter {
         this.told = told;
     }
 
-    /// Raises a thread's counters's ceiling to what is requested there, and somewhat beyond.
+    /// Raises a thread's ceiling to what is requested there, and somewhat beyond.
     ///
     /// Each turn that does not succeed is one in which another thread did, or which lowered all ceilings;
-    /// after that the thread's counters needs nothing.
+    /// after that the thread needs nothing.
     ///
-    /// @param byteSize of the block that went beyond it: the thread's counters keeps as much when that is freed
+    /// @param byteSize of the block that went beyond it: the thread keeps as much when that is freed
     void raise(Tally tally, long byteSize) {
         while (!tryRaise(tally, byteSize)) {
             recall(tally, byteSize);
@@ -114,19 +131,19 @@ final class Meter {
         return Math.max(MIN_CHUNK, Math.min(CHUNK, (limit - leasedThen) >> shareShift));
     }
 
-    /// How far a thread's counters may fall below its ceiling before it lowers it. A thread's counters that is
+    /// How far a thread may fall below its ceiling before it lowers it. A thread that is
     /// alone keeps the bytes of the block that it frees, whatever its size: nobody else could want them.
     private long credit(long chunk, long byteSize) {
         long most = shareShift <= 1 ? Long.MAX_VALUE : MAX_CREDIT;
         return Math.min(most, 2 * chunk + byteSize);
     }
 
-    /// What a thread's counters may now have below its ceiling.
+    /// What a thread may now have below its ceiling.
     long credit() {
         return chunk(leased.get());
     }
 
-    /// Lets a thread's counters go on, after all ceilings were lowered to what is requested.
+    /// Lets a thread go on, after all ceilings were lowered to what is requested.
     private synchronized void recall(Tally tally, long byteSize) {
         long ceiling = tally.ceiling();
         long need = tally.requested() - ceiling;
@@ -139,7 +156,7 @@ final class Meter {
         } catch (OutOfMemoryError | IllegalStateException noFence) {
             requested = leased.get() + need; // not known to be reached, but it is not less
         }
-        peak.note(requested);
+        note(peak, requested);
         reach(Math.max(reached, requested));
         long more = need + chunk(requested);
         leased.addAndGet(more);
@@ -151,25 +168,64 @@ final class Meter {
 
     /// Lowers all ceilings to what is requested.
     ///
-    /// @return how much that is in all, without what threads' counters are beyond their ceilings
+    /// @return how much that is in all, without what threads are beyond their ceilings
     private long lowerAll() {
         long before;
         try {
-            recall.run();
+            recall();
         } finally {
-            before = leased.getAndAdd(-recall.bytes); // also after an error, by which some are lowered
-            if (recall.bytes != 0) {
-                peak.note(before - recall.unused);
+            before = leased.getAndAdd(-lowered); // also after an error, by which some are lowered
+            if (lowered != 0) {
+                note(peak, before - unused);
             }
         }
-        peak.note(before - recall.unused);
-        shareShift = Integer.SIZE - Integer.numberOfLeadingZeros(recall.threads);
-        return before - recall.bytes;
+        note(peak, before - unused);
+        shareShift = Integer.SIZE - Integer.numberOfLeadingZeros(threads);
+        return before - lowered;
+    }
+
+    /// Claims the ceilings, lets a fence pass, and lowers them; after an error some are as before, and [#lowered]
+    /// tells of the others. Allocates nothing on the Java heap, but for what the fence may need.
+    private void recall() {
+        lowered = 0;
+        unused = 0;
+        threads = 0;
+        anyClaimed = false;
+        try {
+            forEachTally(CLAIM);
+            if (anyClaimed) {
+                if (ProcessFence.isSupported()) {
+                    ProcessFence.everywhere();
+                }
+                forEachTally(SETTLE);
+            }
+        } finally {
+            if (anyClaimed) {
+                forEachTally(GIVE_UP);
+            }
+        }
+    }
+
+    private interface Step {
+        void take(Meter meter, Tally tally);
+    }
+
+    private void forEachTally(Step step) {
+        for (int i = 0; i < routes.size(); i++) {
+            Route route = routes.get(i);
+            threadsOfRoute = 0;
+            for (ThreadCounters counters : route.threads.all()) {
+                Tally tally = counters.find(route);
+                if (tally != null) {
+                    step.take(this, tally);
+                }
+            }
+        }
     }
 
     private void reach(long requested) {
         reached = requested;
-        limit = requested + Math.max(requested >> SLACK_SHIFT, recall.threads * SLACK_BYTES);
+        limit = requested + Math.max(requested >> SLACK_SHIFT, threads * SLACK_BYTES);
     }
 
     /// Takes bytes back by which a ceiling was lowered.
@@ -217,11 +273,11 @@ final class Meter {
             return false;
         }
         counted.clear();
-        route.threads.addTo(counted, route);
+        route.addTo(counted);
         drained.add(counted);
         drained.ceilings = 0;
         drained.unused = 0;
-        peak.note(leased.getAndAdd(-counted.ceilings) - counted.unused);
+        note(peak, leased.getAndAdd(-counted.ceilings) - counted.unused);
         return routes.isEmpty();
     }
 
@@ -230,18 +286,18 @@ final class Meter {
         TallySum sum = new TallySum();
         sum.add(drained);
         for (int i = 0; i < routes.size(); i++) {
-            routes.get(i).threads.addTo(sum, routes.get(i));
+            routes.get(i).addTo(sum);
         }
         return sum;
     }
 
     /// The most requested since the last reset, as far as counters tell that were [summed up][#sum] now.
     long peakBytes(TallySum sum) {
-        long atMost = Math.max(leased() - sum.unused, peak.bytes());
+        long atMost = Math.max(leased() - sum.unused, peak.get());
         return Math.max(sum.requestedBytes, atMost);
     }
 
-    /// Begins a new peak. The caller then lets its own thread's counters begin anew, which makes the peak exact
+    /// Begins a new peak. The caller then lets its own thread begin anew, which makes the peak exact
     /// while no other allocates.
     void resetPeak() {
         beginPeak();
@@ -250,8 +306,8 @@ final class Meter {
 
     private synchronized void beginPeak() {
         long requested = lowerAll();
-        peak = new PeakSince();
-        peak.note(requested);
+        peak = new AtomicLong();
+        note(peak, requested);
         reach(requested);
     }
 
@@ -259,7 +315,15 @@ final class Meter {
         return leased.get();
     }
 
-    PeakSince peak() {
+    AtomicLong peak() {
         return peak;
+    }
+
+    /// Notes so many bytes for a [peak][#peak].
+    static void note(AtomicLong peak, long requestedBytes) {
+        long known = peak.get();
+        while (requestedBytes > known && !peak.compareAndSet(known, requestedBytes)) {
+            known = peak.get(); // which has grown
+        }
     }
 }

@@ -1,12 +1,14 @@
 package io.cistern.internal.routing;
 
 import io.cistern.errors.MemoryAsleepException;
+import io.cistern.internal.threads.ThreadTable;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
 import java.lang.System.Logger.Level;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /// One allocator on one device, and the budgets that its blocks are charged to: where a block came from, and
@@ -17,7 +19,7 @@ public final class Route {
     final int device;
     final String name;
     final Meter meter;
-    final ThreadTable threads;
+    final ThreadTable<ThreadCounters> threads;
     private final Consumer<Route> retire;
 
     /// [Drained] at last: a route is kept until its index is another's, and what it led to may be large.
@@ -63,7 +65,7 @@ public final class Route {
             DeviceAllocator maker,
             Meter meter,
             @Nullable Budgets budgets,
-            ThreadTable threads,
+            ThreadTable<ThreadCounters> threads,
             Consumer<Route> retire,
             Runnable whenDrained) {
         this.retire = retire;
@@ -238,6 +240,70 @@ public final class Route {
         public void free(long address, long byteSize, int device, long stream) {
             throw new IllegalStateException("the allocator is closed");
         }
+    }
+
+    /// Blocks that threads count alive.
+    long live() {
+        long live = 0;
+        for (ThreadCounters counters : threads.all()) {
+            Tally tally = counters.find(this);
+            live += tally != null ? tally.live() : 0;
+        }
+        return live;
+    }
+
+    /// Adds what threads counted to a sum.
+    void addTo(TallySum sum) {
+        for (ThreadCounters counters : threads.all()) {
+            Tally tally = counters.find(this);
+            if (tally != null) {
+                tally.addTo(sum);
+            }
+        }
+    }
+
+    /// Whether an allocation is under way on a thread.
+    boolean isAllocating(ThreadCounters counters) {
+        Tally tally = counters.find(this);
+        return tally != null && tally.isAllocating();
+    }
+
+    /// Whether a virtual thread allocates.
+    boolean isAllocatingShared() {
+        for (ThreadCounters counters : threads.all()) {
+            if (counters.isShared() && isAllocating(counters)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// What threads leased of the budgets and did not spend.
+    long leasedCredit() {
+        return sumOfLeases(Lease::credit);
+    }
+
+    /// Claims what threads leased; under the exclusive lock of [Budgets].
+    ///
+    /// @return whether they may have bytes to surrender
+    boolean claimLeases() {
+        return sumOfLeases(lease -> lease.claimCredit() ? 1 : 0) > 0;
+    }
+
+    /// Takes the credit of leases that were all claimed, when no owner is between its check and its write any more.
+    ///
+    /// @return bytes given back to the budgets
+    long surrenderLeases() {
+        return sumOfLeases(Lease::surrender);
+    }
+
+    private long sumOfLeases(ToLongFunction<Lease> figure) {
+        long sum = 0;
+        for (ThreadCounters counters : threads.all()) {
+            Tally tally = counters.find(this);
+            sum += tally != null && tally.lease != null ? figure.applyAsLong(tally.lease) : 0;
+        }
+        return sum;
     }
 
     /// Charges later blocks to other budgets; while the route is at rest.

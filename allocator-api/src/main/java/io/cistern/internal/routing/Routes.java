@@ -1,10 +1,13 @@
 package io.cistern.internal.routing;
 
+import io.cistern.cuda.process.ProcessFence;
 import io.cistern.internal.names.StackRoom;
+import io.cistern.internal.threads.ThreadTable;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -24,7 +27,10 @@ abstract class Routes extends OwnerTable {
     /// route of that index.
     private static final int RESTING = 1024;
 
-    final ThreadTable threads = new ThreadTable();
+    final ThreadTable<ThreadCounters> threads =
+            ThreadCounters.table(counters -> counters.scopes = this.scopeStacks.inherited());
+
+    final ScopeStacks scopeStacks = new ScopeStacks(threads);
 
     private final ClosingThreads closingThreads = new ClosingThreads();
 
@@ -150,8 +156,8 @@ abstract class Routes extends OwnerTable {
     /// Takes the index of a route that has drained. A free that was counted down may not have
     /// counted itself yet.
     private void retire(Route route) {
-        while (threads.live(route) != 0) {
-            ThreadTable.pause();
+        while (route.live() != 0) {
+            pause();
         }
         if (route.meter.retire(route)) {
             thresholds.drained(route.meter);
@@ -183,12 +189,30 @@ abstract class Routes extends OwnerTable {
     /// [#beginClosing].
     public void close(Route route) {
         route.refuse();
-        threads.awaitAllocations(route);
-        long marked = threads.live(route) == 0 ? 0 : drain(route.index);
-        while (threads.live(route) > route.draining(marked)) {
-            ThreadTable.pause();
+        awaitAllocations(route);
+        long marked = route.live() == 0 ? 0 : drain(route.index);
+        while (route.live() > route.draining(marked)) {
+            pause();
         }
         route.expectDraining(marked);
+    }
+
+    /// Waits until the allocations through a route that began before it refused have ended. One under way may be
+    /// waiting for the driver, so this sleeps rather than spins.
+    private void awaitAllocations(Route route) {
+        if (ProcessFence.isSupported()) {
+            ProcessFence.everywhere();
+        }
+        ThreadCounters mine = threads.own();
+        for (ThreadCounters counters : threads.all()) {
+            while (counters != mine && route.isAllocating(counters)) {
+                pause();
+            }
+        }
+    }
+
+    private static void pause() {
+        LockSupport.parkNanos(20_000);
     }
 
     /// Whether the calling thread is in a call of an allocator, or waited for by a thread that
@@ -201,7 +225,7 @@ abstract class Routes extends OwnerTable {
     }
 
     private ClosingThreads.Closing closing(List<Route> ways) {
-        return new ClosingThreads.Closing(ActiveCalls.ofCaller(threads), ways);
+        return ClosingThreads.Closing.byCaller(threads.own(), ways);
     }
 
     /// Enters the calling thread as one that is going to [close][#close] an allocator.
@@ -222,7 +246,7 @@ abstract class Routes extends OwnerTable {
             each.sleep();
             asleep.add(each);
         });
-        asleep.forEach(threads::awaitAllocations); // without the lock: one under way may open a route
+        asleep.forEach(this::awaitAllocations); // without the lock: one under way may open a route
     }
 
     /// Ends that.
@@ -243,11 +267,11 @@ abstract class Routes extends OwnerTable {
     ///
     /// @return false if it has live blocks
     public boolean recharge(Route route, Budgets budgets) {
-        if (threads.live(route) != 0) {
+        if (route.live() != 0) {
             return false;
         }
-        threads.awaitAllocations(route);
-        if (threads.live(route) != 0) {
+        awaitAllocations(route);
+        if (route.live() != 0) {
             return false;
         }
         route.charge(budgets);

@@ -1,11 +1,12 @@
 package io.cistern.internal.routing;
 
+import io.cistern.internal.threads.ThreadTable;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /// The region that each thread is in.
 ///
-/// A platform thread's stands in its thread's counters, where an allocation reads it at no cost; a virtual
+/// A platform thread's stands in its counters, where an allocation reads it at no cost; a virtual
 /// thread's in a thread-local. Threads that a structured task scope forks find the region of the task in a scoped
 /// value, at their first look.
 final class ScopeStacks {
@@ -18,7 +19,7 @@ final class ScopeStacks {
     /// A virtual thread that left the region it inherited: a thread-local without a value can't say so.
     private static final ScopeStack OUTSIDE = ScopeStack.of(null, new Route[0]);
 
-    private final ThreadTable threads;
+    private final ThreadTable<ThreadCounters> threads;
 
     @SuppressWarnings("ThreadLocalUsage") // a thread is in one region for each DeviceMemory
     private final ThreadLocal<ScopeStack> ofVirtualThread = new ThreadLocal<>();
@@ -32,7 +33,7 @@ final class ScopeStacks {
     @Nullable
     ScopeWatch watch;
 
-    ScopeStacks(ThreadTable threads) {
+    ScopeStacks(ThreadTable<ThreadCounters> threads) {
         this.threads = threads;
     }
 
@@ -84,7 +85,7 @@ final class ScopeStacks {
         }
     }
 
-    /// Runs code in a region, and threads that it forks in a structured task scope too.
+    /// Runs code in scopes, and threads that it forks in a structured task scope too.
     <R, X extends Throwable> R call(ScopeStack scopes, ScopedValue.CallableOp<R, X> body) throws X {
         virtualThreadsHaveRegions = true;
         ScopeStack before = current();

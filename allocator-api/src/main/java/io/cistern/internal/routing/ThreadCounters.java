@@ -1,28 +1,22 @@
 package io.cistern.internal.routing;
 
+import io.cistern.internal.threads.ThreadState;
+import io.cistern.internal.threads.ThreadTable;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.lang.ref.WeakReference;
 import java.util.Arrays;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// One thread's tallies, one for each route, so that counting shares nothing between threads.
 ///
-/// **Threads.** An *owned* thread's counters is written by its thread alone, without atomic instructions. A
-/// *shared* thread's counters serves virtual threads: whoever holds its word writes. The word is held for a few
-/// instructions and never across a call into an allocator or the driver.
-public final class ThreadCounters extends LinePadding {
-    private static final VarHandle WORD = handle("word", int.class);
+/// **Threads.** The owner writes without atomic instructions and enters nothing. Virtual threads share some, each
+/// [entered][#enterShared] for a few instructions and never across a call into an allocator or the driver.
+public final class ThreadCounters extends ThreadState {
     private static final VarHandle TALLIES = handle("tallies", Tally[].class);
     private static final VarHandle TALLY = MethodHandles.arrayElementVarHandle(Tally[].class);
 
     private static final int LOOKUPS_A_CHANGE = 16;
-
-    /// The owner's thread id, which is never given to another thread; 0 for a shared thread's counters.
-    long ownerId;
-
-    /// Tells when the owner has ended, without keeping it.
-    private @Nullable WeakReference<Thread> owner;
 
     /// The region that the owner is in; written and read by the owner alone.
     @Nullable
@@ -37,39 +31,16 @@ public final class ThreadCounters extends LinePadding {
     /// How often another one was looked for.
     private int lookups;
 
-    @SuppressWarnings("unused") // 0 free, 1 held; through WORD
-    private volatile int word;
-
-    /// Makes a thread the owner; called by that thread.
-    void own(Thread thread) {
-        scopes = null;
-        owner = new WeakReference<>(thread);
-        ownerId = thread.threadId();
+    /// @param owned whether one thread has them to itself
+    ThreadCounters(boolean owned) {
+        super(owned);
     }
 
-    /// Whether the owner has ended, so that another thread may take the thread's counters with all its counters.
-    /// Seeing the end of a thread orders all that it wrote before what the observer does next.
-    boolean isOrphan() {
-        WeakReference<Thread> reference = owner;
-        if (reference == null) {
-            return false;
-        }
-        Thread thread = reference.get();
-        return thread == null || !thread.isAlive();
-    }
-
-    boolean tryEnter() {
-        return WORD.compareAndSet(this, 0, 1);
-    }
-
-    void enter() {
-        while (!tryEnter()) {
-            Thread.onSpinWait();
-        }
-    }
-
-    void leave() {
-        WORD.setRelease(this, 0);
+    /// The counters of all threads. The shared ones are there at once: a free that counts must not need memory.
+    static ThreadTable<ThreadCounters> table(Consumer<ThreadCounters> whenOwned) {
+        var threads = new ThreadTable<>(new ThreadCounters[ThreadTable.ENTRIES], 0, ThreadCounters::new, whenOwned);
+        threads.makeShared();
+        return threads;
     }
 
     /// The tally of a route, for a thread that has entered: it leaves.
@@ -79,7 +50,7 @@ public final class ThreadCounters extends LinePadding {
             leave();
             return tally;
         } catch (Throwable full) {
-            word = 0; // no call
+            active = 0; // no call
             throw full;
         }
     }
@@ -98,7 +69,7 @@ public final class ThreadCounters extends LinePadding {
             if (tally != null && tally.attempts != attempts) {
                 tally.failures++;
             }
-            word = 0;
+            active = 0;
             throw full;
         }
     }
@@ -108,7 +79,7 @@ public final class ThreadCounters extends LinePadding {
     /// @param gaveBlock false if the attempt gave nothing
     /// @return as [Tally#allocated]
     boolean countAllocation(Tally tally, long byteSize, boolean gaveBlock) {
-        enter();
+        enterShared();
         long requested = tally.requested;
         long ended = tally.allocations + tally.failures;
         try {
@@ -124,14 +95,14 @@ public final class ThreadCounters extends LinePadding {
                 tally.allocations += gaveBlock ? 1 : 0;
                 tally.failures += gaveBlock ? 0 : 1;
             }
-            word = 0;
+            active = 0;
             throw full;
         }
     }
 
     /// Enters, counts a free in a tally of these counters, and leaves.
     void countFree(Tally tally, long byteSize) {
-        enter();
+        enterShared();
         long requested = tally.requested;
         long frees = tally.frees;
         try {
@@ -142,7 +113,7 @@ public final class ThreadCounters extends LinePadding {
                 tally.requested = requested - byteSize;
                 tally.frees++;
             }
-            word = 0;
+            active = 0;
             throw full;
         }
     }
@@ -183,33 +154,6 @@ public final class ThreadCounters extends LinePadding {
         }
         TALLY.setRelease(tallies, route.index, tally);
         return tally;
-    }
-
-    /// Adds the counters of a route to a sum; for any thread.
-    void addTo(TallySum sum, Route route) {
-        Tally tally = find(route);
-        if (tally != null) {
-            tally.addTo(sum);
-        }
-    }
-
-    /// Blocks of a route that are counted alive here; for any thread.
-    long live(Route route) {
-        Tally tally = find(route);
-        return tally != null ? tally.live() : 0;
-    }
-
-    /// What is leased of a route's budgets; for any thread.
-    @Nullable
-    Lease lease(Route route) {
-        Tally tally = find(route);
-        return tally != null ? tally.lease : null;
-    }
-
-    /// Whether an allocation through a route is under way here; for any thread.
-    boolean isAllocating(Route route) {
-        Tally tally = find(route);
-        return tally != null && tally.isAllocating();
     }
 
     /// The tally of a route, or null; for any thread.

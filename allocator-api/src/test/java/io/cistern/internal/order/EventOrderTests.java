@@ -2,11 +2,22 @@ package io.cistern.internal.order;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.mockito.AdditionalAnswers.delegatesTo;
+import static org.mockito.ArgumentMatchers.anyInt;
+import static org.mockito.ArgumentMatchers.anyLong;
+import static org.mockito.Mockito.doReturn;
+import static org.mockito.Mockito.doThrow;
+import static org.mockito.Mockito.mock;
 
+import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Events;
+import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.simulated.SimulatedGpu;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -65,11 +76,100 @@ class EventOrderTests {
     }
 
     @Test
-    void anEventThatTheDriverDoesNotDestroyHidesNoOtherRefusal() {
+    void anEventThatTheDriverNeitherRecordsNorDestroysHindersNoFence() {
         gpu.faults().failOn(DriverCall.EVENT_RECORD, 0, 1, CudaResult.OUT_OF_MEMORY);
         gpu.faults().failOn(DriverCall.EVENT_DESTROY, 0, 1, CudaResult.UNKNOWN);
-        assertThatThrownBy(() -> order.record(0, stream)).hasMessageContaining("cuEventRecord");
+        long fence = order.record(0, stream);
+        assertThat(calls(DriverCall.CONTEXT_RECORD_EVENT)).isOne();
+        assertThat(order.passed(0, fence)).isTrue();
+        order.release(0, fence);
         refusedDestroys = 1;
+    }
+
+    private void refuse(DriverCall... calls) {
+        for (DriverCall call : calls) {
+            gpu.faults().failOn(call, 0, Integer.MAX_VALUE, CudaResult.UNKNOWN);
+        }
+    }
+
+    @Test
+    void withoutAFenceOverAllStreamsTheHostWaitsForThem() {
+        long memory = gpu.memory().allocate(0, 1 << 20);
+        gpu.copies().fillBytes(0, memory, (byte) 1, 1 << 20, stream);
+        refuse(DriverCall.EVENT_RECORD, DriverCall.CONTEXT_RECORD_EVENT);
+        long fence = order.record(0, stream);
+        assertThat(gpu.streams().isIdle(0, stream)).isTrue();
+        assertThat(fence).isZero();
+        assertThat(order.passed(0, fence)).isTrue();
+        order.await(0, other, fence);
+        order.synchronize(0, fence);
+        order.release(0, fence);
+        assertThat(calls(DriverCall.CONTEXT_SYNCHRONIZE)).isOne();
+        gpu.memory().free(0, memory);
+    }
+
+    @Test
+    void aFenceThatTheDriverOwesPassesOnceItAnswersAgain() {
+        MemorySegment flag = gpu.memory().allocateHost(0, Integer.BYTES);
+        try (MemoryKernels kernels = MemoryKernels.load(gpu, 0)) {
+            kernels.latch(flag.address(), stream);
+            refuse(DriverCall.EVENT_RECORD, DriverCall.CONTEXT_RECORD_EVENT, DriverCall.CONTEXT_SYNCHRONIZE);
+            long first = order.record(0, stream);
+            assertThat(order.passed(0, first)).isFalse();
+            assertThat(order.awaitable(0, first)).isFalse();
+            assertThatThrownBy(() -> order.await(0, other, first)).isInstanceOf(CudaException.class);
+            assertThatThrownBy(() -> order.synchronize(0, first)).isInstanceOf(CudaException.class);
+            gpu.faults().clear();
+            assertThat(order.passed(0, first)).as("behind the stream").isFalse();
+            order.await(0, other, first);
+            assertThat(gpu.streams().isIdle(0, other)).isFalse();
+            refuse(DriverCall.EVENT_RECORD, DriverCall.CONTEXT_RECORD_EVENT, DriverCall.CONTEXT_SYNCHRONIZE);
+            long second = order.record(0, stream);
+            gpu.faults().clear();
+            flag.set(ValueLayout.JAVA_INT, 0, 1);
+            gpu.devices().synchronize(0);
+            assertThat(order.passed(0, second)).isTrue();
+            assertThat(order.passed(0, first)).isTrue();
+            order.synchronize(0, first);
+            order.release(0, first);
+            order.release(0, second);
+        }
+        gpu.memory().freeHost(0, flag);
+    }
+
+    /// A free has no way back.
+    @Test
+    void inAFullJavaHeapAFenceIsOwed() {
+        Events events = mock(Events.class, delegatesTo(gpu.events()));
+        CudaDriver driver = mock(CudaDriver.class, delegatesTo(gpu));
+        doReturn(events).when(driver).events();
+        doThrow(new OutOfMemoryError("in a test"))
+                .doAnswer(delegatesTo(gpu.events()))
+                .when(events)
+                .record(anyInt(), anyLong(), anyLong());
+        try (EventOrder full = new EventOrder(driver, 0)) {
+            long fence = full.record(0, stream);
+            assertThat(full.passed(0, fence)).isTrue();
+            full.release(0, fence);
+        }
+        assertThat(calls(DriverCall.CONTEXT_RECORD_EVENT)).isOne();
+    }
+
+    @Test
+    void inADeadContextAllHasPassed() {
+        long memory = gpu.memory().allocate(0, 1 << 20);
+        gpu.copies().fillBytes(0, memory, (byte) 1, 1 << 20, stream);
+        long before = order.record(0, stream);
+        gpu.faults().failOn(DriverCall.EVENT_RECORD, 0, Integer.MAX_VALUE, CudaResult.ILLEGAL_ADDRESS);
+        gpu.faults().failOn(DriverCall.EVENT_QUERY, 0, Integer.MAX_VALUE, CudaResult.ILLEGAL_ADDRESS);
+        gpu.faults().failOn(DriverCall.CONTEXT_RECORD_EVENT, 0, Integer.MAX_VALUE, CudaResult.ILLEGAL_ADDRESS);
+        gpu.faults().failOn(DriverCall.CONTEXT_SYNCHRONIZE, 0, Integer.MAX_VALUE, CudaResult.ILLEGAL_ADDRESS);
+        assertThat(order.passed(0, order.record(0, stream))).isTrue();
+        assertThat(order.passed(0, before)).isTrue();
+        gpu.faults().clear();
+        order.release(0, before);
+        gpu.devices().synchronize(0);
+        gpu.memory().free(0, memory);
     }
 
     @Test

@@ -170,7 +170,7 @@ class PeakTests {
 
     @Test
     void virtualThreadsKeepToItToo() throws Exception {
-        int threads = router.threads.count();
+        int threads = router.threads.all().length;
         try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
             for (int task = 0; task < 500; task++) {
                 executor.submit(() -> router.free(router.allocate(route, 3 * KIB, 0), 0))

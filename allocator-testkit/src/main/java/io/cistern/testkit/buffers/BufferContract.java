@@ -22,6 +22,13 @@ public abstract class BufferContract {
     }
 
     @Nested
+    final class ReshapeTests extends ReshapePart {
+        ReshapeTests() {
+            super(BufferContract.this);
+        }
+    }
+
+    @Nested
     final class SliceTests extends SlicePart {
         SliceTests() {
             super(BufferContract.this);

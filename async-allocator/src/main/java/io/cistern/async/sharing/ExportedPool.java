@@ -6,8 +6,11 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.LinearMemory.AddressRange;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.process.Descriptor;
+import io.cistern.cuda.process.LocalSocket;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 import java.io.IOException;
@@ -18,6 +21,7 @@ import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.LongPredicate;
 
 /// A memory pool of the driver that this process serves to others of the same user, at the path of a socket.
 ///
@@ -54,7 +58,7 @@ public final class ExportedPool implements AutoCloseable {
     private final AtomicBoolean closed = new AtomicBoolean();
 
     /// Opens a pool, or takes the program's.
-    ExportedPool(ExportedPoolBuilder builder, Path path) {
+    ExportedPool(Builder builder, Path path) {
         driver = builder.driver;
         device = builder.device;
         patience = builder.patience;
@@ -82,7 +86,7 @@ public final class ExportedPool implements AutoCloseable {
         }
     }
 
-    private PoolServer serverAt(Path path, ExportedPoolBuilder builder) {
+    private PoolServer serverAt(Path path, Builder builder) {
         Descriptor exported = export(builder.handleType);
         try {
             DriverHandle fabric = builder.handleType == HandleType.FABRIC
@@ -124,8 +128,8 @@ public final class ExportedPool implements AutoCloseable {
     ///
     /// @param driver which stays open longer than the pool
     /// @param device the device's ordinal
-    public static ExportedPoolBuilder builder(CudaDriver driver, int device) {
-        return new ExportedPoolBuilder(driver, device);
+    public static Builder builder(CudaDriver driver, int device) {
+        return new Builder(driver, device);
     }
 
     /// The driver's handle of the pool: to allocate from it.
@@ -241,5 +245,78 @@ public final class ExportedPool implements AutoCloseable {
     @Override
     public String toString() {
         return "exported pool 0x" + Long.toHexString(pool.bare()) + " of device " + device;
+    }
+
+    /// Opens an [ExportedPool] with options.
+    ///
+    /// **Threads.** One thread at a time.
+    public static final class Builder {
+        final CudaDriver driver;
+        final int device;
+        long pool;
+        HandleType handleType = HandleType.POSIX_FILE_DESCRIPTOR;
+        Duration patience = Duration.ofSeconds(10);
+        ThreadFactory threads =
+                Thread.ofPlatform().daemon().name("cistern-exported-pool-", 0).factory();
+        LongPredicate mayConnect = user -> user == LocalSocket.ownUserId();
+
+        Builder(CudaDriver driver, int device) {
+            this.driver = driver;
+            this.device = device;
+        }
+
+        /// Serves a pool of the program's instead of one of its own. It stays the program's: nothing of it is
+        /// changed, and it is not destroyed.
+        ///
+        /// @param handle a pool on the device that was created with the handle type
+        public Builder pool(long handle) {
+            pool = handle;
+            return this;
+        }
+
+        /// Sets how the pool comes into other processes; by default as a file descriptor. Fabric handles need an
+        /// IMEX channel.
+        ///
+        /// @throws IllegalArgumentException for [HandleType#NONE]
+        public Builder handleType(HandleType type) {
+            if (type == HandleType.NONE) {
+                throw new IllegalArgumentException("a pool that is shared needs a handle type");
+            }
+            handleType = type;
+            return this;
+        }
+
+        /// Sets how long closing waits for importers that have something mapped; by default 10 s.
+        public Builder patience(Duration most) {
+            patience = most;
+            return this;
+        }
+
+        /// Sets who makes the thread that serves; by default a daemon thread.
+        public Builder threads(ThreadFactory factory) {
+            threads = factory;
+            return this;
+        }
+
+        /// For tests: who may connect, by user number.
+        Builder mayConnect(LongPredicate users) {
+            mayConnect = users;
+            return this;
+        }
+
+        long createPool() {
+            return driver.pools().create(new MemoryPoolProperties(MemoryLocation.device(device), handleType.bit(), 0));
+        }
+
+        /// Opens the pool and serves it.
+        ///
+        /// @param path where; in a folder that others can't write, such as `/run/user/UID`. A socket that a
+        ///     dead process left there is replaced
+        /// @throws SharingException if the pool can't be shared, or the path can't be served at
+        /// @throws IllegalArgumentException if the path has over 107 bytes
+        /// @throws io.cistern.cuda.CudaException if the driver refuses
+        public ExportedPool serve(Path path) {
+            return new ExportedPool(this, path);
+        }
     }
 }

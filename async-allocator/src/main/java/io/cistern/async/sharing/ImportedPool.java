@@ -6,12 +6,15 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.process.Descriptor;
+import io.cistern.cuda.process.LocalSocket;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.LongPredicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -107,8 +110,8 @@ public final class ImportedPool implements AutoCloseable {
     }
 
     /// Starts to describe a connection.
-    public static ImportedPoolBuilder builder(CudaDriver driver) {
-        return new ImportedPoolBuilder(driver);
+    public static Builder builder(CudaDriver driver) {
+        return new Builder(driver);
     }
 
     /// The device that the pool is on, as this process counts.
@@ -209,5 +212,52 @@ public final class ImportedPool implements AutoCloseable {
     @Override
     public String toString() {
         return "imported pool of process " + link.pid() + " on device " + device;
+    }
+
+    /// Connects to a pool of another process with options.
+    ///
+    /// **Threads.** One thread at a time.
+    public static final class Builder {
+        private final CudaDriver driver;
+        private Transfer transfer = Transfer.SOCKET;
+        private Duration patience = Duration.ofSeconds(10);
+        private LongPredicate mayServe = user -> user == LocalSocket.ownUserId();
+
+        Builder(CudaDriver driver) {
+            this.driver = driver;
+        }
+
+        /// Sets how the pool's descriptor comes here; by default through the socket.
+        public Builder transfer(Transfer way) {
+            transfer = way;
+            return this;
+        }
+
+        /// Sets how long to wait for each answer of the exporter; by default 10 s.
+        public Builder patience(Duration most) {
+            patience = most;
+            return this;
+        }
+
+        /// For tests: who may serve, by user number.
+        Builder mayServe(LongPredicate users) {
+            mayServe = users;
+            return this;
+        }
+
+        /// Connects to the pool that is served at a path.
+        ///
+        /// @throws SharingException if nobody serves there, or it is another user, or its device is not seen
+        ///     here
+        /// @throws io.cistern.cuda.CudaException if the driver refuses
+        public ImportedPool connect(Path path) {
+            ExporterLink link = ExporterLink.connect(path, patience, mayServe);
+            try {
+                return new ImportedPool(driver, link, transfer);
+            } catch (RuntimeException | Error failure) {
+                link.close();
+                throw failure;
+            }
+        }
     }
 }

@@ -22,7 +22,7 @@ final class TwoGpus implements AutoCloseable {
         path = folder.resolve("pool");
     }
 
-    ExportedPoolBuilder exporting() {
+    ExportedPool.Builder exporting() {
         return ExportedPool.builder(owner, 0)
                 .handleType(HandleType.POSIX_FILE_DESCRIPTOR)
                 .patience(Duration.ofMillis(200));

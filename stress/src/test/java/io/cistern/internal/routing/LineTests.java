@@ -2,6 +2,8 @@ package io.cistern.internal.routing;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.cistern.internal.threads.BiasedLock;
+import io.cistern.internal.threads.ThreadState;
 import java.lang.reflect.Field;
 import java.lang.reflect.Modifier;
 import java.util.List;
@@ -16,7 +18,7 @@ class LineTests {
     private static final long LINE = 64;
 
     @ParameterizedTest
-    @ValueSource(classes = {Tally.class, Lease.class, ThreadCounters.class})
+    @ValueSource(classes = {Tally.class, Lease.class, ThreadCounters.class, ThreadState.class, BiasedLock.class})
     void aLineOfNothingStandsInFrontOfWhatAThreadWrites(Class<?> written) {
         for (Field field : fields(written)) {
             assertTrue(offset(field) >= LINE, field + " at " + offset(field));
@@ -33,14 +35,15 @@ class LineTests {
                         "allocations",
                         "frees",
                         "totalBytes",
-                        "credit",
-                        "lowestCredit",
-                        "leasedThen"));
+                        "requested",
+                        "most",
+                        "ceiling",
+                        "floor"));
     }
 
     @Test
     void aLineOfNothingStandsBehindTheCreditOfALease() {
-        assertApart(Lease.class, List.of("credit", "maxCredit"));
+        assertApart(Lease.class, List.of("credit", "maxCredit", "owed"));
     }
 
     /// The bytes behind the fields until the next one that is no padding, or the end, are a line at least.

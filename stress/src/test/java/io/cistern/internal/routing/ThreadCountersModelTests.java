@@ -6,11 +6,11 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.jetbrains.lincheck.datastructures.Validate;
 import org.junit.jupiter.api.Test;
 
-/// A thread's counters that virtual threads share counts each of them once, and never shows more credit than was
+/// Counters that virtual threads share count each of them once, and never show more credit than was
 /// leased.
 @Param(name = "bytes", gen = IntGen.class, conf = "1:3")
 public class ThreadCountersModelTests {
-    private final ThreadCounters counters = new ThreadCounters();
+    private final ThreadCounters counters = new ThreadCounters(false);
     private final Route route = new Route(
             0,
             0,
@@ -18,7 +18,7 @@ public class ThreadCountersModelTests {
             new Addresses(1 << 20, 1),
             new Meter(0, new ReservedBytes(1)),
             null,
-            new ThreadTable(),
+            ThreadCounters.table(_ -> {}),
             _ -> {},
             () -> {});
     private int expectedBlocks;
@@ -26,7 +26,7 @@ public class ThreadCountersModelTests {
 
     @Operation
     public void allocate(@Param(name = "bytes") int byteSize) {
-        counters.enter();
+        counters.enterShared();
         Tally tally = counters.of(route);
         tally.begins();
         tally.allocated(byteSize);
@@ -37,7 +37,7 @@ public class ThreadCountersModelTests {
 
     @Operation
     public void fail() {
-        counters.enter();
+        counters.enterShared();
         counters.of(route).begins();
         counters.of(route).failed();
         counters.leave();
@@ -46,11 +46,14 @@ public class ThreadCountersModelTests {
     @Validate
     public void countsAddUp() {
         TallySum sum = new TallySum();
-        counters.addTo(sum, route);
+        Tally tally = counters.find(route);
+        if (tally != null) {
+            tally.addTo(sum);
+        }
         check(sum.allocations == expectedBlocks, "allocations", sum.allocations);
         check(sum.totalBytes == expectedBytes, "total bytes", sum.totalBytes);
         check(sum.requestedBytes == expectedBytes, "requested bytes", sum.requestedBytes);
-        check(!counters.isAllocating(route), "attempts under way", 1);
+        check(!route.isAllocating(counters), "attempts under way", 1);
     }
 
     private static void check(boolean holds, String what, long found) {

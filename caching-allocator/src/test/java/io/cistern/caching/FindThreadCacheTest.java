@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 
 /// Threads whose ids agree in their low bits have the same entries of the table: each has a thread cache of its
 /// own all the same, and two of them find it there.
-class ThreadCacheTableTest {
+class FindThreadCacheTest {
     private static final long KIB = 1 << 10;
     private static final int ENTRIES = 1024;
     private static final int THREADS = 4;

@@ -1,4 +1,4 @@
-package io.cistern.internal.routing;
+package io.cistern.internal.threads;
 
 /// A cache line of nothing in front of the fields of a class that one thread writes and others don't.
 ///
@@ -6,7 +6,7 @@ package io.cistern.internal.routing;
 /// stands before on the heap then never shares a line with these fields. The int fills the gap behind the header,
 /// where the JVM would put a field of the class.
 @SuppressWarnings("unused")
-abstract class LinePadding {
+public abstract class LinePadding {
     private int p0;
     private long p1, p2, p3, p4, p5, p6, p7, p8;
 }

@@ -1,4 +1,4 @@
-package io.cistern.internal.routing;
+package io.cistern.internal.threads;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -12,19 +12,26 @@ import org.junit.jupiter.api.Test;
 
 /// Threads whose ids agree in their low bits have the same entries of the table.
 class ThreadTableTests {
-    private static final int ENTRIES = 1024;
+    private static final int ENTRIES = ThreadTable.ENTRIES;
 
-    private final ThreadTable threads = new ThreadTable();
+    private static final class Counters extends ThreadState {
+        Counters(boolean owned) {
+            super(owned);
+        }
+    }
+
+    private final Counters[] entries = new Counters[ENTRIES];
+    private final ThreadTable<Counters> threads = new ThreadTable<>(entries, 0, Counters::new, _ -> {});
     private CountDownLatch end = new CountDownLatch(1);
     private final List<Thread> running = new ArrayList<>();
 
-    /// The thread's counters of a new thread whose id has such low bits, and which waits for the end.
-    private ThreadCounters countersOfRunning(int lowBits) throws Exception {
+    /// The state of a new thread whose id has such low bits, and which waits for the end.
+    private Counters countersOfRunning(int lowBits) throws Exception {
         CountDownLatch untilEnd = end;
         while (true) { // each thread that is made gets the next id
             CountDownLatch came = new CountDownLatch(1);
-            FutureTask<ThreadCounters> task = new FutureTask<>(() -> {
-                ThreadCounters counters = threads.own();
+            FutureTask<Counters> task = new FutureTask<>(() -> {
+                Counters counters = threads.own();
                 assertThat(threads.own()).isSameAs(counters);
                 came.countDown();
                 untilEnd.await();
@@ -35,8 +42,8 @@ class ThreadTableTests {
                 thread.start();
                 running.add(thread);
                 came.await();
-                return Arrays.stream(threads.table)
-                        .filter(counters -> counters != null && counters.ownerId == thread.threadId())
+                return Arrays.stream(entries)
+                        .filter(counters -> counters != null && counters.key == thread.threadId())
                         .findFirst()
                         .orElse(null);
             }
@@ -60,10 +67,10 @@ class ThreadTableTests {
 
     @Test
     void entriesOfThreadsThatWentToOtherThreadsAreFree() throws Exception {
-        Set<ThreadCounters> left = Set.of(countersOfRunning(7), countersOfRunning(7));
+        Set<Counters> left = Set.of(countersOfRunning(7), countersOfRunning(7));
         endAll();
         end = new CountDownLatch(1);
-        Set<ThreadCounters> inherited = Set.of(countersOfRunning(8), countersOfRunning(9));
+        Set<Counters> inherited = Set.of(countersOfRunning(8), countersOfRunning(9));
         assertThat(inherited).isEqualTo(left);
         assertThat(countersOfRunning(7)).isNotNull().isNotIn(left);
         endAll();

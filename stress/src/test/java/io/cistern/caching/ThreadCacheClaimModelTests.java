@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 /// One thread takes blocks out of its thread cache and puts them in, while another empties it: each block is in
 /// one place, and the owner that finds its thread cache claimed does without it.
 @Param(name = "block", gen = IntGen.class, conf = "1:3")
-public class ThreadCacheEntryModelTests {
+public class ThreadCacheClaimModelTests {
     static {
         ProcessFence.everywhere(); // links it before the model checker looks on
     }
@@ -22,13 +22,12 @@ public class ThreadCacheEntryModelTests {
 
     private final StreamShard shard = OneGpu.shard(STREAM);
     private final ThreadCache threadCache =
-            new ThreadCache(0, true, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+            new ThreadCache(true, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
     private final BlockPlaces places = new BlockPlaces(BLOCKS);
 
     /// Begins with the stream's bins.
-    public ThreadCacheEntryModelTests() {
-        threadCache.takeOver(Thread.currentThread());
-        threadCache.use(shard, STREAM, new AddressBatch());
+    public ThreadCacheClaimModelTests() {
+        threadCache.changeTo(shard, STREAM, new AddressBatch());
     }
 
     @Operation(nonParallelGroup = "owner")
@@ -37,7 +36,7 @@ public class ThreadCacheEntryModelTests {
         if (!places.tryIn(block)) {
             return;
         }
-        if (threadCache.enter()) {
+        if (threadCache.tryEnter()) {
             threadCache.keep(threadCache.last, block, BYTE_SIZE, 1 << 20, evicted);
             threadCache.leave();
         } else {
@@ -74,11 +73,11 @@ public class ThreadCacheEntryModelTests {
 
     @Test
     void noBlockIsLostOrDoubledInAnyInterleaving() {
-        Interleavings.explore(ThreadCacheEntryModelTests.class);
+        Interleavings.explore(ThreadCacheClaimModelTests.class);
     }
 
     @Test
     void noBlockIsLostOrDoubledUnderRealThreads() {
-        Interleavings.race(ThreadCacheEntryModelTests.class);
+        Interleavings.race(ThreadCacheClaimModelTests.class);
     }
 }

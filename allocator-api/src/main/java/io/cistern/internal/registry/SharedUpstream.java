@@ -1,0 +1,71 @@
+package io.cistern.internal.registry;
+
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.AllocatorAdaptor;
+import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+
+/// An allocator that is open, as the upstream of an adaptor. The framework asks it itself for its bytes and for what
+/// it can give back, announces ends of streams to it, and closes it: so through the adaptor that does nothing.
+///
+/// **Threads.** Any.
+final class SharedUpstream extends AllocatorAdaptor {
+    SharedUpstream(DeviceAllocator open) {
+        super(open);
+    }
+
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        return upstream().allocate(byteSize, device, stream);
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {
+        upstream().free(address, byteSize, device, stream);
+    }
+
+    @Override
+    public OptionalLong reservedBytes(int device) {
+        return OptionalLong.of(0);
+    }
+
+    @Override
+    public long trim(int device, long keepBytes) {
+        return 0;
+    }
+
+    @Override
+    public void streamClosing(int device, long stream) {}
+
+    @Override
+    public <T> Optional<T> extension(Class<T> type) {
+        Optional<T> ability = super.extension(type);
+        return type == MemoryReclaim.class
+                ? ability.map(reclaim -> type.cast(new Reclaim((MemoryReclaim) reclaim)))
+                : ability;
+    }
+
+    /// What a refused request needs comes from the upstream; a trim is the upstream's own.
+    private record Reclaim(MemoryReclaim upstream) implements MemoryReclaim {
+        @Override
+        public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
+            return upstream.reclaim(step, refusal, stream);
+        }
+
+        @Override
+        public void failed(DeviceOutOfMemoryException refusal) {
+            upstream.failed(refusal);
+        }
+
+        @Override
+        public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
+            return Optional.of(new TrimResult(0, OptionalLong.of(0), List.of()));
+        }
+    }
+}
