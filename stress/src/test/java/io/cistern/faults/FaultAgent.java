@@ -66,9 +66,10 @@ public final class FaultAgent implements ClassFileTransformer {
         }
     }
 
-    /// @return the classes in a folder or an archive, with slashes
+    /// @return the classes in a folder or an archive, with slashes; none of the folder that this class is in
     private static List<String> classes(Path entry) throws IOException {
-        if (!Files.exists(entry)) {
+        boolean ofTests = Files.exists(entry.resolve(SITES.descriptorString().replaceAll("^L|;$", "") + ".class"));
+        if (ofTests || !Files.exists(entry)) {
             return List.of();
         }
         if (Files.isDirectory(entry)) {
