@@ -3,12 +3,11 @@ package io.cistern.internal.names;
 /// Looks whether the stack has room, before something begins that must be ended.
 ///
 /// What is counted or locked at the beginning of a call has to be counted or unlocked at its end, and both are calls
-/// of
-/// their own. So the room for the second is looked for before the first: a StackOverflowError then comes before
+/// of their own. So the room for the second is looked for before the first: a StackOverflowError then comes before
 /// anything has changed.
 public final class StackRoom {
     private static final int SOME = 16;
-    private static final int MUCH = 256;
+    private static final int MUCH = 32;
 
     private StackRoom() {}
 

@@ -45,7 +45,7 @@ public class CurrentModelTests {
 
     @Operation
     public int current() {
-        return memory.current(0) == two[0] ? 0 : 1;
+        return memory.current(0).name().equals(two[0].name()) ? 0 : 1;
     }
 
     /// Which of the two serves: their addresses tell.
