@@ -20,7 +20,12 @@ record FunctionSource(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter d
             throw new AllocatorContractException("the pool's function returned 0x" + Long.toHexString(address) + " for "
                     + byteSize + " bytes on device " + device + ", which is not a multiple of " + byteAlignment);
         }
-        return new Segment(address, byteSize, device);
+        try {
+            return new Segment(address, byteSize, device);
+        } catch (OutOfMemoryError full) { // of the Java heap
+            deleter.free(address, byteSize, device);
+            throw full;
+        }
     }
 
     @Override

@@ -57,7 +57,7 @@ class StatisticsResetTests {
         assertThat(statistics().requestedPeakBytes()).isEqualTo(100_000);
         pair(500);
         assertThat(statistics().requestedPeakBytes()).isEqualTo(100_500);
-        pair(30 * MIB); // more than a thread's counters has in credit
+        pair(30 * MIB); // more than a thread has in credit
         pair(30 * MIB);
         assertThat(statistics().requestedPeakBytes()).isEqualTo(100_000 + 30 * MIB);
         plugin.resetPeaks(0);

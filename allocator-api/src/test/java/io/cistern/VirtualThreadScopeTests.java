@@ -31,7 +31,7 @@ class VirtualThreadScopeTests {
     private Path folder;
 
     /// All are in their scopes, with a block each, at the same time. That takes a few seconds on two processors;
-    /// where each waited for a thread's counters that a parked thread holds, it would not end.
+    /// where each waited for counters that a parked thread holds, it would not end.
     @Test
     @Timeout(value = 2, unit = TimeUnit.MINUTES)
     void aHundredThousandAtOnceAreServedRightAndPinNoCarrier() throws Exception {

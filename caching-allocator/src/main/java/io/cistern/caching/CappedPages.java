@@ -14,7 +14,15 @@ record CappedPages(PageSource source, ReserveCap cap) implements PageSource {
 
     @Override
     public long create(long byteSize, int device) {
-        return cap.obtain(byteSize, bytes -> source.create(bytes, device));
+        cap.take(byteSize);
+        boolean created = false;
+        try {
+            long handle = source.create(byteSize, device);
+            created = true;
+            return handle;
+        } finally {
+            cap.returned(created ? 0 : byteSize);
+        }
     }
 
     @Override

@@ -7,9 +7,15 @@ import io.cistern.spi.Segment;
 record CappedRanges(RangeSource source, ReserveCap cap) implements RangeSource {
     @Override
     public Segment acquire(long byteSize, long byteAlignment, int device) {
-        Segment segment = cap.obtain(byteSize, bytes -> source.acquire(bytes, byteAlignment, device));
-        cap.returned(byteSize - segment.byteSize());
-        return segment;
+        cap.take(byteSize);
+        long obtained = 0;
+        try {
+            Segment segment = source.acquire(byteSize, byteAlignment, device);
+            obtained = segment.byteSize();
+            return segment;
+        } finally {
+            cap.returned(byteSize - obtained);
+        }
     }
 
     @Override

@@ -46,9 +46,7 @@ final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistic
     public long allocate(long byteSize, int device, long stream) {
         requireAnnounced(device, stream, false, 0);
         try {
-            long address = allocator.allocate(byteSize, device, stream);
-            blocks.allocated(address, byteSize, device, stream);
-            return address;
+            return recorded(allocator.allocate(byteSize, device, stream), byteSize, device, stream);
         } catch (MemoryMisuseException found) {
             throw withBlock(found, blocks.freedOver(found.address()));
         }
@@ -57,8 +55,16 @@ final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistic
     @Override
     public long tryAllocate(long byteSize, int device, long stream) {
         long address = reclaim.tryAllocate(byteSize, device, stream);
-        if (address != 0) {
+        return address == 0 ? 0 : recorded(address, byteSize, device, stream);
+    }
+
+    /// A block of which there can be no record, since the Java heap is full, goes back to the allocator.
+    private long recorded(long address, long byteSize, int device, long stream) {
+        try {
             blocks.allocated(address, byteSize, device, stream);
+        } catch (OutOfMemoryError full) {
+            allocator.free(address, byteSize, device, stream);
+            throw full;
         }
         return address;
     }
@@ -66,6 +72,25 @@ final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistic
     /// A block without a record came by a way that this layer does not see; the allocator looks at it itself.
     @Override
     public void free(long address, long byteSize, int device, long stream) {
+        try {
+            endRecord(address, byteSize, device);
+        } catch (OutOfMemoryError full) { // nobody frees the block again: whatever a free throws, it is freed
+            try {
+                blocks.forget(address);
+            } finally {
+                allocator.free(address, byteSize, device, stream);
+            }
+            throw full;
+        }
+        try {
+            allocator.free(address, byteSize, device, stream);
+        } catch (MemoryMisuseException found) {
+            throw withBlock(found, blocks.find(address));
+        }
+        requireAnnounced(device, stream, true, address);
+    }
+
+    private void endRecord(long address, long byteSize, int device) {
         CheckedBlocks.Block block = blocks.live(address);
         if (block != null) {
             requireSame(block, byteSize, device);
@@ -76,12 +101,6 @@ final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistic
                 throw new UnknownAddressException(address, history.get());
             }
         }
-        try {
-            allocator.free(address, byteSize, device, stream);
-        } catch (MemoryMisuseException found) {
-            throw withBlock(found, blocks.find(address));
-        }
-        requireAnnounced(device, stream, true, address);
     }
 
     @Override
@@ -181,8 +200,11 @@ final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistic
 
     @Override
     public void streamClosing(int device, long stream) {
-        streams.announced(device, stream);
-        super.streamClosing(device, stream);
+        try {
+            streams.announced(device, stream);
+        } finally { // also where the Java heap is full
+            super.streamClosing(device, stream);
+        }
     }
 
     @Override

@@ -38,10 +38,16 @@ final class CheckedBlocks {
     private final Map<Long, Block> freed = new LinkedHashMap<>();
 
     void allocated(long address, long byteSize, int device, long stream) {
+        Block block = new Block(address, byteSize, device, stream, CallSite.here(), List.of());
         synchronized (freed) {
             freed.remove(address);
         }
-        live.put(address, new Block(address, byteSize, device, stream, CallSite.here(), List.of()));
+        live.put(address, block);
+    }
+
+    /// There is no block at an address any more, and nothing is known of its free.
+    void forget(long address) {
+        live.remove(address);
     }
 
     /// The live block that begins at an address, or null.
@@ -54,11 +60,11 @@ final class CheckedBlocks {
     ///
     /// @return false if somebody else frees it
     boolean freeing(Block block) {
+        Block gone = new Block(
+                block.address, block.byteSize, block.device, block.stream, block.allocatedAt, CallSite.here());
         if (!live.remove(block.address, block)) {
             return false;
         }
-        Block gone = new Block(
-                block.address, block.byteSize, block.device, block.stream, block.allocatedAt, CallSite.here());
         synchronized (freed) {
             freed.remove(block.address);
             freed.put(block.address, gone);

@@ -116,8 +116,12 @@ final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     public void free(long address, long byteSize, int device, long stream) {
         lock.lock();
         try {
-            long wrong = spoiltGuard(address, byteSize, device);
-            caching.free(address, byteSize + GUARD_BYTES, device, stream);
+            long wrong = -1;
+            try {
+                wrong = spoiltGuard(address, byteSize, device);
+            } finally { // nobody frees the block again: whatever a free throws, it is freed
+                caching.free(address, byteSize + GUARD_BYTES, device, stream);
+            }
             caching.checkInvariants();
             if (wrong >= 0) {
                 throw new MemoryMisuseException(

@@ -49,6 +49,16 @@ final class PoisonedRanges implements EventSink {
         return taken;
     }
 
+    /// Forgets what lies in a range; where the Java heap is full, all that it knows: what changes memory must not fail
+    /// for it, and memory that is not known to have the pattern is not verified.
+    private synchronized void forget(long from, long byteSize) {
+        try {
+            take(from, byteSize);
+        } catch (OutOfMemoryError full) {
+            ranges.clear();
+        }
+    }
+
     private Range cut(Range range, long from, long to) {
         ranges.remove(range.from);
         if (range.from < from) {
@@ -62,13 +72,13 @@ final class PoisonedRanges implements EventSink {
 
     @Override
     public void segmentAcquired(int device, long address, long byteSize) {
-        take(address, byteSize);
+        forget(address, byteSize);
         next.segmentAcquired(device, address, byteSize);
     }
 
     @Override
     public void segmentReleased(int device, long address, long byteSize) {
-        take(address, byteSize);
+        forget(address, byteSize);
         next.segmentReleased(device, address, byteSize);
     }
 
@@ -79,8 +89,8 @@ final class PoisonedRanges implements EventSink {
 
     @Override
     public void pageMoved(int device, long formerAddress, long address, long byteSize) {
-        take(formerAddress, byteSize);
-        take(address, byteSize);
+        forget(formerAddress, byteSize);
+        forget(address, byteSize);
         next.pageMoved(device, formerAddress, address, byteSize);
     }
 }

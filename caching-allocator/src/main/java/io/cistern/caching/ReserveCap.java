@@ -3,7 +3,6 @@ package io.cistern.caching;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.io.Serial;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.LongFunction;
 
 /// The most that may be obtained from a source for one device: bytes are taken before the source is asked, and put
 /// back if it refuses or once it took them back. `taken = obtained + asked for now ≤ cap`.
@@ -20,10 +19,10 @@ final class ReserveCap {
         this.option = option;
     }
 
-    /// Obtains memory, if it stays below the cap.
+    /// Memory is about to be asked for.
     ///
-    /// @throws DeviceOutOfMemoryException if it does not, caused by [Reached]
-    <T> T obtain(long byteSize, LongFunction<T> source) {
+    /// @throws DeviceOutOfMemoryException if it would not stay below the cap, caused by [Reached]
+    void take(long byteSize) {
         long before = taken.getAndAdd(byteSize);
         if (byteSize > capBytes - before) {
             taken.addAndGet(-byteSize);
@@ -33,19 +32,9 @@ final class ReserveCap {
                     before + " bytes are reserved of " + capBytes + " that " + option + " allows",
                     new Reached(option));
         }
-        boolean obtained = false;
-        try {
-            T memory = source.apply(byteSize);
-            obtained = true;
-            return memory;
-        } finally {
-            if (!obtained) {
-                taken.addAndGet(-byteSize);
-            }
-        }
     }
 
-    /// Memory went back, or more came than was asked for if negative.
+    /// Memory went back or was refused, or more came than was asked for if negative.
     void returned(long byteSize) {
         taken.addAndGet(-byteSize);
     }

@@ -3,6 +3,7 @@ package io.cistern.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
+import io.cistern.async.AsyncOption;
 import io.cistern.caching.CachingOption;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -25,8 +26,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// Every legal option of `caching`, alone and with another one, over every trace: each operation ends, soon and
-/// after few driver calls, and in the end all memory is back with the driver.
+/// Every legal option of `caching`, alone and with another one, and those of other allocators, over every trace: each
+/// operation ends, soon and after few driver calls, and in the end all memory is back with the driver.
 final class OptionSweepTests {
     /// Of each option all values, or of numbers the least, the usual one and the most.
     private static final Map<CachingOption<?>, List<String>> VALUES = new LinkedHashMap<>();
@@ -54,6 +55,38 @@ final class OptionSweepTests {
         VALUES.put(CachingOption.PER_PROCESS_MEMORY_FRACTION, List.of("0", "0.08", "1"));
         VALUES.put(CachingOption.THROW_ON_CUDAMALLOC_OOM, List.of("true", "false"));
     }
+
+    /// Options of the other allocators that have some, with what they need beside them.
+    private static final List<String> OTHERS = List.of(
+            "async:pool=default",
+            "async:pool=current",
+            "async:per_stream=true",
+            "async:release_threshold=zero",
+            "async:release_threshold=0.3",
+            "async:release_threshold=adaptive",
+            "async:reuse_follow_event_dependencies=false",
+            "async:reuse_allow_opportunistic=false",
+            "async:reuse_allow_internal_dependencies=false",
+            "async:max_size=64GiB",
+            "async:handle_types=posix_fd",
+            "async:small_pool=1MiB",
+            "async:initial_size=1GiB",
+            "async:critical=true",
+            "async:serialize_calls=false",
+            "async:location=host",
+            "async:hardware_decompress=false",
+            "nccl",
+            "vmm",
+            "vmm:handle=none",
+            "vmm:handle=posix_fd",
+            "vmm:alignment=1GiB",
+            "vmm:rdma=false",
+            "symmetric",
+            "symmetric:bytes=2MiB",
+            "symmetric:largest=1MiB",
+            "symmetric:source=nccl",
+            "symmetric:upstream=caching",
+            "symmetric:upstream=async");
 
     /// What an option needs beside it.
     private static final Map<String, String> NEEDED =
@@ -85,6 +118,10 @@ final class OptionSweepTests {
 
     static Stream<String> everyValue() {
         return alone().stream().map(setting -> "caching:" + setting);
+    }
+
+    static List<String> others() {
+        return OTHERS;
     }
 
     static Stream<String> pairs() {
@@ -132,6 +169,9 @@ final class OptionSweepTests {
         List<CachingOption<?>> all = new ArrayList<>(CachingOption.OWN);
         all.addAll(CachingOption.PYTORCH);
         assertThat(VALUES.keySet()).containsExactlyElementsOf(all);
+        assertThat(AsyncOption.ALL)
+                .allSatisfy(
+                        option -> assertThat(OTHERS).anyMatch(spec -> spec.startsWith("async:" + option.key() + '=')));
     }
 
     @Test
@@ -141,6 +181,32 @@ final class OptionSweepTests {
         for (int i = 0; i < specs.size(); i++) {
             Trace trace = programs[i % programs.length].build(SEED, 1L << 30);
             run(specs.get(i), trace, 4L << 30);
+        }
+    }
+
+    @Test
+    void otherAllocatorsOverASmallProgram() {
+        GeneratedTrace[] programs = GeneratedTrace.values();
+        for (int i = 0; i < OTHERS.size(); i++) {
+            run(OTHERS.get(i), programs[i % programs.length].build(SEED, 128L << 20), 4L << 30);
+        }
+    }
+
+    @Tag("long")
+    @ParameterizedTest
+    @MethodSource("others")
+    void otherAllocatorsOverEveryTrace(String spec) throws TraceException {
+        for (Trace trace : traces(spec)) {
+            run(spec, trace, CAPACITY_BYTES);
+        }
+    }
+
+    @Tag("long")
+    @ParameterizedTest
+    @MethodSource("others")
+    void otherAllocatorsOverEveryTraceOnAFullDevice(String spec) throws TraceException {
+        for (Trace trace : traces(spec)) {
+            run(spec, trace, fullDevice(trace));
         }
     }
 

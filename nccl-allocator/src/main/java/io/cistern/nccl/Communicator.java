@@ -193,6 +193,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         List<RegistrationBook> books = owner.registries().stream()
                 .map(registry -> new RegistrationBook(this, registry))
                 .toList();
+        BufferRegistration registration = new BufferRegistration(this, pool, books);
         int begun = 0;
         try {
             for (; begun < books.size(); begun++) {
@@ -202,7 +203,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
             books.subList(0, begun).forEach(book -> book.end(failure));
             throw failure;
         }
-        return new BufferRegistration(this, pool, books);
+        return registration;
     }
 
     void end(BufferRegistration registration) {

@@ -54,8 +54,16 @@ final class RegistrationBook {
         long handle = communicator.api().register(communicator.handle(), segment.address(), segment.byteSize());
         if (handle == 0) {
             refused.put(segment, UNUSED);
-        } else {
+            return;
+        }
+        boolean known = false;
+        try {
             handles.put(segment, handle);
+            known = true;
+        } finally {
+            if (!known) { // the Java heap is full
+                communicator.api().deregister(communicator.handle(), handle);
+            }
         }
     }
 

@@ -1,6 +1,9 @@
 package io.cistern.faults;
 
+import java.io.File;
+import java.io.IOException;
 import java.lang.classfile.ClassFile;
+import java.lang.classfile.ClassHierarchyResolver;
 import java.lang.classfile.ClassTransform;
 import java.lang.classfile.CodeBuilder;
 import java.lang.classfile.CodeElement;
@@ -13,10 +16,15 @@ import java.lang.constant.ConstantDescs;
 import java.lang.constant.MethodTypeDesc;
 import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.security.ProtectionDomain;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /// Puts a call of [FaultSites#at] in front of each place of some packages where the JVM may throw an error.
 ///
@@ -29,6 +37,8 @@ public final class FaultAgent implements ClassFileTransformer {
     /// Class initialisers, and what the compiler adds to enumerations.
     private static final Set<String> LEFT_OUT = Set.of(ConstantDescs.CLASS_INIT_NAME, "values", "$values");
 
+    private static List<String> chosen = List.of();
+
     private final FaultKind kind;
     private final List<String> prefixes;
 
@@ -40,8 +50,43 @@ public final class FaultAgent implements ClassFileTransformer {
     /// Called by the JVM before the program.
     public static void premain(String argument, Instrumentation instrumentation) {
         String[] parts = argument.split("=", 2);
-        List<String> prefixes = Arrays.asList(parts[1].split(","));
-        instrumentation.addTransformer(new FaultAgent(FaultKind.valueOf(parts[0]), prefixes));
+        chosen = Arrays.asList(parts[1].split(","));
+        instrumentation.addTransformer(new FaultAgent(FaultKind.valueOf(parts[0]), chosen));
+    }
+
+    /// Loads all classes that begin with one of the prefixes, so that the sites of those that nobody uses are known
+    /// too.
+    static void loadAll() throws IOException, ReflectiveOperationException {
+        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            for (String name : classes(Path.of(entry))) {
+                if (chosen.stream().anyMatch(name::startsWith)) {
+                    Class.forName(name.replace('/', '.'), false, FaultAgent.class.getClassLoader());
+                }
+            }
+        }
+    }
+
+    /// @return the classes in a folder or an archive, with slashes; none of the folder that this class is in
+    private static List<String> classes(Path entry) throws IOException {
+        boolean ofTests = Files.exists(entry.resolve(SITES.descriptorString().replaceAll("^L|;$", "") + ".class"));
+        if (ofTests || !Files.exists(entry)) {
+            return List.of();
+        }
+        if (Files.isDirectory(entry)) {
+            return classesBelow(entry);
+        }
+        try (FileSystem archive = FileSystems.newFileSystem(entry)) {
+            return classesBelow(archive.getPath("/"));
+        }
+    }
+
+    private static List<String> classesBelow(Path root) throws IOException {
+        try (Stream<Path> files = Files.walk(root)) {
+            return files.map(file -> root.relativize(file).toString().replace('\\', '/'))
+                    .filter(file -> file.startsWith("io/cistern/") && file.endsWith(".class"))
+                    .map(file -> file.substring(0, file.length() - ".class".length()))
+                    .toList();
+        }
     }
 
     @Override
@@ -51,7 +96,9 @@ public final class FaultAgent implements ClassFileTransformer {
             return null;
         }
         try {
-            ClassFile classFile = ClassFile.of();
+            // Classes that the JVM is about to define must not be loaded for their supertypes.
+            ClassFile classFile = ClassFile.of(ClassFile.ClassHierarchyResolverOption.of(
+                    ClassHierarchyResolver.ofResourceParsing(ClassLoader.getSystemClassLoader())));
             return classFile.transformClass(classFile.parse(bytes), transforming(name));
         } catch (Throwable failure) { // which the JVM would ignore
             FaultSites.brokenBy(name, failure);

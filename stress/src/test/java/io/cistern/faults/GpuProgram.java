@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// A program with a simulated GPU, in which one call fails in the middle, and what must hold afterwards.
@@ -27,10 +28,7 @@ final class GpuProgram {
 
     final SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(CAPACITY).build();
     final MemoryLimit limit = MemoryLimit.of("limit", LIMIT);
-    final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
-            .limit(limit)
-            .open();
+    final DeviceMemory memory;
     final long[] streams = new long[STREAMS];
 
     /// Closed in the end, also if the failure came before it was.
@@ -48,7 +46,12 @@ final class GpuProgram {
 
     private final Set<String> faults = new TreeSet<>();
 
-    GpuProgram(String spec) {
+    GpuProgram(String spec, Consumer<DeviceMemory.Builder> options) {
+        DeviceMemory.Builder builder = DeviceMemory.builder(gpu)
+                .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+                .limit(limit);
+        options.accept(builder);
+        memory = builder.open();
         for (int i = 0; i < STREAMS; i++) {
             streams[i] = gpu.streams().create(0);
         }

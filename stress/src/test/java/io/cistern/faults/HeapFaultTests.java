@@ -13,33 +13,54 @@ import java.util.Map;
 import java.util.jar.Attributes;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /// An OutOfMemoryError of the Java heap at any allocation of an allocator reaches the caller as it is; and then no
 /// thread hangs, no byte of the device or of a limit is lost, all blocks can be freed, and everything can be closed.
+/// Nearly all places that allocate are visited: those that need not be, and those that are not yet, are
+/// [known][SitesLeftOut].
 class HeapFaultTests {
     private static final boolean LONG = Boolean.getBoolean("cistern.stress.long");
 
     /// Those of allocators and of graphs, and the classes that a program calls.
     private static final String PACKAGES = "io/cistern/internal/,io/cistern/caching/,io/cistern/async/,io/cistern/nccl/"
             + ",io/cistern/graph/,io/cistern/Allocator,io/cistern/Attachments,io/cistern/Currents"
-            + ",io/cistern/DeviceMemory,io/cistern/MemoryLimit,io/cistern/MemoryPool,io/cistern/OpenOptions"
-            + ",io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Scope";
+            + ",io/cistern/DeviceMemory,io/cistern/DriverHandle,io/cistern/FunctionSource,io/cistern/Listeners"
+            + ",io/cistern/MemoryLimit,io/cistern/MemoryPool,io/cistern/ModuleSupport,io/cistern/OpenOptions"
+            + ",io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Registration,io/cistern/Scope";
+
+    /// Each site in all of the first ones, and in the others what those do not reach.
+    private static final List<String> SPECS = List.of(
+            "caching",
+            "async",
+            "direct",
+            "vmm",
+            "nccl",
+            "symmetric",
+            "+async:release_threshold=adaptive",
+            "+async:per_stream=true",
+            "+async:small_pool=1MiB",
+            "+caching:check=checked",
+            "+caching:source=vmm",
+            "+caching:source=linear",
+            "+caching:source=driver_pool",
+            "+caching:per_process_memory_fraction=0.9,garbage_collection_threshold=0.5",
+            "+caching:reuse=wait,slack=0",
+            "+caching:reuse=never,page_size=2MiB",
+            "+caching:check=paranoid");
 
     @TempDir
     private Path folder;
 
-    @ParameterizedTest
-    @ValueSource(strings = {"caching", "async", "direct", "vmm", "nccl", "symmetric"})
-    void aFullHeapLeavesEverythingUsable(String spec) throws Exception {
+    @Test
+    void aFullHeapLeavesEverythingUsable() throws Exception {
         List<String> wrong = new ArrayList<>();
-        try (RunningProgram program = program(spec).start()) {
+        try (RunningProgram program = program().start()) {
             String line = "";
             while (!line.startsWith("REACHED")) {
                 line = program.expect("");
-                if (line.startsWith("WRONG") || line.startsWith("BROKEN")) {
+                if (line.startsWith("WRONG") || line.startsWith("BROKEN") || line.startsWith("UNREACHED")) {
                     wrong.add(line);
                 }
             }
@@ -47,7 +68,7 @@ class HeapFaultTests {
         assertThat(wrong).isEmpty();
     }
 
-    private JavaProgram program(String spec) throws Exception {
+    private JavaProgram program() throws Exception {
         List<String> options = List.of(
                 "--enable-native-access=ALL-UNNAMED",
                 "-XX:TieredStopAtLevel=1",
@@ -56,7 +77,8 @@ class HeapFaultTests {
                 "-javaagent:" + agent() + "=" + FaultKind.HEAP + "=" + PACKAGES,
                 "--class-path",
                 System.getProperty("java.class.path"));
-        List<String> arguments = List.of(FaultKind.HEAP.name(), LONG ? "whole" : "quick", "", spec);
+        List<String> arguments = new ArrayList<>(List.of(FaultKind.HEAP.name(), LONG ? "whole" : "quick"));
+        arguments.addAll(SPECS);
         return new JavaProgram(FaultProgram.class.getName(), options, arguments, Map.of());
     }
 

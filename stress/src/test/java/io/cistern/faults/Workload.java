@@ -1,14 +1,22 @@
 package io.cistern.faults;
 
 import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.Listeners;
 import io.cistern.MemoryLimit;
+import io.cistern.MemoryMeasure;
 import io.cistern.MemoryPool;
 import io.cistern.OpenOptions;
 import io.cistern.Scope;
 import io.cistern.ScopeOptions;
 import io.cistern.cuda.CaptureMode;
+import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
+import io.cistern.nccl.Communicator;
+import io.cistern.nccl.Nccl;
+import io.cistern.nccl.Registration;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import java.util.Random;
@@ -89,16 +97,6 @@ enum Workload {
                 program.freeAll(1);
             }
         }
-
-        private void fill(GpuProgram program, long byteSize) {
-            try {
-                for (int i = 0; i < 100; i++) {
-                    program.allocate(byteSize, i % 3);
-                }
-            } catch (DeviceOutOfMemoryException _) {
-                program.memory.trim(0, 0, TrimMode.WITHOUT_WAITING);
-            }
-        }
     },
 
     /// A pool, scopes with limits, a sleep.
@@ -127,7 +125,32 @@ enum Workload {
                 pool.wake();
                 program.freeAll(0);
             }
+            program.memory.pools().begin(pool, 0);
+            try {
+                program.allocate(5000, 2);
+            } finally {
+                program.memory.pools().end(pool, 0);
+            }
+            program.allocator.run(ScopeOptions.all(), () -> program.allocate(5000, 2));
+            program.freeAll(0);
             pool.close();
+            tagged(program);
+        }
+
+        private void tagged(GpuProgram program) {
+            if (!program.allocator.name().startsWith("caching")) {
+                return;
+            }
+            MemoryPool tagged = MemoryPool.builder(program.memory)
+                    .spec("caching")
+                    .tag("tag")
+                    .open();
+            program.toClose.add(tagged);
+            program.allocate(tagged, 3 << 20, 0);
+            program.memory.pools().sleep("tag", SleepMode.KEEP);
+            program.memory.pools().wake("tag");
+            program.freeAll(0);
+            tagged.close();
         }
     },
 
@@ -198,13 +221,210 @@ enum Workload {
             program.toClose.add(() -> program.gpu.events().destroy(0, event));
             return event;
         }
+    },
+
+    /// Listeners of thresholds, of the end of streams and of memory that runs short; a budget that becomes smaller.
+    LISTENERS(true) {
+        @Override
+        void run(GpuProgram program) {
+            Listeners listeners = program.memory.listeners();
+            program.toClose.add(listeners.onThreshold(0, MemoryMeasure.REQUESTED, 4 << 20, (_, _, _) -> {}));
+            program.toClose.add(listeners.onThreshold(0, MemoryMeasure.REQUESTED, 1 << 20, (_, _, _) -> {}));
+            program.toClose.add(program.allocator.onThreshold(0, MemoryMeasure.REQUESTED, 2 << 20, (_, _, _) -> {}));
+            program.toClose.add(listeners.onOverBudget(0, (_, _) -> {}));
+            program.toClose.add(listeners.onMemoryPressure((_, _) -> 0));
+            program.toClose.add(listeners.onStreamClosing((_, _) -> {}));
+            for (int block = 0; block < 9; block++) {
+                program.allocate(1 << 20, block % 2);
+            }
+            program.endStream(2);
+            fill(program, 100 << 20);
+            program.freeAll(1);
+            MemoryLimit child = program.limit.child("child", 8 << 20);
+            try (Scope _ = program.allocator.enter(ScopeOptions.all().limit(child))) {
+                program.allocate(6 << 20, 0);
+                child.setByteSize(4 << 20);
+            }
+            program.freeAll(0);
+        }
+    },
+
+    /// Pools of two functions and with limits, one of which lends what is idle to others.
+    LENDING(true) {
+        @Override
+        void run(GpuProgram program) {
+            program.freeAll(0); // of a time before that failed
+            program.memory.trim(0, 0, TrimMode.SYNCHRONIZE);
+            MemoryPool functions = MemoryPool.builder(program.memory)
+                    .functions(
+                            (byteSize, device) -> program.gpu.memory().allocate(device, byteSize),
+                            (address, _, device) -> program.gpu.memory().free(device, address))
+                    .open();
+            program.toClose.add(functions);
+            program.allocate(functions, 3 << 20, 0);
+            program.allocate(functions, 5000, 1);
+            if (program.allocator.name().startsWith("caching")) {
+                MemoryPool lender = MemoryPool.builder(program.memory)
+                        .spec("caching")
+                        .lendsToOthers(true)
+                        .limitBytes(800 << 20)
+                        .initialBytes(700 << 20, 0, program.streams[0])
+                        .open();
+                program.toClose.add(lender);
+                try (lender) {
+                    fill(program, 60 << 20);
+                    program.freeAll(1);
+                }
+            }
+            program.freeAll(0);
+            functions.close();
+        }
+    },
+
+    /// Many streams that end, with blocks alive on them and pages left behind, and streams that come after them.
+    ENDS(true) {
+        @Override
+        void run(GpuProgram program) {
+            for (int round = 0; round < 14; round++) {
+                int stream = round % 3;
+                program.allocate(3 << 20, stream);
+                program.allocate(40_000, stream);
+                program.allocate(500, stream);
+                long other = program.block(0);
+                program.memory.recordUse(other, program.streams[(stream + 1) % 3]);
+                if (round % 2 == 0) {
+                    program.free(other, stream);
+                } else {
+                    program.freeAll(stream);
+                }
+                program.endStream(round % 4 == 3 ? (stream + 1) % 3 : stream);
+            }
+            program.memory.trim(0, 0, TrimMode.WITHOUT_WAITING);
+            program.freeAll(0);
+        }
+    },
+
+    /// Two captures at once, graphs that share their memory, and what has to wait for the end of captures.
+    CAPTURES(false) {
+        @Override
+        void run(GpuProgram program) throws Exception {
+            DeviceMemory memory = program.memory;
+            Allocator second = memory.open(OpenOptions.spec(program.allocator.spec()));
+            program.toClose.add(second);
+            long before = program.allocate(second, 2 << 20, 2);
+            long used = program.allocate(1 << 20, 2);
+            program.memory.recordUse(used, program.streams[0]);
+            GraphMemory shared;
+            try (GraphCapture one = begin(program, 0);
+                    GraphCapture two = begin(program, 1)) {
+                shared = one.memory();
+                GraphMemory.ofCapture(memory, 0, program.streams[0]);
+                shared.whenGone(() -> {});
+                program.allocate(2 << 20, 0);
+                program.allocate(3000, 1);
+                program.allocate(3000, 2);
+                program.free(before, 1);
+                program.free(used, 2);
+                second.close();
+                memory.trim(0, 0, TrimMode.WITHOUT_WAITING);
+                destroyed(program, two.end());
+                destroyed(program, one.end());
+            }
+            try (GraphCapture again = GraphCapture.begin(memory, 0, program.streams[0], CaptureMode.RELAXED, shared)) {
+                program.free(program.allocate(1 << 20, 0), 0);
+                destroyed(program, again.end());
+            }
+            program.freeAll(2);
+            begin(program, 2).close();
+            GraphMemory.collect(memory);
+        }
+
+        private GraphCapture begin(GpuProgram program, int stream) {
+            GraphCapture capture = GraphCapture.begin(program.memory, 0, program.streams[stream], CaptureMode.RELAXED);
+            program.graphs.add(capture.memory());
+            return capture;
+        }
+
+        private void destroyed(GpuProgram program, long graph) {
+            program.toClose.add(() -> program.gpu.graphs().destroy(0, graph));
+        }
+    },
+
+    /// As traffic, of a program that wants to know who made each block, and which scopes were left open.
+    LEAKS(true) {
+        @Override
+        GpuProgram program(String spec) {
+            return new GpuProgram(
+                    spec, builder -> builder.leakLevel(LeakLevel.ALL).reportScopes(true));
+        }
+
+        @Override
+        void run(GpuProgram program) throws Exception {
+            TRAFFIC.run(program);
+            try (Scope _ = program.allocator.enter(ScopeOptions.all().device(0))) {
+                program.allocate(5000, 0);
+            }
+            program.memory.leaks();
+            program.freeAll(1);
+        }
+    },
+
+    /// As traffic, of a program that wants to know that of some blocks.
+    SAMPLED_LEAKS(true) {
+        @Override
+        GpuProgram program(String spec) {
+            return new GpuProgram(spec, builder -> builder.leakLevel(LeakLevel.SAMPLED));
+        }
+
+        @Override
+        void run(GpuProgram program) throws Exception {
+            TRAFFIC.run(program);
+            program.freeAll(1);
+        }
+    },
+
+    /// A pool that a communicator of NCCL registers, of segments that NCCL can share.
+    REGISTRATION(true) {
+        @Override
+        void run(GpuProgram program) {
+            MemoryPool pool = program.memory.pools().open("nccl");
+            program.toClose.add(pool);
+            program.allocate(pool, 3 << 20, 0);
+            Communicator rank = Nccl.of(program.memory).initAll(0).getFirst();
+            program.toClose.add(rank);
+            Registration registration = rank.register(pool);
+            program.allocate(pool, 30 << 20, 0);
+            program.freeAll(0);
+            pool.trim(0, 0, TrimMode.SYNCHRONIZE);
+            registration.close();
+            pool.close();
+        }
     };
+
+    /// Whether it uses all of the device.
+    boolean fills() {
+        return this == FULL || this == LENDING || this == LISTENERS;
+    }
 
     /// Whether a virtual thread can do it.
     final boolean onVirtualThreads;
 
     Workload(boolean onVirtualThreads) {
         this.onVirtualThreads = onVirtualThreads;
+    }
+
+    private static void fill(GpuProgram program, long byteSize) {
+        try {
+            for (int i = 0; i < 100; i++) {
+                program.allocate(byteSize, i % 3);
+            }
+        } catch (DeviceOutOfMemoryException _) {
+            program.memory.trim(0, 0, TrimMode.WITHOUT_WAITING);
+        }
+    }
+
+    GpuProgram program(String spec) {
+        return new GpuProgram(spec, builder -> {});
     }
 
     /// Done before anything fails.

@@ -21,8 +21,11 @@ final class RecordingAllocator extends AllocatorAdaptor {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        sites.freeing(address);
-        upstream().free(address, byteSize, device, stream);
+        try {
+            sites.freeing(address);
+        } finally { // losing a record is better than losing the block
+            upstream().free(address, byteSize, device, stream);
+        }
     }
 
     @Override

@@ -111,7 +111,7 @@ public final class Budget {
         routes.remove(route);
     }
 
-    /// Takes back what threads' counters leased of this budget and have not spent; under the exclusive lock of
+    /// Takes back what threads leased of this budget and have not spent; under the exclusive lock of
     /// [Budgets].
     ///
     /// @return whether that was anything

@@ -13,9 +13,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Idea.** A budget is never exceeded, since bytes are taken from all of them before the allocator is asked.
 /// Nothing that fits is refused, since a refusal is decided alone: under the exclusive side of one lock, after
-/// all that threads' counters leased of the full budget, and did not spend, was taken back.
+/// all that threads leased of the full budget, and did not spend, was taken back.
 ///
-/// **Steps.** 1. A thread's counters spends what it leased ([Lease]); no lock, no atomic instruction. 2. When
+/// **Steps.** 1. A thread spends what it leased ([Lease]); no lock, no atomic instruction. 2. When
 /// that is not enough, it takes what it needs, and more to come if there is plenty, from each budget under the
 /// shared side of the lock; if one has not enough, what was taken from the others goes back. 3. Then, under the
 /// exclusive side, the leases of the full budget are recalled, and the request is tried again or refused. So
@@ -27,7 +27,7 @@ public final class Budgets {
     /// MiB.
     static final StampedLock ORDER = new StampedLock();
 
-    /// A thread's counters keeps at most this part of the smallest budget, so that 16 threads' counters keep at
+    /// A thread keeps at most this part of the smallest budget, so that 16 threads keep at
     /// most a quarter.
     private static final int CREDIT_PART = 64;
 
@@ -41,7 +41,7 @@ public final class Budgets {
         this.budgets = budgets.toArray(Budget[]::new);
     }
 
-    /// Returns the most that a thread's counters may keep.
+    /// Returns the most that a thread may keep.
     long maxCredit() {
         long smallest = Long.MAX_VALUE;
         for (Budget budget : budgets) {
@@ -155,7 +155,7 @@ public final class Budgets {
         }
     }
 
-    /// Ends that; what threads' counters leased was [recalled][#recall].
+    /// Ends that; what threads leased was [recalled][#recall].
     ///
     /// @param next where it is charged from now on
     void detach(Route route, @Nullable Budgets next) {
@@ -179,7 +179,7 @@ public final class Budgets {
         return false;
     }
 
-    /// Takes back what threads' counters leased for a route that has no live blocks and no allocation under way.
+    /// Takes back what threads leased for a route that has no live blocks and no allocation under way.
     /// So no owner of a lease is between its check and its write, and no fence is needed.
     static void recall(Route route) {
         long stamp = ORDER.writeLock();

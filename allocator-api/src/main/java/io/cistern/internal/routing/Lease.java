@@ -6,12 +6,12 @@ import io.cistern.internal.threads.BiasedLock;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
-/// Bytes that one thread's counters took from the budgets of one route in advance, and spends without atomic
+/// Bytes that one thread took from the budgets of one route in advance, and spends without atomic
 /// instructions.
 ///
-/// Whoever recalls leases claims them, as [BiasedLock] describes. A claimed lease stays claimed, and its owner goes
-/// to the budgets for every block, until there is plenty again. Where there is no process-wide fence, leases stay
-/// claimed for ever.
+/// Whoever recalls leases claims them, as [BiasedLock] describes. A claimed lease stays claimed, and its owner
+/// goes to the budgets for every block, until there is plenty again. Where there is no process-wide fence, leases
+/// stay claimed for ever.
 ///
 /// **Errors.** A StackOverflowError may come at any call. What an error undoes is therefore done without one, by
 /// writes to fields; bytes that should have gone back to the budgets are owed to them, until somebody recalls the
@@ -19,7 +19,7 @@ import java.lang.invoke.VarHandle;
 ///
 /// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0, unless a recall failed.
 ///
-/// **Threads.** The thread's counters's owner, or who holds the exclusive lock of [Budgets]. The owner opens the
+/// **Threads.** The thread, or whoever holds the exclusive lock of [Budgets]. The owner opens the
 /// lease and takes for it under the shared lock, so that it never does while leases are being recalled.
 final class Lease extends BiasedLock {
     private static final VarHandle CREDIT = handle();

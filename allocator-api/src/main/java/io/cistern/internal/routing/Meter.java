@@ -5,24 +5,24 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The bytes of one allocator on one device that threads' counters may request, and the most that were requested
+/// The bytes of one allocator on one device that threads may request, and the most that were requested
 /// since the last reset.
 ///
-/// **Invariant**: leased ≥ the sum of all threads' counters' ceilings ≥ requested bytes, but for the blocks of
-/// allocations that have not returned yet. They are equal at rest, and then at most threads' counters ×
+/// **Invariant**: leased ≥ the sum of all threads' ceilings ≥ requested bytes, but for the blocks of
+/// allocations that have not returned yet. They are equal at rest, and then at most threads ×
 /// [#MAX_CREDIT] above what is requested.
 ///
 /// **The peak** is what makes ceilings narrow or wide. Bytes leased below a peak that was reached can't raise it,
-/// so threads' counters lease freely up to a limit a little above the highest that all requested together at a
-/// known moment. Beyond that, the thread's counters that wants more has all ceilings lowered to what is requested
+/// so threads lease freely up to a limit a little above the highest that all requested together at a
+/// known moment. Beyond that, the thread that wants more has all ceilings lowered to what is requested
 /// ([#recall]), which gives the next known moment. So the peak is at most that little too high, and there are as
 /// many recalls as steps from the first byte to the peak: some hundred.
 ///
 /// **What a change has to tell.** While ceilings stay as they are or rise, the most that was requested is at most
-/// leased − (ceiling − most) of any thread's counters, from the last time that thread's counters's `most` began
+/// leased − (ceiling − most) of any thread, from the last time that thread's `most` began
 /// anew. So who lowers a ceiling notes that bound before, and who raises one need not.
 final class Meter {
-    /// What a thread's counters leases beyond its need where there is plenty: a mix of blocks up to 1 MiB then
+    /// What a thread leases beyond its need where there is plenty: a mix of blocks up to 1 MiB then
     /// rarely comes back for more.
     static final long CHUNK = 2L << 20;
 
@@ -33,7 +33,7 @@ final class Meter {
     /// Below this a recall costs less than the leases that it saves.
     private static final long MIN_CHUNK = 8 << 10;
 
-    /// What the peak may be too high for each thread's counters.
+    /// What the peak may be too high for each thread.
     private static final long SLACK_BYTES = 64 << 10;
 
     /// What it may be too high in all, as a shift: less than 2 %.
@@ -50,13 +50,13 @@ final class Meter {
     private final ReservedBytes told;
     private final AtomicLong leased = new AtomicLong();
 
-    /// Up to which threads' counters lease without a recall. Changed by this.
+    /// Up to which threads lease without a recall. Changed by this.
     private volatile long limit;
 
     /// The highest known sum of what was requested at one moment since the last reset. Guarded by this.
     private long reached;
 
-    /// A thread's counters leases the bytes below the limit shifted by this: so twice as many threads' counters
+    /// A thread leases the bytes below the limit shifted by this: so twice as many threads
     /// as there are have some. As of the last recall.
     private volatile int shareShift = 1;
 
@@ -66,8 +66,9 @@ final class Meter {
     /// The routes that count here and have not drained. Guarded by this.
     private final List<Route> routes = new ArrayList<>();
 
-    /// What the last recall found: by how much it lowered ceilings together, the most that one thread stayed below its
-    /// ceiling before, and how many threads count for the route that has the most of them. Guarded by this.
+    /// What the last recall found: by how much it lowered ceilings together, the most that one thread stayed
+    /// below its ceiling before, and how many threads count for the route that has the most of them. Guarded by
+    /// this.
     long lowered;
 
     long unused;
@@ -81,8 +82,8 @@ final class Meter {
     /// Where those of one route are summed up. Guarded by this.
     private final TallySum counted = new TallySum();
 
-    /// The most bytes requested since the last reset, as far as threads have told: whoever lowers a ceiling tells the
-    /// bound that it kept until then. A reset replaces it, so that nobody hears what was noted before.
+    /// The most bytes requested since the last reset, as far as threads have told: whoever lowers a ceiling tells
+    /// the bound that it kept until then. A reset replaces it, so that nobody hears what was noted before.
     private volatile AtomicLong peak = new AtomicLong();
 
     /// @param told what the allocator tells of the memory that it holds
@@ -91,12 +92,12 @@ final class Meter {
         this.told = told;
     }
 
-    /// Raises a thread's counters's ceiling to what is requested there, and somewhat beyond.
+    /// Raises a thread's ceiling to what is requested there, and somewhat beyond.
     ///
     /// Each turn that does not succeed is one in which another thread did, or which lowered all ceilings;
-    /// after that the thread's counters needs nothing.
+    /// after that the thread needs nothing.
     ///
-    /// @param byteSize of the block that went beyond it: the thread's counters keeps as much when that is freed
+    /// @param byteSize of the block that went beyond it: the thread keeps as much when that is freed
     void raise(Tally tally, long byteSize) {
         while (!tryRaise(tally, byteSize)) {
             recall(tally, byteSize);
@@ -130,19 +131,19 @@ final class Meter {
         return Math.max(MIN_CHUNK, Math.min(CHUNK, (limit - leasedThen) >> shareShift));
     }
 
-    /// How far a thread's counters may fall below its ceiling before it lowers it. A thread's counters that is
+    /// How far a thread may fall below its ceiling before it lowers it. A thread that is
     /// alone keeps the bytes of the block that it frees, whatever its size: nobody else could want them.
     private long credit(long chunk, long byteSize) {
         long most = shareShift <= 1 ? Long.MAX_VALUE : MAX_CREDIT;
         return Math.min(most, 2 * chunk + byteSize);
     }
 
-    /// What a thread's counters may now have below its ceiling.
+    /// What a thread may now have below its ceiling.
     long credit() {
         return chunk(leased.get());
     }
 
-    /// Lets a thread's counters go on, after all ceilings were lowered to what is requested.
+    /// Lets a thread go on, after all ceilings were lowered to what is requested.
     private synchronized void recall(Tally tally, long byteSize) {
         long ceiling = tally.ceiling();
         long need = tally.requested() - ceiling;
@@ -167,7 +168,7 @@ final class Meter {
 
     /// Lowers all ceilings to what is requested.
     ///
-    /// @return how much that is in all, without what threads' counters are beyond their ceilings
+    /// @return how much that is in all, without what threads are beyond their ceilings
     private long lowerAll() {
         long before;
         try {
@@ -296,7 +297,7 @@ final class Meter {
         return Math.max(sum.requestedBytes, atMost);
     }
 
-    /// Begins a new peak. The caller then lets its own thread's counters begin anew, which makes the peak exact
+    /// Begins a new peak. The caller then lets its own thread begin anew, which makes the peak exact
     /// while no other allocates.
     void resetPeak() {
         beginPeak();

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 /// The routing kernel: the way of every allocation and every free, for every allocator.
 ///
 /// **Allocate**: take the bytes from the limits, if there are any → ask the route's allocator → check what it
-/// returned and record the owner → count in the calling thread's thread's counters. A failure undoes what came
+/// returned and record the owner → count in the calling thread's counters. A failure undoes what came
 /// before it.
 ///
 /// **Free**: take the owner's record away (once: the second free of an address finds none) → give the block to
@@ -28,21 +28,21 @@ import org.jspecify.annotations.Nullable;
 /// changes.
 ///
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A
-/// virtual thread enters a shared thread's counters to count, one compare-and-set more.
+/// virtual thread enters shared counters to count, one compare-and-set more.
 public final class Router extends Routes {
     /// What [#allocate] returns when the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
 
     private static final long UNKNOWN = Long.MIN_VALUE;
 
-    /// That of the threads' counters, one read nearer.
+    /// That of all threads, one read nearer.
     private final @Nullable ThreadCounters[] countersTable = threads.entries();
 
     /// Uses of blocks on other streams than that of their free; there before the first record is marked.
     @Nullable
     BlockUses uses;
 
-    /// Has every entry into a region and every exit told to a watch; before the first of them.
+    /// Has every entry into a scope and every exit told to a watch; before the first of them.
     public void watch(ScopeWatch watch) {
         scopeStacks.watch = watch;
     }
@@ -58,7 +58,7 @@ public final class Router extends Routes {
         return allocate(counters(), route, byteSize, stream);
     }
 
-    /// As the other, for a caller that has its [#thread's counters] already.
+    /// As the other, for a caller that has its [#counters] already.
     public long allocate(@Nullable ThreadCounters counters, Route route, long byteSize, long stream) {
         if (Long.compareUnsigned(byteSize - 1, MAX_SIZE) >= 0) {
             return zeroOrTooLarge(route, byteSize);
@@ -145,8 +145,8 @@ public final class Router extends Routes {
         allocateSlowly(route, route.maker, byteSize, 0, address);
     }
 
-    /// Makes a block live again whose free can't be ended, since the Java heap is full, and that its allocator was not
-    /// given back: unless it is in the books by now.
+    /// Makes a block live again whose free can't be ended, since the Java heap is full, and that its allocator
+    /// was not given back: unless it is in the books by now.
     public void adoptAgain(Route route, long address, long byteSize) {
         if (ownerOf(address) == NONE) {
             adopt(route, address, byteSize);
@@ -158,28 +158,28 @@ public final class Router extends Routes {
         captures = routes;
     }
 
-    /// The calling thread's thread's counters; null for a virtual thread.
+    /// The calling thread's counters; null for a virtual thread.
     public @Nullable ThreadCounters counters() {
         ThreadCounters found = ThreadTable.find(countersTable, 0);
         return found != null ? found : threads.own();
     }
 
-    /// The region of the calling thread, whose thread's counters is given; null outside any.
+    /// The scopes of the calling thread, whose counters are given; null outside all.
     public @Nullable ScopeStack scopes(@Nullable ThreadCounters counters) {
         return counters != null ? counters.scopes : scopeStacks.ofVirtualThread();
     }
 
-    /// The region of the calling thread; null outside any.
+    /// The scopes of the calling thread; null outside all.
     public @Nullable ScopeStack scopes() {
         return scopeStacks.current();
     }
 
-    /// Puts the calling thread into a region, or out of any.
+    /// Puts the calling thread into scopes, or out of all.
     public void enter(@Nullable ScopeStack scopes) {
         scopeStacks.set(scopes);
     }
 
-    /// Runs code in a region, with the threads that it forks in a structured task scope.
+    /// Runs code in scopes, with the threads that it forks in a structured task scope.
     public <R, X extends Throwable> R callIn(ScopeStack scopes, ScopedValue.CallableOp<R, X> body) throws X {
         return scopeStacks.call(scopes, body);
     }
@@ -406,8 +406,8 @@ public final class Router extends Routes {
         }
     }
 
-    /// Keeps a block with its uses, for a graph or until no capture is under way. Where the Java heap is full, it is
-    /// alive again, and still used.
+    /// Keeps a block with its uses, for a graph or until no capture is under way. Where the Java heap is full, it
+    /// is alive again, and still used.
     ///
     /// @param forGraph whether a stream that uses it is captured
     /// @return false if that one is not any more

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /// The region that each thread is in.
 ///
-/// A platform thread's stands in its thread's counters, where an allocation reads it at no cost; a virtual
+/// A platform thread's stands in its counters, where an allocation reads it at no cost; a virtual
 /// thread's in a thread-local. Threads that a structured task scope forks find the region of the task in a scoped
 /// value, at their first look.
 final class ScopeStacks {
@@ -85,7 +85,7 @@ final class ScopeStacks {
         }
     }
 
-    /// Runs code in a region, and threads that it forks in a structured task scope too.
+    /// Runs code in scopes, and threads that it forks in a structured task scope too.
     <R, X extends Throwable> R call(ScopeStack scopes, ScopedValue.CallableOp<R, X> body) throws X {
         virtualThreadsHaveRegions = true;
         ScopeStack before = current();

@@ -7,16 +7,16 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// What one thread's counters counts for one route.
+/// What one thread counts for one route.
 ///
-/// **Invariants**, summed over all threads' counters of a route at rest: attempts = allocations + failures;
-/// allocations − frees = live blocks; requested = bytes of the live blocks; for each thread's counters requested
+/// **Invariants**, summed over all threads of a route at rest: attempts = allocations + failures;
+/// allocations − frees = live blocks; requested = bytes of the live blocks; for each thread requested
 /// ≤ ceiling.
 ///
-/// **Requested** is what this thread's counters allocated less what it freed, so it may be negative. **Ceiling**
-/// is how far the thread's counters may go without a look at the route's [Meter], which keeps the common
+/// **Requested** is what this thread allocated less what it freed, so it may be negative. **Ceiling**
+/// is how far the thread may go without a look at the route's [Meter], which keeps the common
 /// allocation free of shared writes, and
-/// **floor** how far down before it lowers its ceiling. **Most** is the highest that the thread's counters was at
+/// **floor** how far down before it lowers its ceiling. **Most** is the highest that the thread was at
 /// since it last went beyond its ceiling or lowered it.
 ///
 /// **Threads.** One thread at a time counts; readers see each counter whole and in time. The ceiling is changed
@@ -49,7 +49,7 @@ final class Tally extends LinePadding {
     /// The route's.
     final int index;
 
-    /// What this thread's counters leased of the route's budgets; null without any.
+    /// What this thread leased of the route's budgets; null without any.
     final @Nullable Lease lease;
 
     private final Meter meter;
@@ -113,7 +113,7 @@ final class Tally extends LinePadding {
 
     /// Counts an allocation.
     ///
-    /// @return whether the thread's counters is beyond its ceiling: then the caller leaves the thread's counters,
+    /// @return whether the thread is beyond its ceiling: then the caller leaves the counters,
     ///     if it is shared, and has the [Meter] raise the ceiling
     boolean allocated(long byteSize) {
         long now = requested + byteSize;
@@ -138,12 +138,12 @@ final class Tally extends LinePadding {
         FREES.setRelease(this, frees + 1);
     }
 
-    /// Raises the ceiling after an allocation that went beyond it; for any thread, in no thread's counters.
+    /// Raises the ceiling after an allocation that went beyond it; for any thread, which has entered no counters.
     void raise(long byteSize) {
         meter.raise(this, byteSize);
     }
 
-    /// Gives back what the thread's counters is not likely to need.
+    /// Gives back what the thread is not likely to need.
     private void lower(long now) {
         AtomicLong peak = meter.peak(); // before anything changes: a reset from here on begins with less
         long present = ceiling();
@@ -159,7 +159,7 @@ final class Tally extends LinePadding {
 
     /// Sets another ceiling, unless somebody else did since.
     ///
-    /// @param credit how far below it the thread's counters lowers it again
+    /// @param credit how far below it the thread lowers it again
     boolean moveCeiling(long present, long next, long credit) {
         if (!CEILING.compareAndSet(this, present, next)) {
             return false;
@@ -181,7 +181,7 @@ final class Tally extends LinePadding {
         MOST.setOpaque(this, requested);
     }
 
-    /// Claims the ceiling, if the thread's counters may allocate below it; for the meter, under its lock.
+    /// Claims the ceiling, if the thread may allocate below it; for the meter, under its lock.
     ///
     /// @return false if it may not
     boolean claim() {
@@ -212,7 +212,7 @@ final class Tally extends LinePadding {
     }
 
     private void setClaimed(long next) {
-        FLOOR.setOpaque(this, next); // so that the next free looks what the thread's counters may keep now
+        FLOOR.setOpaque(this, next); // so that the next free looks what the thread may keep now
         CEILING.setVolatile(this, next);
         claimed = CLAIMED; // last: an error before leaves the claim to be given up
     }

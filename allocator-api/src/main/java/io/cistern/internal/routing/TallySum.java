@@ -1,16 +1,16 @@
 package io.cistern.internal.routing;
 
-/// The counters of one route, summed over threads' counters.
+/// The counters of one route, summed over threads.
 final class TallySum {
     long allocations;
     long frees;
     long totalBytes;
     long requestedBytes;
 
-    /// How far the threads' counters may go together.
+    /// How far the threads may go together.
     long ceilings;
 
-    /// The most that one thread's counters stayed below its ceiling.
+    /// The most that one thread stayed below its ceiling.
     long unused;
 
     void clear() {

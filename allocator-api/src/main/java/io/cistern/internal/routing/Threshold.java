@@ -47,7 +47,7 @@ public final class Threshold {
         return sum;
     }
 
-    /// Returns what is in use at most: what threads' counters may request without a look at their meter is in it.
+    /// Returns what is in use at most: what threads may request without a look at their meter is in it.
     private long mostBytes() {
         long sum = 0;
         for (Meter meter : meters) {

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Set;
 
 /// Which meters count for which [Threshold]s. A meter that is looked at by nobody has an empty list: so
-/// thresholds cost nothing where there are none, and elsewhere only where a thread's counters goes to its meter,
+/// thresholds cost nothing where there are none, and elsewhere only where a thread goes to its meter,
 /// some MiB apart.
 public final class Thresholds {
     private static final Threshold[] NONE = {};

@@ -6,7 +6,7 @@ import org.jetbrains.lincheck.datastructures.Param;
 import org.jetbrains.lincheck.datastructures.Validate;
 import org.junit.jupiter.api.Test;
 
-/// A thread's counters that virtual threads share counts each of them once, and never shows more credit than was
+/// Counters that virtual threads share count each of them once, and never show more credit than was
 /// leased.
 @Param(name = "bytes", gen = IntGen.class, conf = "1:3")
 public class ThreadCountersModelTests {
