@@ -4,6 +4,7 @@ import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.internal.capture.Captures;
+import io.cistern.internal.capture.Checkpoints;
 import io.cistern.internal.capture.GraphBlocks;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.registry.OpenAllocator;
@@ -112,6 +113,76 @@ public final class GraphMemory {
                 .attached(Leaks.class)
                 .orElseThrow()
                 .blocks(route -> own.stream().anyMatch(allocator -> allocator.leads(route)));
+    }
+
+    /// Notes which blocks of these graphs are alive, so that this can be restored later: see [Checkpoint].
+    ///
+    /// No other thread may allocate or free blocks of these graphs during the call.
+    ///
+    /// @return the caller's to close
+    /// @throws IllegalStateException if a stream is captured into this memory, or its graphs are gone
+    public Checkpoint checkpoint() {
+        return new Checkpoint(blocks.checkpoints());
+    }
+
+    /// Which blocks of some graphs were alive at a moment.
+    ///
+    /// For graphs that share memory where one of several may follow another: after the capture of the
+    /// first, take a checkpoint. Before the capture of each that may follow it, restore it. So none of
+    /// these gets the memory where the first leaves its results, though the program freed them after
+    /// an earlier run, and all of them share the rest.
+    ///
+    /// ```java
+    /// GraphMemory shared = first.memory();
+    /// GraphMemory.Checkpoint afterFirst = shared.checkpoint();
+    /// ... // launch, capture and launch others, free the results
+    /// List<Long> results = afterFirst.restore(); // alive again, where the first graph writes them
+    /// GraphCapture next = GraphCapture.begin(memory, device, stream, mode, shared);
+    /// ```
+    ///
+    /// **Until it is closed** a noted block that the program frees keeps its place and serves no
+    /// capture. So results that several open checkpoints noted never share memory, even those of
+    /// graphs of which only one can run. The statistics count such a block, [GraphMemory#leaks]
+    /// doesn't list it, and it is charged to no limit any more, restored or not.
+    ///
+    /// Destroy no graph whose blocks an open checkpoint noted, unless with all others of this memory:
+    /// the driver may give the addresses of a graph that is gone to another one.
+    ///
+    /// **Threads.** Any; but no other thread may allocate or free blocks of these graphs meanwhile.
+    public static final class Checkpoint implements AutoCloseable {
+        private final Checkpoints checkpoints;
+        private final long[] noted;
+
+        private Checkpoint(Checkpoints checkpoints) {
+            this.checkpoints = checkpoints;
+            this.noted = checkpoints.take();
+        }
+
+        /// Sets the memory back: exactly the noted blocks are alive afterwards, each at its address,
+        /// and the next capture finds all else free. What is in them stays as it is. Can be called
+        /// again and again.
+        ///
+        /// Blocks that were allocated since are not freed, since code may still hold them: free them
+        /// before. Noted ones that the program has not freed stay alive.
+        ///
+        /// @return the noted blocks that the program had freed; they are the caller's to free again
+        /// @throws IllegalStateException if a stream is captured into this memory, its graphs are
+        ///     gone, this is closed, a block of these graphs is alive that was not noted, or a noted
+        ///     one was freed on a stream that was captured into a graph with other memory, which keeps
+        ///     it; then nothing has changed
+        public List<Long> restore() {
+            return checkpoints.restore(noted);
+        }
+
+        /// Lets go of noted blocks that the program has freed, as soon as nothing is captured, unless
+        /// another open checkpoint noted them; live ones stay alive. Closing twice does nothing.
+        ///
+        /// @throws io.cistern.cuda.CudaException if the driver refuses to order the frees behind other
+        ///     work; then the blocks go with the graphs
+        @Override
+        public void close() {
+            checkpoints.close(noted);
+        }
     }
 
     /// Returns whether its graphs are gone, so that nothing can be captured into it any more.

@@ -46,6 +46,7 @@ public final class GpuTests {
             CarelessLibrary.class,
             Buffers.class,
             ChosenCapturedGraphs.class,
+            ChosenCheckpointedGraphs.class,
             ChosenGraphContract.class,
             ChosenSleepingPools.class,
             ChosenPoolsBetweenDevices.class);

@@ -216,6 +216,48 @@ final class GraphMemoryTests extends PoolFixture {
     }
 
     @Test
+    void aBlockThatACheckpointKeepsIsChargedToNoLimit() {
+        Allocator limited = memory.open(OpenOptions.spec("caching").limit(MemoryLimit.of("a few", 4 * MIB)));
+        memory.currents().set(limited);
+        GraphCapture capture = capture();
+        long inside = allocate(3 * MIB);
+        GraphMemory own = capture.memory();
+        executable(capture);
+        try (GraphMemory.Checkpoint checkpoint = own.checkpoint()) {
+            for (int i = 0; i < 3; i++) {
+                free(inside);
+                free(allocate(4 * MIB));
+                assertThat(checkpoint.restore()).containsExactly(inside);
+            }
+        }
+        free(inside);
+        free(allocate(4 * MIB));
+    }
+
+    @Test
+    void aRestoredBlockThatACaptureIntoOtherMemoryFreesIsKeptForThatGraph() {
+        memory.setCurrent("caching");
+        GraphCapture first = capture();
+        long block = allocate(4 * MIB);
+        GraphMemory own = first.memory();
+        executable(first);
+        GraphMemory.Checkpoint checkpoint = own.checkpoint();
+        long other = gpu.streams().create(DEVICE);
+        GraphCapture second = GraphCapture.begin(memory, DEVICE, other, CaptureMode.GLOBAL);
+        free(block); // outside
+        checkpoint.restore();
+        checkpoint.close();
+        gpu.copies().fillBytes(DEVICE, block, (byte) 1, 4 * MIB, other);
+        memory.free(block, other);
+        executable(second);
+        GraphCapture third = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL, own);
+        long next = allocate(4 * MIB);
+        free(next);
+        executable(third);
+        assertThat(next).isNotEqualTo(block);
+    }
+
+    @Test
     void aPairInACaptureAsksTheDriverOnceAndOneBesideItTwice() {
         memory.setCurrent("caching");
         long other = gpu.streams().create(DEVICE);

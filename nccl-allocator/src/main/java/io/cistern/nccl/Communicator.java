@@ -46,7 +46,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     private final int rank;
     private final int rankCount;
     private final ReentrantLock lock = new ReentrantLock();
-    private final Map<MemoryPool, Registration> registrations = new LinkedHashMap<>();
+    private final Map<MemoryPool, BufferRegistration> registrations = new LinkedHashMap<>();
     private final Set<Window> windows = new LinkedHashSet<>();
     private final CommunicatorState state = new CommunicatorState();
 
@@ -175,7 +175,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     /// @throws ConfigurationException if the pool's memory does not come from the source `nccl` or `vmm`
     /// @throws NcclException if NCCL refuses a segment that is there; nothing is registered then
     /// @throws IllegalStateException if this communicator is closed
-    public Registration register(MemoryPool pool) {
+    public BufferRegistration register(MemoryPool pool) {
         SegmentRegistry.Owner owner = pool.extension(SegmentRegistry.Owner.class)
                 .orElseThrow(() -> new ConfigurationException(pool + " can't be registered: its memory does not come"
                         + " from a source that NCCL can share; legal: nccl, vmm, symmetric"));
@@ -189,11 +189,11 @@ public final class Communicator extends Collectives implements AutoCloseable {
         });
     }
 
-    private Registration registered(MemoryPool pool, SegmentRegistry.Owner owner) {
+    private BufferRegistration registered(MemoryPool pool, SegmentRegistry.Owner owner) {
         List<RegistrationBook> books = owner.registries().stream()
                 .map(registry -> new RegistrationBook(this, registry))
                 .toList();
-        Registration registration = new Registration(this, pool, books);
+        BufferRegistration registration = new BufferRegistration(this, pool, books);
         int begun = 0;
         try {
             for (; begun < books.size(); begun++) {
@@ -206,7 +206,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         return registration;
     }
 
-    void end(Registration registration) {
+    void end(BufferRegistration registration) {
         whileAlive(() -> {
             if (registrations.remove(registration.pool(), registration)) {
                 registration.books().forEach(book -> book.end(null));
@@ -340,7 +340,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
             windows.remove(window);
             failures.gather(() -> window.end(alive));
         }
-        for (Registration registration : List.copyOf(registrations.values())) {
+        for (BufferRegistration registration : List.copyOf(registrations.values())) {
             registrations.remove(registration.pool());
             registration.books().forEach(book -> failures.gather(alive ? () -> book.end(null) : book::die));
         }

@@ -70,7 +70,7 @@ final class SleepTests {
         try (Communicator rank = nccl.initAll(0).getFirst();
                 MemoryPool pool = pool()) {
             long block = pool.allocate(6 * MIB, 0, stream);
-            Registration registration = rank.register(pool);
+            BufferRegistration registration = rank.register(pool);
             assertThat(registration.registeredBytes()).isEqualTo(6 * MIB);
             fake.calls();
 
@@ -92,7 +92,7 @@ final class SleepTests {
                 MemoryPool pool = pool()) {
             long block = pool.allocate(4 * MIB, 0, stream);
             pool.sleep(SleepMode.DROP);
-            Registration registration = rank.register(pool);
+            BufferRegistration registration = rank.register(pool);
             assertThat(registration.registeredBytes()).isZero();
             pool.wake();
             assertThat(registration.registeredBytes()).isEqualTo(4 * MIB);
@@ -105,7 +105,7 @@ final class SleepTests {
         try (Communicator rank = nccl.initAll(0).getFirst();
                 MemoryPool pool = pool()) {
             long block = pool.allocate(4 * MIB, 0, stream);
-            Registration registration = rank.register(pool);
+            BufferRegistration registration = rank.register(pool);
             CountDownLatch inCall = new CountDownLatch(1);
             CountDownLatch done = new CountDownLatch(1);
             Thread caller = Thread.ofPlatform().start(() -> {

@@ -220,6 +220,18 @@ public final class Captures implements CaptureRoutes {
         return true;
     }
 
+    /// Whether a stream is captured into some memory.
+    boolean isCapturedInto(GraphBlocks memory) {
+        return Arrays.stream(underWay).anyMatch(capture -> capture.memory == memory);
+    }
+
+    /// Sends the frees of a route past other code from now on; while streams are captured, behind what is in front
+    /// of every route then.
+    synchronized void freeThrough(Route route, DeviceAllocator exit) {
+        route.freeThrough(exit);
+        opened(route);
+    }
+
     private void suspend(Route route) {
         route.suspend(new CaptureExit(route, route.usualExit()));
     }
@@ -443,7 +455,7 @@ public final class Captures implements CaptureRoutes {
 
     /// A stream that is past all work of its device's context when it is past its present end. Where the driver
     /// refuses one, the host waits.
-    private long streamBehindAll(int device) {
+    long streamBehindAll(int device) {
         long fence = order.recordAll(device);
         try {
             return eventStreams.after(device, fence);

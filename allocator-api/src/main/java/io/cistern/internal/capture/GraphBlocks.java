@@ -1,6 +1,7 @@
 package io.cistern.internal.capture;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.order.CaptureOrder;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.routing.FreedBlockKeeper;
@@ -19,18 +20,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.IntToLongFunction;
+import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
-/// The memory of one or more graphs: what streams allocated while they were captured, and what they freed then.
-/// It lives as long as the last of its graphs and their executables; then, as soon as no capture is under way, it
-/// goes back. Blocks of it that are alive then stay valid until they are freed.
-///
-/// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve the
-/// next one, so **launch such graphs in the order of their captures and never side by side**; their results are
-/// overwritten by the next launch of another one.
-///
-/// What was allocated before and is freed on a captured stream, a library's workspace for example, is kept with
-/// the graph too, since the graph may use it. So is pinned memory that captured work uses, whenever it is closed.
+/// The blocks of one [io.cistern.graph.GraphMemory]: private allocators, and blocks of others that are kept.
 ///
 /// **Threads.** Any.
 public final class GraphBlocks {
@@ -60,6 +53,8 @@ public final class GraphBlocks {
     /// Live blocks that several streams use: without an order between those, they serve nobody again.
     private final Set<Long> usedElsewhere = new HashSet<>();
 
+    private final Checkpoints checkpoints;
+
     /// What is to be done when the graphs are gone.
     private final Set<Runnable> whenGone = new LinkedHashSet<>();
 
@@ -84,6 +79,12 @@ public final class GraphBlocks {
     GraphBlocks(Captures captures, CaptureOrder order) {
         this.captures = captures;
         this.order = order;
+        this.checkpoints = new Checkpoints(this, captures);
+    }
+
+    /// Its checkpoints.
+    public Checkpoints checkpoints() {
+        return checkpoints;
     }
 
     /// Bytes that are reserved for these graphs alone, as far as the allocators can tell; kept blocks of others
@@ -191,6 +192,9 @@ public final class GraphBlocks {
         try {
             route.freeThrough(new Exit(route, then));
             keeping.put(source, route);
+            if (owns(route)) {
+                captures.opened(route); // another capture may be under way: its stream may free a block that is back
+            }
             return route;
         } catch (Throwable failure) {
             captures.router().close(route);
@@ -241,7 +245,12 @@ public final class GraphBlocks {
         return false;
     }
 
-    /// Keeps a block of another allocator that is freed on a captured stream.
+    /// Whether blocks of a route are of these graphs.
+    synchronized boolean serves(Route route) {
+        return owns(route) || keeping.containsValue(route);
+    }
+
+    /// Keeps a block of another allocator that is freed on a captured stream, or one that a checkpoint noted.
     ///
     /// @return false if the graphs are gone: the capture has ended since
     synchronized boolean keep(Route route, long address, long byteSize) {
@@ -278,15 +287,48 @@ public final class GraphBlocks {
     /// A block that is kept here is freed.
     private synchronized void freed(
             Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
-        if (gone) {
+        Kept block = new Kept(route, address);
+        boolean noted = checkpoints.hasNoted(address);
+        if (gone || (owns(route) && !noted && !kept.contains(block))) {
             then.free(address, byteSize, device, stream);
             return;
         }
-        captures.router().adopt(route, address, byteSize);
-        kept.add(new Kept(route, address));
-        if (!usedElsewhere.remove(address) && captures.isInto(this, device, stream)) {
+        captures.router().adoptAgain(route, address, byteSize);
+        if (!kept.add(block)) {
+            throw new UnknownAddressException(address); // freed twice
+        }
+        if (!noted && !usedElsewhere.remove(address) && captures.isInto(this, device, stream)) {
             reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
                     .push(address);
+        }
+    }
+
+    /// Makes blocks alive again that are kept here.
+    ///
+    /// @throws IllegalStateException if one is not, and then none is
+    synchronized void revive(List<Long> addresses) {
+        List<Kept> blocks = addresses.stream()
+                .map(address -> new Kept(captures.router().routeOfBlock(address), address))
+                .toList();
+        if (!kept.containsAll(blocks)) {
+            throw new IllegalStateException("a block that the checkpoint noted is kept for other graphs: it was freed"
+                    + " on a stream that was captured into them");
+        }
+        blocks.forEach(kept::remove);
+    }
+
+    /// Gives kept blocks of private allocators back, behind all work.
+    ///
+    /// @throws CudaException if the driver refuses
+    void giveBack(LongPredicate wanted) {
+        List<Kept> blocks;
+        synchronized (this) {
+            blocks = kept.stream()
+                    .filter(block -> owns(block.route) && wanted.test(block.address))
+                    .toList();
+        }
+        for (Kept block : blocks) {
+            free(block, captures.streamBehindAll(block.route.device()));
         }
     }
 
@@ -323,7 +365,9 @@ public final class GraphBlocks {
 
     private void free(Kept block, long stream) {
         synchronized (this) {
-            kept.remove(block);
+            if (!kept.remove(block)) {
+                return; // it is alive again, or was given back
+            }
         }
         captures.router().free(block.address, stream);
     }

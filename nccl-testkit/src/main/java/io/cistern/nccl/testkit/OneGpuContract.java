@@ -11,12 +11,12 @@ import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DriverFeature;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.nccl.BufferRegistration;
 import io.cistern.nccl.Communicator;
 import io.cistern.nccl.DataType;
 import io.cistern.nccl.Nccl;
 import io.cistern.nccl.NcclResult;
 import io.cistern.nccl.ReductionOp;
-import io.cistern.nccl.Registration;
 import io.cistern.nccl.Window;
 import io.cistern.spi.TrimMode;
 import io.cistern.testkit.Patterns;
@@ -148,7 +148,7 @@ public abstract class OneGpuContract {
             try (Communicator rank = nccl.initAll(DEVICE).getFirst();
                     MemoryPool pool = memory.pools().open(spec)) {
                 buffer(pool, MIB).close();
-                Registration registration = rank.register(pool);
+                BufferRegistration registration = rank.register(pool);
                 assertRegistered(spec, registration, pool);
                 buffer(pool, 50 * MIB).close();
                 assertRegistered(spec, registration, pool);
@@ -164,7 +164,7 @@ public abstract class OneGpuContract {
     }
 
     /// Unless NCCL says that it makes no use of it.
-    private static void assertRegistered(String spec, Registration registration, MemoryPool pool) {
+    private static void assertRegistered(String spec, BufferRegistration registration, MemoryPool pool) {
         if (registration.refusals().isEmpty()) {
             assertThat(registration.registeredBytes())
                     .as(spec)
@@ -182,7 +182,7 @@ public abstract class OneGpuContract {
                 Communicator other = nccl.initAll(DEVICE).getFirst();
                 MemoryPool pool = memory.pools().open(spec);
                 buffer(pool, MIB).close();
-                Registration first = one.register(pool);
+                BufferRegistration first = one.register(pool);
                 other.register(pool);
                 List<AutoCloseable> all = List.of(pool, one, first);
                 int third = order / 2;

@@ -9,11 +9,11 @@ import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.nccl.BufferRegistration;
 import io.cistern.nccl.Communicator;
 import io.cistern.nccl.DataType;
 import io.cistern.nccl.NcclResult;
 import io.cistern.nccl.ReductionOp;
-import io.cistern.nccl.Registration;
 import io.cistern.nccl.UniqueId;
 import io.cistern.nccl.Window;
 import java.util.ArrayList;
@@ -162,12 +162,12 @@ public abstract class TwoGpuContract {
     @Test
     void eachCommunicatorHasTheSegmentsOfItsDevice() {
         try (MemoryPool pool = ranks.memory.pools().open("nccl")) {
-            List<Registration> registrations =
+            List<BufferRegistration> registrations =
                     ranks.all.stream().map(rank -> rank.register(pool)).toList();
             DeviceBuffer first = buffer(pool, 0, 50 * MIB);
             DeviceBuffer second = buffer(pool, 1, 70 * MIB);
             for (int i = 0; i < 2; i++) {
-                Registration registration = registrations.get(i);
+                BufferRegistration registration = registrations.get(i);
                 if (registration.refusals().isEmpty()) {
                     assertThat(registration.registeredBytes())
                             .isEqualTo(pool.reservedBytes(i).orElseThrow());

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 /// In which order segments are made, registered, deregistered and freed, whatever fails and whoever ends first. Memory
 /// is from the fake `ncclMemAlloc`.
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
-class RegistrationTests {
+class BufferRegistrationTests {
     private static final long MIB = 1L << 20;
 
     private FakeNccl fake;
@@ -85,7 +85,7 @@ class RegistrationTests {
         try (Communicator rank = rank();
                 MemoryPool pool = pool()) {
             long first = pool.allocate(2 * MIB, 0, stream);
-            Registration registration = rank.register(pool);
+            BufferRegistration registration = rank.register(pool);
             long second = pool.allocate(6 * MIB, 0, stream);
             assertThat(registration.registeredSegments()).isEqualTo(2);
             assertThat(registration.registeredBytes()).isEqualTo(8 * MIB);
@@ -106,7 +106,7 @@ class RegistrationTests {
     void segmentsOfOtherDevicesAreNotTheCommunicators() {
         try (Communicator rank = rank();
                 MemoryPool pool = pool()) {
-            Registration registration = rank.register(pool);
+            BufferRegistration registration = rank.register(pool);
             long other = gpu.streams().create(1);
             memory.free(pool.allocate(2 * MIB, 1, other), other);
             assertThat(registration.registeredBytes()).isZero();
@@ -137,7 +137,7 @@ class RegistrationTests {
     void aLaterSegmentThatNcclRefusesIsUsedUnregistered() {
         try (Communicator rank = rank();
                 MemoryPool pool = pool()) {
-            Registration registration = rank.register(pool);
+            BufferRegistration registration = rank.register(pool);
             fake.fail("ncclCommRegister", 3);
             allocateAndFree(pool, 2 * MIB);
             assertThat(registration.registeredBytes()).isZero();
@@ -196,7 +196,7 @@ class RegistrationTests {
         try (Communicator rank = rank();
                 MemoryPool pool = pool()) {
             allocateAndFree(pool, 2 * MIB);
-            Registration registration = rank.register(pool);
+            BufferRegistration registration = rank.register(pool);
             registration.close();
             registration.close();
             fake.calls();
@@ -211,7 +211,7 @@ class RegistrationTests {
         Communicator rank = rank();
         try (MemoryPool pool = pool()) {
             allocateAndFree(pool, 2 * MIB);
-            Registration registration = rank.register(pool);
+            BufferRegistration registration = rank.register(pool);
             fake.calls();
             rank.abort();
             assertThat(registration.registeredBytes()).isZero();
@@ -226,7 +226,7 @@ class RegistrationTests {
         Communicator rank = rank();
         MemoryPool pool = pool();
         allocateAndFree(pool, 2 * MIB);
-        Registration registration = rank.register(pool);
+        BufferRegistration registration = rank.register(pool);
         CountDownLatch inCall = new CountDownLatch(1);
         CountDownLatch done = new CountDownLatch(1);
         Thread caller = Thread.ofPlatform().start(() -> {

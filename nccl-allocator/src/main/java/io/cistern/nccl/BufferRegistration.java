@@ -12,12 +12,12 @@ import java.util.List;
 /// **Order of the end.** Pool, communicator and registration may be closed in any order.
 ///
 /// **Threads.** Any.
-public final class Registration implements AutoCloseable {
+public final class BufferRegistration implements AutoCloseable {
     private final Communicator communicator;
     private final MemoryPool pool;
     private final List<RegistrationBook> books;
 
-    Registration(Communicator communicator, MemoryPool pool, List<RegistrationBook> books) {
+    BufferRegistration(Communicator communicator, MemoryPool pool, List<RegistrationBook> books) {
         this.communicator = communicator;
         this.pool = pool;
         this.books = List.copyOf(books);

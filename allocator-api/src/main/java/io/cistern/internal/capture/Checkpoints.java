@@ -1,0 +1,125 @@
+package io.cistern.internal.capture;
+
+import io.cistern.internal.routing.FreedBlockKeeper;
+import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.Router;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.LongStream;
+
+/// The checkpoints of some graphs' memory: which blocks they noted. A noted block that the program frees is kept, as
+/// a workspace is that was freed in a capture. So its allocator hands its address to nobody, and it can be alive
+/// again.
+///
+/// A checkpoint is a sorted array of addresses, told apart by identity.
+///
+/// **Threads.** Any. Frees read what is noted without a lock.
+public final class Checkpoints {
+    private final GraphBlocks memory;
+    private final Captures captures;
+    private final Router router;
+    private final List<long[]> open = new ArrayList<>();
+
+    /// What any open one noted, sorted.
+    private volatile long[] noted = {};
+
+    Checkpoints(GraphBlocks memory, Captures captures) {
+        this.memory = memory;
+        this.captures = captures;
+        this.router = captures.router();
+    }
+
+    boolean hasNoted(long address) {
+        return isIn(noted, address);
+    }
+
+    private static boolean isIn(long[] addresses, long address) {
+        return Arrays.binarySearch(addresses, address) >= 0;
+    }
+
+    /// Notes the blocks that are alive.
+    ///
+    /// @throws IllegalStateException if something is captured into this memory, or its graphs are gone
+    public synchronized long[] take() {
+        requireRest();
+        long[] live = live();
+        for (long address : live) {
+            lookAtFrees(router.routeOfBlock(address));
+        }
+        open.add(live);
+        merge();
+        return live;
+    }
+
+    private void requireRest() {
+        if (memory.isGone()) {
+            throw new IllegalStateException("the graphs of this memory are gone");
+        }
+        if (captures.isCapturedInto(memory)) {
+            throw new IllegalStateException("a stream is captured into this memory: end the capture first");
+        }
+    }
+
+    private long[] live() {
+        LongStream.Builder live = LongStream.builder();
+        router.forEachLive((address, _, route) -> {
+            if (memory.serves(route) && !isKept(route, address)) {
+                live.add(address);
+            }
+        });
+        return live.build().sorted().toArray();
+    }
+
+    private static boolean isKept(Route route, long address) {
+        return route.usualExit() instanceof FreedBlockKeeper keeper && keeper.isKept(route, address);
+    }
+
+    private void lookAtFrees(Route route) {
+        if (route.usualExit().equals(route.maker())) {
+            captures.freeThrough(route, new CheckpointExit(route, memory, this));
+        }
+    }
+
+    private void merge() {
+        noted = open.stream().flatMapToLong(Arrays::stream).sorted().toArray();
+    }
+
+    /// Makes the noted blocks alive again that the program has freed since.
+    ///
+    /// @return their addresses
+    /// @throws IllegalStateException if something is captured into this memory, its graphs are gone, the checkpoint
+    ///     is closed, a block is alive that it did not note, or one that it noted is kept for other graphs
+    public synchronized List<Long> restore(long[] checkpoint) {
+        if (!open.contains(checkpoint)) {
+            throw new IllegalStateException("the checkpoint is closed");
+        }
+        requireRest();
+        long[] live = live();
+        long others =
+                Arrays.stream(live).filter(each -> !isIn(checkpoint, each)).count();
+        if (others > 0) {
+            throw new IllegalStateException(
+                    others + " blocks of this memory are alive that the checkpoint did not" + " note: free them first");
+        }
+        List<Long> again = Arrays.stream(checkpoint)
+                .filter(each -> !isIn(live, each))
+                .boxed()
+                .toList();
+        memory.revive(again);
+        return again;
+    }
+
+    /// Lets blocks go that only this checkpoint kept: behind all work, when nothing is captured.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver refuses to order that: they go with the graphs
+    public void close(long[] checkpoint) {
+        synchronized (this) {
+            if (!open.remove(checkpoint)) {
+                return;
+            }
+            merge();
+        }
+        captures.whenNoneIsUnderWay(() -> memory.giveBack(address -> isIn(checkpoint, address) && !hasNoted(address)));
+    }
+}
