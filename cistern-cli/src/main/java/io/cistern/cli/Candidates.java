@@ -1,5 +1,6 @@
 package io.cistern.cli;
 
+import io.cistern.cli.generated.GeneratedTrace;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -1,5 +1,6 @@
 package io.cistern.cli;
 
+import io.cistern.cli.generated.GeneratedTrace;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.NearestName;
 import io.cistern.spi.catalog.Catalog;
@@ -44,7 +45,8 @@ final class ReplayCommand implements Callable<Integer> {
             description = "Traces, .csv or .csv.gz, or names of those that come with Cistern: gpt2_train, resnet_train,"
                     + " llama_generate, gnn_sample, vit_streams (default: these five); or of those that are generated for"
                     + " a device of --capacity (16 GiB if that is not given): long_lived, drifting, short_streams,"
-                    + " sawtooth, phases.")
+                    + " sawtooth, phases, training, accumulation, generation, serving, graphs, streams, columns,"
+                    + " images.")
     private List<Path> files = new ArrayList<>();
 
     @Option(
@@ -161,7 +163,7 @@ final class ReplayCommand implements Callable<Integer> {
             long capacityBytes = capacity == null || capacity.isOfEachTrace()
                     ? GeneratedTrace.USUAL_CAPACITY_BYTES
                     : capacity.bytes();
-            return generated.get().build(GeneratedTrace.USUAL_SEED, capacityBytes);
+            return GeneratedTraces.build(generated.get(), GeneratedTrace.USUAL_SEED, capacityBytes);
         }
         if (BundledTraces.NAMES.contains(name)) {
             return BundledTraces.read(name);

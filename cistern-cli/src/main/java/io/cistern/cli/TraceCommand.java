@@ -1,5 +1,7 @@
 package io.cistern.cli;
 
+import io.cistern.cli.generated.GeneratedTrace;
+import io.cistern.cli.generated.TraceSink;
 import java.io.PrintWriter;
 import java.util.Objects;
 import java.util.concurrent.Callable;
@@ -13,7 +15,8 @@ import picocli.CommandLine.Spec;
 /// `cistern trace`: writes a generated trace for other programs.
 @Command(
         name = "trace",
-        description = "Writes a generated allocation trace that fragments memory, as CSV of format 2.",
+        description = "Writes a generated allocation trace, as CSV of format 2: of a program that fragments memory on"
+                + " purpose, or of one of its kind.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
         sortOptions = false)
@@ -24,7 +27,9 @@ final class TraceCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "NAME",
             completionCandidates = Candidates.GeneratedTraces.class,
-            description = "long_lived, drifting, short_streams, sawtooth or phases.")
+            description =
+                    "To fragment memory: long_lived, drifting, short_streams, sawtooth or phases. Programs of a kind:"
+                            + " training, accumulation, generation, serving, graphs, streams, columns or images.")
     private String name = "";
 
     @Option(
@@ -47,7 +52,7 @@ final class TraceCommand implements Callable<Integer> {
                 .orElseThrow(() -> new UsageException("no generated trace is"
                         + " named '" + name + "'; known: "
                         + String.join(", ", GeneratedTrace.labels())));
-        GeneratedTrace.requireCapacity(capacity); // before the header: who is refused is left no file of it
+        GeneratedTraces.requireCapacity(capacity); // before the header: who is refused is left no file of it
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         out.print("op,id,bytes,stream,device,thread,nanos\n");
         trace.write(seed, capacity, new Rows(out));
@@ -64,6 +69,16 @@ final class TraceCommand implements Callable<Integer> {
         @Override
         public void free(long id, long stream) {
             row('f', id, 0, stream);
+        }
+
+        @Override
+        public void use(long id, long stream) {
+            row('u', id, 0, stream);
+        }
+
+        @Override
+        public void await(long stream, long awaited) {
+            row('w', awaited, 0, stream);
         }
 
         @Override

@@ -2,6 +2,7 @@ package io.cistern.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.cli.generated.GeneratedTrace;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -26,28 +27,31 @@ final class GeneratedTraceTests {
     @ParameterizedTest
     @EnumSource
     void aSeedGivesTheSameTraceAgainAndAnotherOneAnother(GeneratedTrace generated) {
-        Trace one = generated.build(1, CAPACITY_BYTES);
+        Trace one = GeneratedTraces.build(generated, 1, CAPACITY_BYTES);
 
-        assertThat(generated.build(1, CAPACITY_BYTES).byteSizes()).isEqualTo(one.byteSizes());
-        assertThat(generated.build(2, CAPACITY_BYTES).byteSizes()).isNotEqualTo(one.byteSizes());
+        assertThat(GeneratedTraces.build(generated, 1, CAPACITY_BYTES).byteSizes())
+                .isEqualTo(one.byteSizes());
+        assertThat(GeneratedTraces.build(generated, 2, CAPACITY_BYTES).byteSizes())
+                .isNotEqualTo(one.byteSizes());
     }
 
     @ParameterizedTest
     @EnumSource
     void noneWantsMoreThanTheDeviceHas(GeneratedTrace generated) {
-        assertThat(generated.build(1, CAPACITY_BYTES).requestedPeakBytes())
+        assertThat(GeneratedTraces.build(generated, 1, CAPACITY_BYTES).requestedPeakBytes())
                 .isBetween(CAPACITY_BYTES / 32, CAPACITY_BYTES / 100 * 95 + 100);
     }
 
     @Test
     void theSawtoothReaches95PercentOfTheDevice() {
-        assertThat(GeneratedTrace.SAWTOOTH.build(1, CAPACITY_BYTES).requestedPeakBytes())
+        assertThat(GeneratedTraces.build(GeneratedTrace.SAWTOOTH, 1, CAPACITY_BYTES)
+                        .requestedPeakBytes())
                 .isGreaterThan((long) (0.949 * CAPACITY_BYTES));
     }
 
     @Test
     void aThousandStreamsComeAndGoAndFewAreThereAtOnce() {
-        Trace trace = GeneratedTrace.SHORT_STREAMS.build(1, CAPACITY_BYTES);
+        Trace trace = GeneratedTraces.build(GeneratedTrace.SHORT_STREAMS, 1, CAPACITY_BYTES);
         int ends = 0;
         for (byte op : trace.ops()) {
             ends += op == Trace.END ? 1 : 0;
@@ -63,7 +67,7 @@ final class GeneratedTraceTests {
         ProgramRun run = ProgramRun.inProcess("trace", generated.label(), "--capacity=1GiB", "--seed=7");
         Trace read = TraceReader.read(
                 "written.csv", new ByteArrayInputStream(run.out().getBytes(StandardCharsets.US_ASCII)));
-        Trace built = generated.build(7, 1L << 30);
+        Trace built = GeneratedTraces.build(generated, 7, 1L << 30);
 
         assertThat(run.err()).isEmpty();
         assertThat(read.ops()).isEqualTo(built.ops());

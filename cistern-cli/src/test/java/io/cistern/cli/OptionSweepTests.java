@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.DeviceMemory;
 import io.cistern.async.AsyncOption;
 import io.cistern.caching.CachingOption;
+import io.cistern.cli.generated.GeneratedTrace;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
@@ -157,7 +158,8 @@ final class OptionSweepTests {
         boolean small = spec.contains("check=paranoid");
         List<Trace> traces = new ArrayList<>(small ? List.of() : BundledTraces.readAll());
         for (GeneratedTrace each : GeneratedTrace.values()) {
-            traces.add(each.build(
+            traces.add(GeneratedTraces.build(
+                    each,
                     GeneratedTrace.USUAL_SEED,
                     small ? GeneratedTrace.MIN_CAPACITY_BYTES : GeneratedTrace.USUAL_CAPACITY_BYTES));
         }
@@ -179,7 +181,7 @@ final class OptionSweepTests {
         List<String> specs = drawn(SAMPLES).toList();
         GeneratedTrace[] programs = GeneratedTrace.values();
         for (int i = 0; i < specs.size(); i++) {
-            Trace trace = programs[i % programs.length].build(SEED, 1L << 30);
+            Trace trace = GeneratedTraces.build(programs[i % programs.length], SEED, 1L << 30);
             run(specs.get(i), trace, 4L << 30);
         }
     }
@@ -188,7 +190,7 @@ final class OptionSweepTests {
     void otherAllocatorsOverASmallProgram() {
         GeneratedTrace[] programs = GeneratedTrace.values();
         for (int i = 0; i < OTHERS.size(); i++) {
-            run(OTHERS.get(i), programs[i % programs.length].build(SEED, 128L << 20), 4L << 30);
+            run(OTHERS.get(i), GeneratedTraces.build(programs[i % programs.length], SEED, 128L << 20), 4L << 30);
         }
     }
 

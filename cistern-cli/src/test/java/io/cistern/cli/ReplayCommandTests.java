@@ -215,7 +215,7 @@ final class ReplayCommandTests {
             --unknown                       | there is no option --unknown
             --series=/no/such/series.csv    | /no/such/series.csv can't be written: there is no such folder
             none.csv                        | none.csv: no such file
-            gpt2_trian                      | no trace of that name; known, nearest first: gpt2_train, resnet_train
+            gpt2_trian                      | no trace of that name; known, nearest first: gpt2_train, generation
             sawtooth --capacity=1           | --capacity must be at least 64MiB for a generated trace, not 1 B
             """)
     void badUsageIsOneLineThatNamesTheMistake(String argument, String named) {

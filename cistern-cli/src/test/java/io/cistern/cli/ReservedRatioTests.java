@@ -2,6 +2,7 @@ package io.cistern.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.cli.generated.GeneratedTrace;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -53,9 +54,10 @@ final class ReservedRatioTests {
         "phases,        1.01, 1.01",
     })
     void whatFragmentsMemoryOnPurposeReservesLittleMore(String name, double usual, double tight) {
-        Trace trace = GeneratedTrace.named(name)
-                .orElseThrow()
-                .build(GeneratedTrace.USUAL_SEED, GeneratedTrace.USUAL_CAPACITY_BYTES);
+        Trace trace = GeneratedTraces.build(
+                GeneratedTrace.named(name).orElseThrow(),
+                GeneratedTrace.USUAL_SEED,
+                GeneratedTrace.USUAL_CAPACITY_BYTES);
         assertThat(ratio(replay(trace, "caching", 1))).isLessThanOrEqualTo(usual);
         assertThat(ratio(replay(trace, "caching:fit=tight", 1))).isLessThanOrEqualTo(tight);
     }

@@ -1,7 +1,7 @@
-package io.cistern.cli;
+package io.cistern.cli.generated;
 
 /// Takes the rows of a trace as they are made.
-interface TraceSink {
+public interface TraceSink {
     /// A block is allocated.
     void allocate(long id, long byteSize, long stream);
 
@@ -9,6 +9,12 @@ interface TraceSink {
     ///
     /// @param stream the stream of the last use
     void free(long id, long stream);
+
+    /// A block is used on another stream than its own.
+    void use(long id, long stream);
+
+    /// A stream waits for all that another one has been given so far.
+    void await(long stream, long awaited);
 
     /// A stream ends.
     void end(long stream);
