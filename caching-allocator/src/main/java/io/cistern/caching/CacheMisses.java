@@ -50,7 +50,7 @@ final class CacheMisses {
         if (asked > Sizes.LARGEST) {
             throw new DeviceOutOfMemoryException(asked, cache.device, "more than any device has");
         }
-        StackRoom.requireMuch();
+        StackRoom.require();
         long size = cache.rounded(asked);
         shard.missed();
         cache.exchange.pagesAreMissing();

@@ -36,7 +36,7 @@ final class SitesLeftOut {
     /// threads; and the end of a whole device memory.
     private static final Pattern OVER_ALLOCATORS = Pattern.compile("\\.async\\.sharing\\.|\\.ScopeCarrier"
             + "|\\.nccl\\.(Collectives?|Communicator|CommunicatorState|Group|Native\\w+|Nccl|NcclApi\\w*|NcclFunction"
-            + "|NcclLibrary|Operands|Reduction|Registration|Simulated\\w+|UniqueId|Window)(\\$\\w+)?\\."
+            + "|NcclLibrary|Operands|Reduction|BufferRegistration|Simulated\\w+|UniqueId|Window)(\\$\\w+)?\\."
             + "|\\.(DeviceMemory|Captures|EventStreams|EventOrder|Attachments|ThresholdNotifier)\\.(lambda\\$)?close"
             + "|EventOrder\\.destroy|OpenScopes\\.closing");
 

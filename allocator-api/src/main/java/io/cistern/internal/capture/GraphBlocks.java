@@ -287,7 +287,7 @@ public final class GraphBlocks {
     /// A block that is kept here is freed.
     private synchronized void freed(
             Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
-        Kept block = new Kept(route, address);
+        Kept block = keptBlock(route, address, byteSize);
         boolean noted = checkpoints.hasNoted(address);
         if (gone || (owns(route) && !noted && !kept.contains(block))) {
             then.free(address, byteSize, device, stream);
@@ -300,6 +300,16 @@ public final class GraphBlocks {
         if (!noted && !usedElsewhere.remove(address) && captures.isInto(this, device, stream)) {
             reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
                     .push(address);
+        }
+    }
+
+    /// Where the Java heap is full, the block is alive again, since its free can't be ended.
+    private Kept keptBlock(Route route, long address, long byteSize) {
+        try {
+            return new Kept(route, address);
+        } catch (OutOfMemoryError full) {
+            captures.router().adoptAgain(route, address, byteSize);
+            throw full;
         }
     }
 

@@ -333,7 +333,7 @@ public final class OpenAllocator {
         Runnable reporting = () -> leaks.closing(toString(), this::leads);
         Route[] all;
         Runnable end;
-        StackRoom.requireMuch();
+        StackRoom.require();
         synchronized (limited) { // what fails after the end has begun can't be tried again
             List<Route> ways = allRoutes();
             all = ways.toArray(Route[]::new);
