@@ -58,7 +58,7 @@ public final class Router extends Routes {
         return allocate(counters(), route, byteSize, stream);
     }
 
-    /// As the other, for a caller that has its [#counters] already.
+    /// Allocates through a route, for a caller that has its [#counters] already.
     public long allocate(@Nullable ThreadCounters counters, Route route, long byteSize, long stream) {
         if (Long.compareUnsigned(byteSize - 1, MAX_SIZE) >= 0) {
             return zeroOrTooLarge(route, byteSize);

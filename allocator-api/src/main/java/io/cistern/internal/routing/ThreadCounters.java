@@ -55,7 +55,7 @@ public final class ThreadCounters extends ThreadState {
         }
     }
 
-    /// As the other, for an allocation that begins.
+    /// Returns the tally of a route, counts that an allocation begins, and leaves.
     Tally leaveBeginning(Route route) {
         Tally tally = null;
         long attempts = 0;

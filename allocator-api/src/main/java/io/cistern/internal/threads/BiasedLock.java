@@ -61,7 +61,7 @@ public abstract class BiasedLock extends LinePadding {
         return ACTIVE.compareAndSet(this, 0, 1);
     }
 
-    /// As the other, and waits for those inside.
+    /// Enters, for a thread that shares the lock, and waits for those inside.
     public final void enterShared() {
         while (!tryEnterShared()) {
             Thread.onSpinWait();
