@@ -4,13 +4,13 @@ import org.jspecify.annotations.Nullable;
 
 /// A range of addresses whose blocks belong to one shard: an arena that grows by pages, or a segment that came
 /// whole.
-abstract sealed class AddressRange permits PageArena, PlainSegment {
+abstract class AddressRange {
     /// Somebody needs the memory where it is.
     static final long STAYS = -1;
 
     final long address;
     final long byteSize;
-    final StreamShard shard;
+    final RangeOwner owner;
     /// Finds its live blocks by address; guarded by the shard's lock.
     final LiveIndex live;
     /// The block at its start: always the same number, since a block joins the one before it. Guarded by the
@@ -23,11 +23,11 @@ abstract sealed class AddressRange permits PageArena, PlainSegment {
     @Nullable
     AddressRange below;
 
-    AddressRange(StreamShard shard, long address, long byteSize) {
-        this.shard = shard;
+    AddressRange(RangeOwner owner, long address, long byteSize) {
+        this.owner = owner;
         this.address = address;
         this.byteSize = byteSize;
-        this.live = new LiveIndex(address, shard.small);
+        this.live = new LiveIndex(address, owner.isSmall());
     }
 
     final long end() {

@@ -45,6 +45,7 @@ final class AddressRangeMap {
     }
 
     /// Enters a range of a region.
+    @SuppressWarnings("ReferenceEquality") // There is one object for each.
     synchronized void put(AddressRange range, long address, long byteSize) {
         for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
             @Nullable AddressRange[] leaf = leaf(slot);
@@ -62,6 +63,7 @@ final class AddressRangeMap {
     }
 
     /// Forgets a range of a region, if it was entered.
+    @SuppressWarnings("ReferenceEquality")
     synchronized void remove(AddressRange range, long address, long byteSize) {
         for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
             @Nullable AddressRange[] leaf = findLeaf(slot);

@@ -102,36 +102,37 @@ final class AliasMappings {
 
     /// @param claimed gets it first, so that it is released whatever happens
     private static boolean tryClaim(Mapping mapping, List<@Nullable Mapping> claimed) {
-        if (mapping.shard.isClaimed(mapping)) {
+        claimed.add(mapping);
+        if (!mapping.owner.tryClaim(mapping)) {
+            claimed.removeLast();
             return false;
         }
-        claimed.add(mapping);
-        mapping.shard.claim(mapping);
         return true;
     }
 
-    /// Unmaps what a shard's arenas still have of pages at home elsewhere, after all work of its stream.
+    /// Unmaps what an owner's arenas still have of pages at home elsewhere, after all work of its stream.
     ///
     /// @return whether all of it that is unmapped here is gone
     /// @throws CudaException if the driver refuses
-    boolean unmap(StreamShard shard) {
+    boolean unmap(PageOwner owner) {
         List<@Nullable Mapping> claimed = new ArrayList<>();
         try {
-            claimAll(shard, claimed);
+            claimAll(owner, claimed);
             return unmap(claimed);
         } finally {
             release(claimed);
         }
     }
 
-    private void claimAll(StreamShard shard, List<@Nullable Mapping> claimed) {
+    @SuppressWarnings("ReferenceEquality") // There is one object for each.
+    private void claimAll(PageOwner owner, List<@Nullable Mapping> claimed) {
         table.lock();
         try {
             for (int i = 0; i < table.all().size(); i++) {
                 Page page = table.all().get(i);
                 for (int j = 0; j < page.mappings.size(); j++) {
                     Mapping mapping = page.mappings.get(j);
-                    if (mapping.shard == shard && !mapping.isHome()) {
+                    if (mapping.owner == owner && !mapping.isHome()) {
                         tryClaim(mapping, claimed);
                     }
                 }
@@ -166,7 +167,7 @@ final class AliasMappings {
         table.lock();
         try {
             if (count > most() + SPARE) {
-                forEachOld(each -> streams.merge(each.shard.timeline, each.freedAt, Math::max));
+                forEachOld(each -> streams.merge(each.owner.timeline(), each.freedAt, Math::max));
             }
         } finally {
             table.unlock();
@@ -178,7 +179,7 @@ final class AliasMappings {
         table.lock();
         try {
             forEachOld(each -> {
-                if (order.isPassed(each.shard.timeline, each.freedAt)) {
+                if (order.isPassed(each.owner.timeline(), each.freedAt)) {
                     tryClaim(each, claimed);
                 }
             });
@@ -241,7 +242,7 @@ final class AliasMappings {
             for (int i = 0; i < claimed.size(); i++) {
                 Mapping each = claimed.get(i);
                 if (each != null) {
-                    each.shard.unclaim(each, table.isStuck(each) ? Blocks.RETIRED : Blocks.LENT);
+                    each.owner.unclaim(each, table.isStuck(each));
                 }
             }
         } finally {

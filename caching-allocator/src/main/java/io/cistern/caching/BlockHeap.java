@@ -5,32 +5,29 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Objects;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// The books of a shard: its regions, their blocks, and which of them are free, live or holes. Plain data,
 /// guarded by the shard's lock.
 ///
-/// **Invariants** ([#checkInvariants]): in every region the blocks tile its addresses; no two neighbours
+/// **Invariants** ([ShardCheck]): in every region the blocks tile its addresses; no two neighbours
 /// are both free or both holes; exactly the free blocks are in the bins, each in the bin of its size;
 /// exactly the live blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
 final class BlockHeap {
-    final Blocks blocks = new Blocks();
-    final IdleMarks marks;
-    private final FreeRuns freeRuns;
-    private final WindowSearch search = new WindowSearch(blocks);
+    final Blocks blocks;
+    final FreeRuns freeRuns;
     private final List<AddressRange> ranges = new ArrayList<>();
     private final SplitPolicy splitPolicy;
     private final ShardCounters counters;
     /// What was searched for in vain last, if nothing became free since; or 0.
     private long missedBytes;
 
-    BlockHeap(SplitPolicy splitPolicy, MissClock clock, ShardCounters counters) {
+    BlockHeap(Blocks blocks, SplitPolicy splitPolicy, FreeBlockObserver observer, ShardCounters counters) {
+        this.blocks = blocks;
         this.splitPolicy = splitPolicy;
         this.counters = counters;
-        this.marks = new IdleMarks(blocks, clock);
-        this.freeRuns = new FreeRuns(blocks, new SegmentParts(blocks, counters), marks);
+        this.freeRuns = new FreeRuns(blocks, new SegmentParts(blocks, counters), observer);
     }
 
     /// Takes a free block, whole or its first part.
@@ -82,7 +79,7 @@ final class BlockHeap {
     }
 
     /// What a block needs of the Java heap to become live, and so many more blocks: before anything changes.
-    private void reserve(int block, int more) {
+    void reserve(int block, int more) {
         blocks.reserve(more);
         blocks.range[block].live.reserve(blocks.address[block]);
     }
@@ -101,10 +98,10 @@ final class BlockHeap {
         freeRuns.add(block, Blocks.FREE);
     }
 
-    void addHole(PageArena arena) {
+    void addHole(AddressRange range) {
         blocks.reserve(1);
-        ranges.add(arena);
-        freeRuns.add(blocks.add(arena, Blocks.CLAIMED), Blocks.HOLE);
+        ranges.add(range);
+        freeRuns.add(blocks.add(range, Blocks.CLAIMED), Blocks.HOLE);
     }
 
     long addAndAllocate(AddressRange range, long byteSize) {
@@ -122,118 +119,21 @@ final class BlockHeap {
         return byteSize == missedBytes ? 0 : allocate(byteSize);
     }
 
-    /// Claims a window, the last one being gone. Under the shard's driver lock.
-    @Nullable
-    MappingWindow claimWindow(long byteSize, @Nullable IdlePages idle) {
-        MappingWindow window = search.best(freeRuns, idle, byteSize);
-        if (window != null) {
-            freeRuns.claim(window.gap(), window.first(), window.last());
-        }
-        return window;
-    }
-
-    /// Makes sure that [#fillAndAllocate] needs no memory of the Java heap: under the same lock, before anything
-    /// changes.
-    void reserveFor(MappingWindow window) {
-        reserve(window.first(), 2);
-    }
-
-    /// Makes a claimed window one block, whose bytes have pages up to `end`, and takes a block from it.
+    /// Makes neighbouring claimed blocks one, whose bytes have memory up to `end`, and takes a block from it. What it
+    /// needs of the Java heap was [reserved][#reserve].
     ///
     /// @return the block's address
-    long fillAndAllocate(MappingWindow window, long end, long byteSize) {
-        int block = window.first();
-        for (int i = 1; i < window.count(); i++) {
-            blocks.absorbNext(block);
+    long fillAndAllocate(int first, int count, long end, long byteSize) {
+        for (int i = 1; i < count; i++) {
+            blocks.absorbNext(first);
         }
-        if (end < blocks.end(block)) {
-            freeRuns.add(blocks.split(block, end - blocks.address[block]), Blocks.HOLE);
+        if (end < blocks.end(first)) {
+            freeRuns.add(blocks.split(first, end - blocks.address[first]), Blocks.HOLE);
         }
-        if (byteSize < blocks.byteSize[block]) {
-            makeFree(blocks.split(block, byteSize)); // its stamp is new: fences come after those awaited for it
+        if (byteSize < blocks.byteSize[first]) {
+            makeFree(blocks.split(first, byteSize)); // its stamp is new: fences come after those awaited for it
         }
-        return live(block);
-    }
-
-    /// Makes the blocks of a window what they were.
-    void abandon(MappingWindow window) {
-        missedBytes = 0;
-        for (int i = 0; i < window.count(); i++) {
-            freeRuns.add(window.block(i), window.state(i));
-        }
-    }
-
-    /// Shows all pages that lie in free blocks.
-    void findIdle(IdlePages idle) {
-        freeRuns.measure(Sizes.SLOT);
-        freeRuns.forEachFree(Sizes.SLOT, block -> {
-            if (blocks.range[block] instanceof PageArena arena) {
-                idle.addAll(arena, blocks.address[block], blocks.end(block), blocks.gapBytes[block]);
-            }
-        });
-    }
-
-    /// Whether no block is in use, and all pages at home here may go elsewhere. With the page table's lock;
-    /// without, a guess.
-    boolean isVacant() {
-        return liveBytes() == 0 && ranges.stream().allMatch(range -> isFree(range) && !range.isPinned());
-    }
-
-    private boolean isFree(AddressRange range) {
-        for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
-            boolean taken = switch (blocks.state[block]) {
-                case Blocks.LENT -> Objects.requireNonNull(blocks.lent[block]).isHome(); // somebody is moving the page
-                case Blocks.FREE, Blocks.HOLE, Blocks.RETIRED -> false;
-                default -> true;
-            };
-            if (taken) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    /// Has all that is free count as freed now, and pages at home elsewhere as left now.
-    void freeAnew() {
-        marks.stamp(freeRuns);
-        for (AddressRange range : ranges) {
-            for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
-                if (blocks.state[block] == Blocks.LENT) {
-                    marks.stamp(Objects.requireNonNull(blocks.lent[block]));
-                }
-            }
-        }
-    }
-
-    /// Makes the marks at idle pages anew, if they were let go.
-    void renewMarks() {
-        marks.renew(ranges, freeRuns);
-    }
-
-    /// Whether the mark at a page is right, if marks are kept.
-    boolean isMarkedRightly(Mapping home) {
-        return !marks.areKept() || home.idle == (freeRuns.findFree(home) != Blocks.NONE);
-    }
-
-    /// Takes the addresses of an idle page out of the free blocks: its home will be elsewhere.
-    ///
-    /// @return whether the page is still idle
-    boolean lend(Mapping home) {
-        if (!marks.areKept() || !home.idle || !home.isHome()) {
-            return false;
-        }
-        boolean known = blocks.is(home.idleBlock, Blocks.FREE) && blocks.isAround(home.idleBlock, home);
-        int free = known ? home.idleBlock : freeRuns.findFree(home);
-        blocks.reserve(2);
-        home.block = freeRuns.lend(free, home.address, home.end());
-        blocks.lent[home.block] = home;
-        return true;
-    }
-
-    /// A page has come home: its block is free.
-    void returned(Mapping home) {
-        freeRuns.claim(home.block, home.block);
-        makeFree(home.block);
+        return live(first);
     }
 
     /// Claims what could go back to the driver, of the youngest regions first.
@@ -314,7 +214,7 @@ final class BlockHeap {
         return part;
     }
 
-    /// Claims a aliased block, or one that is spent but still has its mapping.
+    /// Claims an aliased block, or one that is spent but still has its mapping.
     void claim(int block) {
         if (blocks.state[block] == Blocks.LENT) {
             freeRuns.claim(block, block);
@@ -322,14 +222,14 @@ final class BlockHeap {
         blocks.state[block] = Blocks.CLAIMED;
     }
 
-    /// Makes a claimed block aliased or spent again.
+    /// Makes a claimed block what it was.
     void unclaim(int block, byte state) {
+        missedBytes = 0;
         freeRuns.add(block, state);
     }
 
     /// A claimed block without memory now.
     void gaveBack(int block) {
-        blocks.lent[block] = null;
         AddressRange range = blocks.range[block];
         if (!range.reusesAddresses() && range.keepsAddresses()) {
             blocks.state[block] = Blocks.RETIRED;
@@ -341,24 +241,26 @@ final class BlockHeap {
         }
     }
 
-    /// Takes a part of a hole out of use, because a mapping is stuck there.
-    void spend(Mapping stuck) {
-        int block = stuck.arena.firstBlock;
-        while (blocks.end(block) <= stuck.address) {
+    /// Takes a part of a hole out of use.
+    ///
+    /// @return its block
+    int spend(AddressRange range, long from, long to) {
+        int block = range.firstBlock;
+        while (blocks.end(block) <= from) {
             block = blocks.next[block];
         }
         blocks.reserve(2);
         freeRuns.claim(block, block);
-        if (blocks.end(block) > stuck.end()) {
-            freeRuns.add(blocks.split(block, stuck.end() - blocks.address[block]), Blocks.HOLE);
+        if (blocks.end(block) > to) {
+            freeRuns.add(blocks.split(block, to - blocks.address[block]), Blocks.HOLE);
         }
-        if (blocks.address[block] < stuck.address) {
-            stuck.block = blocks.split(block, stuck.address - blocks.address[block]);
+        int spent = block;
+        if (blocks.address[block] < from) {
+            spent = blocks.split(block, from - blocks.address[block]);
             freeRuns.add(block, Blocks.HOLE);
-        } else {
-            stuck.block = block;
         }
-        blocks.state[stuck.block] = Blocks.RETIRED;
+        blocks.state[spent] = Blocks.RETIRED;
+        return spent;
     }
 
     /// Takes the regions out of a heap without memory.
@@ -421,12 +323,8 @@ final class BlockHeap {
         return largest[0];
     }
 
-    /// Checks the invariants above.
-    ///
-    /// @return bytes that have memory
-    /// @throws IllegalStateException if one does not hold
-    long checkInvariants() {
-        return new ShardCheck(blocks, freeRuns, ranges)
-                .check(liveBytes(), counters.gauge(CacheStat.ALLOCATION).current());
+    /// How many blocks are counted as live.
+    long liveCount() {
+        return counters.gauge(CacheStat.ALLOCATION).current();
     }
 }

@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
 import java.util.Arrays;
-import org.jspecify.annotations.Nullable;
 
 /// Block records in parallel arrays; a block is a number. No object per block, so no garbage when they come and
 /// go.
@@ -43,9 +42,6 @@ final class Blocks {
     int[] listPrevious = new int[FIRST_CAPACITY];
     int[] listNext = new int[FIRST_CAPACITY];
     byte[] state = new byte[FIRST_CAPACITY];
-    /// The mapping of a block that is [#LENT].
-    @Nullable
-    Mapping[] lent = new Mapping[FIRST_CAPACITY];
     /// For the first block of a free run its last, and for the last the first; see [FreeRuns].
     int[] gapEnd = new int[FIRST_CAPACITY];
     /// The bytes of the free run that a block in a bin begins; of others in a free run, as last
@@ -133,7 +129,6 @@ final class Blocks {
     /// Gives up a number.
     void remove(int block) {
         state[block] = UNUSED;
-        lent[block] = null;
         next[block] = firstUnused;
         firstUnused = block;
         unused++;
@@ -144,9 +139,10 @@ final class Blocks {
         return block != NONE && state[block] == wanted;
     }
 
-    /// Whether a page lies in a block at its home.
-    boolean isAround(int block, Mapping home) {
-        return range[block] == home.arena && address[block] <= home.address && home.end() <= end(block);
+    /// Whether addresses of a range lie in a block.
+    @SuppressWarnings("ReferenceEquality") // There is one object for each.
+    boolean isAround(int block, AddressRange in, long from, long to) {
+        return range[block] == in && address[block] <= from && to <= end(block);
     }
 
     /// The first address after a block.
@@ -183,7 +179,6 @@ final class Blocks {
         next = Arrays.copyOf(next, capacity);
         listPrevious = Arrays.copyOf(listPrevious, capacity);
         listNext = Arrays.copyOf(listNext, capacity);
-        lent = Arrays.copyOf(lent, capacity);
         gapEnd = Arrays.copyOf(gapEnd, capacity);
         gapBytes = Arrays.copyOf(gapBytes, capacity);
         state = Arrays.copyOf(state, capacity);

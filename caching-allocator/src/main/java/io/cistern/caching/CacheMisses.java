@@ -5,6 +5,7 @@ import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.MemoryReclaim;
+import java.util.function.LongSupplier;
 
 /// What happens where no free block of a shard fits.
 ///
@@ -14,49 +15,55 @@ import io.cistern.spi.MemoryReclaim;
 /// 3. Where the driver has no memory: a [ReclaimSearch], unless a cap says that it is to fail at once.
 ///
 /// **Threads.** Any.
-final class CacheMisses {
+final class CacheMisses implements MissHandler {
     /// Growth by a page costs driver calls; to empty other threads' thread caches costs less, but also their next
     /// blocks.
     private static final long WORTH_EMPTYING = 512L << 10;
 
-    private final DeviceCache cache;
-    private final Growth growth;
-    private final Fences fences;
+    private final CacheParts parts;
+    private final DeviceShards shards;
+    private final CacheReturns returns;
     private final MemoryReclaim.Choice reclaimChoice;
     private final IdleCollection collection;
     private final boolean failsAtCap;
     /// Not the memory of graphs.
-    final boolean givesBack;
+    private final boolean givesBack;
+    private final LongSupplier nanoTime;
+    private final Runnable onPagesMissing;
 
     /// @param deviceBytes the device's memory
+    /// @param onPagesMissing run before memory is asked for
     CacheMisses(
-            DeviceCache cache,
-            Growth growth,
+            CacheParts parts,
+            CacheReturns returns,
             CachingOptions options,
             long deviceBytes,
-            Fences fences,
-            MemoryReclaim.Choice reclaimChoice) {
-        this.cache = cache;
-        this.growth = growth;
-        this.fences = fences;
+            MemoryReclaim.Choice reclaimChoice,
+            LongSupplier nanoTime,
+            Runnable onPagesMissing) {
+        this.parts = parts;
+        this.shards = parts.shards();
+        this.returns = returns;
         this.reclaimChoice = reclaimChoice;
-        this.collection = new IdleCollection(cache, options.limit().thresholdBytes(deviceBytes));
+        this.nanoTime = nanoTime;
+        this.onPagesMissing = onPagesMissing;
+        this.collection = new IdleCollection(parts, returns, options.limit().thresholdBytes(deviceBytes));
         this.failsAtCap = options.limit().failsAtOnce();
         this.givesBack = options.givesBack();
     }
 
-    /// Allocates where no free block fits.
-    long allocate(StreamShard shard, long asked) {
+    @Override
+    public long allocate(StreamShard shard, long asked) {
         if (asked > Sizes.LARGEST) {
-            throw new DeviceOutOfMemoryException(asked, cache.device, "more than any device has");
+            throw new DeviceOutOfMemoryException(asked, parts.device(), "more than any device has");
         }
         StackRoom.require();
-        long size = cache.rounded(asked);
+        long size = shards.rounded(asked);
         shard.missed();
-        cache.exchange.pagesAreMissing();
-        cache.emptyThreadCaches(shard, shard.small ? WORTH_EMPTYING : 1);
+        onPagesMissing.run();
+        parts.threadCaches().empty(shard, shard.small ? WORTH_EMPTYING : 1);
         boolean collects = collection.isDue();
-        long obtained = cache.reserved.obtainedBytes();
+        long obtained = parts.reserved().obtainedBytes();
         long address;
         try {
             address = collects ? growFromIdle(shard, size) : grow(shard, size, false);
@@ -64,7 +71,7 @@ final class CacheMisses {
             address = allocateAfterFailure(shard, size, asked, failure);
         }
         shard.requested(asked);
-        if (collects && cache.reserved.obtainedBytes() > obtained) {
+        if (collects && parts.reserved().obtainedBytes() > obtained) {
             collectPages(address, asked, shard.stream);
         }
         return address;
@@ -79,25 +86,23 @@ final class CacheMisses {
         try {
             collection.collectPages();
         } catch (RuntimeException | Error failure) {
-            cache.free(cache.range(address), address, asked, key);
+            shards.free(shards.addresses.range(address), address, asked, key);
             throw failure;
         }
     }
 
-    /// Takes a small block from new memory although what thread caches hold would do, within the share for that.
-    ///
-    /// @return its address, or 0 if there is no such memory
-    long allocateForThreadCache(StreamShard shard, long asked) {
-        if (collection.isDue() || !growth.hasThreadCacheShareLeft()) {
+    @Override
+    public long allocateForThreadCache(StreamShard shard, long asked) {
+        if (collection.isDue() || !parts.growth().hasThreadCacheShareLeft()) {
             return 0;
         }
         try {
             shard.missed();
-            long address = grow(shard, cache.rounded(asked), false);
+            long address = grow(shard, shards.rounded(asked), false);
             shard.requested(asked);
             return address;
         } catch (DeviceOutOfMemoryException | CudaException failure) {
-            if (!ReclaimSearch.outOfMemory(failure)) {
+            if (!MemoryRefusal.isOutOfMemory(failure)) {
                 throw failure;
             }
             return 0;
@@ -105,19 +110,20 @@ final class CacheMisses {
     }
 
     private long allocateAfterFailure(StreamShard shard, long size, long asked, RuntimeException failure) {
-        if (!ReclaimSearch.outOfMemory(failure)) {
+        if (!MemoryRefusal.isOutOfMemory(failure)) {
             throw failure;
         }
         if (isRejection(failure)) {
-            cache.reserved.counters.count(CacheEvent.REJECTION);
+            parts.reserved().counters.count(CacheEvent.REJECTION);
             throw failure;
         }
         if (!givesBack) {
             throw new DeviceOutOfMemoryException(
-                    asked, cache.device, "the memory of graphs stays theirs until they are gone", failure);
+                    asked, parts.device(), "the memory of graphs stays theirs until they are gone", failure);
         }
         try {
-            return new ReclaimSearch(cache, shard, size, reclaimChoice.steps()).run(asked, failure);
+            return new ReclaimSearch(parts, this, returns, shard, size, reclaimChoice.steps(), nanoTime)
+                    .run(asked, failure);
         } catch (DeviceOutOfMemoryException nothingHelped) {
             if (!reclaimChoice.reclaimsLater()) {
                 failed(nothingHelped);
@@ -135,14 +141,14 @@ final class CacheMisses {
         if (!givesBack || isRejection(refusal)) {
             return 0;
         }
-        long size = cache.rounded(Math.min(refusal.byteSize(), Sizes.LARGEST));
-        return new IdleReturns(cache).giveBack(step, cache.shard(Fences.key(stream), size), size);
+        long size = shards.rounded(refusal.byteSize());
+        return new IdleReturns(parts, returns).giveBack(step, shards.shard(Fences.key(stream), size), size);
     }
 
     /// See [MemoryReclaim#failed].
     void failed(DeviceOutOfMemoryException refusal) {
         if (!isRejection(refusal)) {
-            cache.reserved.counters.count(CacheEvent.OUT_OF_MEMORY);
+            parts.reserved().counters.count(CacheEvent.OUT_OF_MEMORY);
         }
     }
 
@@ -152,8 +158,8 @@ final class CacheMisses {
     long grow(StreamShard shard, long size, boolean idleFirst) {
         shard.driverLock.lock();
         try {
-            shard.settle(fences);
-            return growth.growAndAllocate(shard, size, idleFirst);
+            shard.settle(parts.fences());
+            return parts.growth().growAndAllocate(shard, size, idleFirst);
         } finally {
             shard.driverLock.unlock();
         }

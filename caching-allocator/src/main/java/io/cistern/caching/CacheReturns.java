@@ -14,14 +14,18 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any; one shard's driver lock is held at a time, and none while the work of a stream is waited
 /// for.
 final class CacheReturns {
-    private final DeviceCache cache;
+    private final CacheParts parts;
+    private final DeviceShards shards;
+    private final ThreadCaches threadCaches;
     private final Growth growth;
     private final Fences fences;
 
-    CacheReturns(DeviceCache cache, Growth growth, Fences fences) {
-        this.cache = cache;
-        this.growth = growth;
-        this.fences = fences;
+    CacheReturns(CacheParts parts) {
+        this.parts = parts;
+        this.shards = parts.shards();
+        this.threadCaches = parts.threadCaches();
+        this.growth = parts.growth();
+        this.fences = parts.fences();
     }
 
     /// Gives idle memory of one shard back.
@@ -29,7 +33,7 @@ final class CacheReturns {
     /// @param wait whether to wait for the work of its stream
     /// @return bytes given back
     long giveBack(StreamShard shard, long wanted, boolean wait) {
-        cache.emptyThreadCaches(shard, 1);
+        threadCaches.empty(shard, 1);
         return wait ? giveBackAfterWaiting(shard, wanted) : giveBackNow(shard, wanted);
     }
 
@@ -106,7 +110,7 @@ final class CacheReturns {
 
     /// Gives back what is idle, without waiting.
     void giveBackIdle() {
-        cache.shards().forEach(shard -> giveBack(shard, Long.MAX_VALUE, false));
+        shards.all().forEach(shard -> giveBack(shard, Long.MAX_VALUE, false));
     }
 
     /// Gives idle memory back until so much is left.
@@ -115,17 +119,15 @@ final class CacheReturns {
     /// @return bytes given back
     long trim(long keepBytes, boolean wait) {
         growth.releaseRefused();
-        if (cache.misses.givesBack) {
-            cache.ended.endOrphans(1);
-        }
+        shards.endOrphans(1);
         long returned = 0;
-        for (StreamShard shard : cache.shards()) {
-            long excess = cache.reserved.bytes() - keepBytes;
+        for (StreamShard shard : shards.all()) {
+            long excess = parts.reserved().bytes() - keepBytes;
             if (excess > 0) {
                 returned += giveBack(shard, excess, wait);
             }
         }
-        cache.ended.dropEmpty();
+        shards.ended.dropEmpty();
         return returned;
     }
 
@@ -136,14 +138,14 @@ final class CacheReturns {
     CudaException giveBackAll() {
         CudaException failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
         failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), failed);
-        failed = forEachShard(cache.ended::dispose, failed);
+        failed = forEachShard(shards.ended::dispose, failed);
         growth.releaseRefused();
         return failed;
     }
 
     private @Nullable CudaException forEachShard(Consumer<StreamShard> step, @Nullable CudaException before) {
         CudaException first = before;
-        for (StreamShard shard : cache.shards()) {
+        for (StreamShard shard : shards.all()) {
             CudaException refusal = DeadContext.refusal(() -> step.accept(shard));
             if (first == null) {
                 first = refusal;
@@ -156,13 +158,30 @@ final class CacheReturns {
 
     /// Takes away the mappings of pages at home elsewhere, but those that somebody needs; no work uses any.
     void unmapLent() {
-        for (StreamShard shard : cache.shards()) {
+        for (StreamShard shard : shards.all()) {
             shard.driverLock.lock();
             try {
                 growth.unmapLent(shard);
             } finally {
                 shard.driverLock.unlock();
             }
+        }
+    }
+
+    /// Empties the thread caches, and frees the blocks that other streams used and have got past.
+    ///
+    /// @param wait whether to wait for those streams
+    /// @return bytes freed
+    long settle(StreamShard shard, boolean wait) {
+        threadCaches.empty(shard, 1);
+        if (wait) {
+            return shard.settleAfterWaiting(fences);
+        }
+        shard.driverLock.lock();
+        try {
+            return shard.settle(fences);
+        } finally {
+            shard.driverLock.unlock();
         }
     }
 

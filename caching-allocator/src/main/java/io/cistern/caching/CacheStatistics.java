@@ -43,16 +43,16 @@ final class CacheStatistics {
     private static final String SHARD_TIER = "tier.shard";
     private static final List<String> TIERS = List.of(THREAD_CACHE_TIER, SHARD_TIER, "tier.pages");
 
-    private final DeviceCache cache;
+    private final CacheParts parts;
     private final DeviceCounters counters;
     /// What had been added up at the last reset, by name.
     private volatile Map<String, Long> before = Map.of();
     /// Bytes of blocks at the last reset of peaks: more than was reserved if the memory slept.
     private volatile long aliveAtReset;
 
-    CacheStatistics(DeviceCache cache) {
-        this.cache = cache;
-        this.counters = cache.reserved.counters;
+    CacheStatistics(CacheParts parts) {
+        this.parts = parts;
+        this.counters = parts.counters();
     }
 
     /// All of them, since the last reset.
@@ -73,12 +73,12 @@ final class CacheStatistics {
     /// Makes the present values the peaks. First has what thread caches hold freed, which else would count as
     /// allocated.
     void resetPeaks() {
-        cache.emptyThreadCaches();
-        cache.threadCaches.resetPeaks();
-        cache.shards().forEach(StreamShard::resetPeaks);
+        parts.emptyThreadCaches();
+        parts.threadCaches().resetPeaks();
+        parts.allShards().forEach(StreamShard::resetPeaks);
         counters.resetPeaks();
         aliveAtReset = sinceOpening().getOrDefault(CacheStat.ACTIVE_BYTES.key() + ".all.current", 0L);
-        cache.reserved.resetPeak();
+        parts.reserved().resetPeak();
     }
 
     /// Makes what was added up 0.
@@ -100,13 +100,13 @@ final class CacheStatistics {
         ShardTotals small = counters.gone(true);
         ShardTotals large = counters.gone(false);
         List<ShardSurvey> surveys = new ArrayList<>();
-        for (StreamShard shard : cache.shards()) {
+        for (StreamShard shard : parts.allShards()) {
             ShardTotals totals = shard.small ? small : large;
             shard.addTo(totals);
             shard.transferCache.addTo(totals);
-            surveys.add(shard.survey(false).withIdle(cache.threadCaches.bytesOf(shard)));
+            surveys.add(shard.survey(false).withIdle(parts.threadCaches().bytesOf(shard)));
         }
-        cache.threadCaches.addTo(small, large);
+        parts.threadCaches().addTo(small, large);
         ShardTotals all = new ShardTotals(small);
         all.add(large);
         Map<String, Long> figures = new LinkedHashMap<>();
@@ -138,10 +138,10 @@ final class CacheStatistics {
     /// Pages may be of no shard for a while; what the driver gave is known exactly.
     private void putReserved(Map<String, Long> figures) {
         String name = CacheStat.RESERVED_BYTES.key() + ".all.";
-        long obtained = cache.reserved.obtainedBytes();
-        long present = cache.reserved.bytes();
+        long obtained = parts.reserved().obtainedBytes();
+        long present = parts.reserved().bytes();
         figures.put(name + "current", present);
-        figures.put(name + "peak", cache.reserved.peakBytes());
+        figures.put(name + "peak", parts.reserved().peakBytes());
         figures.put(name + ALLOCATED, obtained);
         figures.put(name + FREED, obtained - present);
     }
@@ -155,7 +155,7 @@ final class CacheStatistics {
         long current = totals.current(stat);
         long peak = Math.min(totals.peak(stat), shared.apply(stat).peak());
         if (stat.isOfBlocks()) {
-            peak = Math.min(peak, Math.max(cache.reserved.peakBytes(), aliveAtReset));
+            peak = Math.min(peak, Math.max(parts.reserved().peakBytes(), aliveAtReset));
         }
         if (stat == CacheStat.REQUESTED_BYTES) {
             // In many parts, some below 0, so that the sum of their peaks says little.
@@ -179,7 +179,7 @@ final class CacheStatistics {
         figures.put(
                 "largest_free_block",
                 Math.max(
-                        cache.threadCaches.largestBytes(),
+                        parts.threadCaches().largestBytes(),
                         surveys.stream()
                                 .mapToLong(ShardSurvey::largestFreeBytes)
                                 .max()

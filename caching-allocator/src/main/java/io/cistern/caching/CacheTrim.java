@@ -18,31 +18,34 @@ final class CacheTrim {
 
     private CacheTrim() {}
 
-    static TrimResult trim(DeviceCache cache, long keepBytes, TrimMode mode) {
+    static TrimResult trim(CacheParts parts, CacheReturns returns, long keepBytes, TrimMode mode) {
         boolean wait = mode == TrimMode.SYNCHRONIZE;
-        cache.emptyThreadCaches(); // so that what they held is not told as in use
-        long returned = cache.returns.trim(keepBytes, wait);
-        if (cache.asleepBytes() > 0) {
-            return left(cache, returned);
+        parts.emptyThreadCaches(); // so that what they held is not told as in use
+        long returned = returns.trim(keepBytes, wait);
+        if (parts.asleepBytes() > 0) {
+            return left(parts, returned);
         }
-        Reason ofWhole = cache.reserved.bytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
+        Reason ofWhole = parts.reserved().bytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
         CacheTrim trim = new CacheTrim();
-        for (StreamShard shard : cache.shards()) {
-            trim.add(cache.survey(shard), ofWhole);
+        for (StreamShard shard : parts.allShards()) {
+            trim.add(parts.shards().survey(shard), ofWhole);
         }
-        return trim.result(cache, returned);
+        return trim.result(parts, returned);
     }
 
     /// What a cache that sleeps has left.
-    static TrimResult left(DeviceCache cache, long returned) {
+    static TrimResult left(CacheParts parts, long returned) {
         CacheTrim trim = new CacheTrim();
-        trim.add(Reason.PINNED, OptionalLong.empty(), cache.reserved.bytes() - cache.returns.refusedBytes());
-        return trim.result(cache, returned);
+        trim.add(
+                Reason.PINNED,
+                OptionalLong.empty(),
+                parts.reserved().bytes() - parts.growth().refusedBytes());
+        return trim.result(parts, returned);
     }
 
-    private TrimResult result(DeviceCache cache, long returned) {
-        add(Reason.REFUSED, OptionalLong.empty(), cache.returns.refusedBytes());
-        return new TrimResult(returned, OptionalLong.of(cache.reserved.bytes()), left);
+    private TrimResult result(CacheParts parts, long returned) {
+        add(Reason.REFUSED, OptionalLong.empty(), parts.growth().refusedBytes());
+        return new TrimResult(returned, OptionalLong.of(parts.reserved().bytes()), left);
     }
 
     private void add(ShardSurvey shard, Reason ofWhole) {

@@ -123,7 +123,7 @@ final class CachingAllocator implements DeviceAllocator, MemoryStatistics, Memor
     }
 
     private boolean isUsedElsewhere(long address, int device) {
-        return cache(device).isUsedElsewhere(address);
+        return cache(device).shards.isUsedElsewhere(address);
     }
 
     private void freeToCache(@Nullable ThreadCache found, long address, long byteSize, int device, long stream) {
@@ -167,7 +167,7 @@ final class CachingAllocator implements DeviceAllocator, MemoryStatistics, Memor
     @Override
     public boolean recordUse(long address, int device, long stream) {
         recordsUses = true;
-        cache(device).recordUse(address, stream);
+        cache(device).shards.recordUse(address, stream);
         return true;
     }
 
@@ -196,14 +196,10 @@ final class CachingAllocator implements DeviceAllocator, MemoryStatistics, Memor
                     threadCaches,
                     reclaimChoice,
                     driver::nanoTime);
-            addSleep(cache, growth);
+            cache.sleep(driver).ifPresent(sleep::add);
             caches.set(device, cache);
         }
         return cache;
-    }
-
-    private void addSleep(DeviceCache cache, Growth growth) {
-        growth.pages().ifPresent(table -> sleep.add(new PageSleep(driver, cache, table)));
     }
 
     private Growth growth(
@@ -217,18 +213,18 @@ final class CachingAllocator implements DeviceAllocator, MemoryStatistics, Memor
         if (segments instanceof PageSource physical && options.growsByPages(true)) {
             return new PageGrowth(
                     new PageTable(
-                            new PhysicalPages(device, driver.virtualMemory(), physical, reserved, options.pages()),
+                            new PhysicalPages(device, driver.virtualMemory(), physical, reserved),
                             ranges,
                             options.pages().stableMapping()),
                     clock,
                     order,
-                    new GrowthPolicy(options.pages().slack(), deviceBytes),
+                    options.pages(),
                     deviceBytes);
         }
         RangeSource plain = segments instanceof PageSource physical
                 ? new MappedRanges(driver.virtualMemory(), physical)
                 : (RangeSource) segments;
-        return new SegmentGrowth(device, plain, reserved, ranges, options, deviceBytes);
+        return new SegmentGrowth(device, plain, reserved, ranges, options.segments(), deviceBytes);
     }
 
     private SegmentSource capped(int device, long deviceBytes) {
@@ -318,9 +314,7 @@ final class CachingAllocator implements DeviceAllocator, MemoryStatistics, Memor
     public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
         DeviceCache cache = caches.get(device); // a device that nobody used gets no context for it
         return Optional.of(
-                cache == null
-                        ? new TrimResult(0, OptionalLong.of(0), List.of())
-                        : CacheTrim.trim(cache, keepBytes, mode));
+                cache == null ? new TrimResult(0, OptionalLong.of(0), List.of()) : cache.trim(keepBytes, mode));
     }
 
     @Override
@@ -366,14 +360,14 @@ final class CachingAllocator implements DeviceAllocator, MemoryStatistics, Memor
 
     /// The handle names a stream again, where what it had before its [end][#streamEnded] stayed.
     void streamOpened(int device, long stream) {
-        cache(device).opened(stream);
+        cache(device).shards.opened(stream);
     }
 
     /// As [#streamClosing], but what the stream has stays.
     void streamEnded(int device, long stream) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.ended.streamEnded(stream);
+            cache.shards.ended.streamEnded(stream);
         }
     }
 
@@ -381,7 +375,7 @@ final class CachingAllocator implements DeviceAllocator, MemoryStatistics, Memor
     public void streamClosing(int device, long stream) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.ended.streamClosing(stream);
+            cache.shards.ended.streamClosing(stream);
         }
     }
 
@@ -416,7 +410,7 @@ final class CachingAllocator implements DeviceAllocator, MemoryStatistics, Memor
 
     /// Where threads leave a stream's small blocks for each other.
     TransferCache transferCache(int device, long stream) {
-        return cache(device).shard(Fences.key(stream), 1).transferCache;
+        return cache(device).shards.shard(Fences.key(stream), 1).transferCache;
     }
 
     /// The calling thread's thread cache; null if it has none yet, or none in the table.

@@ -197,9 +197,6 @@ public final class CachingOption<T> extends SpecOption<T> {
                     + " waited for",
             YES_OR_NO);
 
-    /// A whole PyTorch string.
-    static final String PYTORCH_STRING = "pytorch";
-
     /// The options with PyTorch's names and meaning.
     public static final List<CachingOption<?>> PYTORCH = List.of(
             MAX_SPLIT_SIZE_MB,
@@ -226,9 +223,6 @@ public final class CachingOption<T> extends SpecOption<T> {
             INITIAL_BYTES,
             MAX_BYTES,
             CHECK);
-
-    /// Those that say something of pages alone; plain segments have none.
-    static final List<CachingOption<?>> OF_PAGES = List.of(PAGE_SIZE, FIT, REUSE, SLACK, STABLE_MAPPING);
 
     private CachingOption(String key, String legal, String usual, String meaning, Reader<T> reader) {
         this(key, legal, usual, meaning, reader, SpecOption::text);

@@ -1,8 +1,12 @@
 package io.cistern.caching;
 
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceEnvironment;
+import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// The options of one `caching`, read and checked against each other.
@@ -44,6 +48,14 @@ record CachingOptions(
     private static final long LARGEST_PAGE = 1L << 30;
 
     private static final int MIB_SHIFT = 20;
+
+    /// Those that say something of pages alone; plain segments have none.
+    private static final List<CachingOption<?>> OF_PAGES = List.of(
+            CachingOption.PAGE_SIZE,
+            CachingOption.FIT,
+            CachingOption.REUSE,
+            CachingOption.SLACK,
+            CachingOption.STABLE_MAPPING);
 
     /// Every option as it usually is.
     static CachingOptions usual(String source, PagePolicy pages, ThreadCacheLimit threadCaches) {
@@ -91,8 +103,26 @@ record CachingOptions(
                 readLimit(reader),
                 readInitialBytes(reader),
                 readThreadCaches(reader),
-                reader.value(CachingOption.CHECK, CheckLevel.configured()),
+                reader.value(CachingOption.CHECK, configuredLevel()),
                 true);
+    }
+
+    /// How much is checked, as the settings say.
+    ///
+    /// @throws ConfigurationException if they name no level
+    private static CheckLevel configuredLevel() {
+        Settings.Value set = Settings.ofProcess().get(Setting.CHECK).orElse(null);
+        return set == null ? CheckLevel.OFF : level(set);
+    }
+
+    private static CheckLevel level(Settings.Value set) {
+        for (CheckLevel level : CheckLevel.values()) {
+            if (level.toString().equals(set.text())) {
+                return level;
+            }
+        }
+        throw new ConfigurationException(
+                set.source() + " is '" + set.text() + "', which is none of " + Arrays.toString(CheckLevel.values()));
     }
 
     /// Plain segments, and blocks that are segments of their own, have no pages.
@@ -103,12 +133,12 @@ record CachingOptions(
                     "expandable_segments=true",
                     "a block that is a segment of its own does not grow by pages; leave one of them out");
         }
-        String ofPages = reader.firstGiven(CachingOption.OF_PAGES);
+        String ofPages = reader.firstGiven(OF_PAGES);
         if (ofPages != null && (!splits || Boolean.FALSE.equals(expandable))) {
             throw contradiction(
                     ofPages,
                     splits ? "expandable_segments=false" : "splits=false",
-                    "plain segments have no pages; legal: " + CachingOption.OF_PAGES
+                    "plain segments have no pages; legal: " + OF_PAGES
                             + " with expandable_segments=true or without it, and splits=true");
         }
     }
@@ -122,7 +152,7 @@ record CachingOptions(
         if (Boolean.TRUE.equals(expandable)) {
             return "expandable_segments=true";
         }
-        return reader.value(CachingOption.SOURCE) == null ? null : reader.firstGiven(CachingOption.OF_PAGES);
+        return reader.value(CachingOption.SOURCE) == null ? null : reader.firstGiven(OF_PAGES);
     }
 
     private static PagePolicy readPages(OptionReader reader, long largeSegmentBytes) {
@@ -133,7 +163,7 @@ record CachingOptions(
                 limited ? largeSegmentBytes : PagePolicy.LARGEST_BYTES,
                 fit,
                 reader.value(CachingOption.REUSE, PageReuse.WAIT),
-                reader.value(CachingOption.SLACK, fit.usualSlack()),
+                reader.value(CachingOption.SLACK, PagePolicy.usualSlack(fit)),
                 reader.value(CachingOption.STABLE_MAPPING, false));
         checkPolicy(reader, policy);
         return policy;
@@ -272,8 +302,17 @@ record CachingOptions(
         return splitOptions.splits();
     }
 
-    /// What all block sizes are multiples of.
-    long blockUnit() {
+    /// How memory grows by plain segments.
+    SegmentPolicy segments() {
+        return new SegmentPolicy(alignment, blockUnit(), largeSegmentBytes, splitOptions, pages.slack() > 0);
+    }
+
+    /// What a request for so many bytes takes.
+    BlockSizes blockSizes() {
+        return new BlockSizes(rounding, usesThreadCaches());
+    }
+
+    private long blockUnit() {
         return rounding.unit();
     }
 

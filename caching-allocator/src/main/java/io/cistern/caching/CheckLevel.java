@@ -1,9 +1,5 @@
 package io.cistern.caching;
 
-import io.cistern.cuda.settings.Setting;
-import io.cistern.cuda.settings.Settings;
-import io.cistern.errors.ConfigurationException;
-import java.util.Arrays;
 import java.util.Locale;
 
 /// How much the caching allocator checks, set by option `check`, else by property `cistern.check`. Each level does
@@ -23,24 +19,6 @@ public enum CheckLevel {
     /// filled too, and verified when it is freed. Calls take turns; allocating waits for the stream, freeing for
     /// the device.
     PARANOID;
-
-    /// What the settings say.
-    ///
-    /// @throws ConfigurationException if they name no level
-    static CheckLevel configured() {
-        Settings.Value set = Settings.ofProcess().get(Setting.CHECK).orElse(null);
-        return set == null ? OFF : named(set);
-    }
-
-    private static CheckLevel named(Settings.Value set) {
-        for (CheckLevel level : values()) {
-            if (level.toString().equals(set.text())) {
-                return level;
-            }
-        }
-        throw new ConfigurationException(
-                set.source() + " is '" + set.text() + "', which is none of " + Arrays.toString(values()));
-    }
 
     /// As it is written in a spec.
     @Override

@@ -1,10 +1,11 @@
 package io.cistern.caching;
 
+import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.StreamMemory;
-import io.cistern.errors.UnknownAddressException;
 import io.cistern.spi.MemoryReclaim;
-import java.util.ArrayList;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.TrimResult;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,28 +21,19 @@ import org.jspecify.annotations.Nullable;
 ///
 /// In front of it are the [thread caches][ThreadCache] of threads, whose blocks are live for the shards; they are
 /// [emptied][ThreadCaches] where memory is to go back or to be found.
-///
-/// **The way of one free.** 1. the region by the address, without a lock; 2. the block, under its shard's
-/// lock; 3. it joins its free neighbours, or waits behind a fence.
 final class DeviceCache {
     final int device;
     final Reserved reserved;
     final CacheStatistics statistics;
-    private final Growth growth;
-    private final Rounding rounding;
-    private final LongSupplier clock;
-    private final Fences fences;
-    private final CrossStreamOrder order;
-    private final AddressRangeMap ranges;
-    private final RecordedUses uses;
-    private final Shards shards;
+    final DeviceShards shards;
     final ThreadCaches threadCaches;
     final ThreadCacheRefill exchange;
-    /// Whether small blocks have the sizes of [SizeClasses].
-    private final boolean usesThreadCaches;
     final CacheMisses misses;
     final CacheReturns returns;
-    final RecycledShards ended;
+    private final CacheParts parts;
+    private final Growth growth;
+    private final Fences fences;
+    private final CrossStreamOrder order;
 
     /// Makes an empty cache.
     ///
@@ -64,57 +56,45 @@ final class DeviceCache {
         this.device = device;
         this.reserved = reserved;
         this.growth = growth;
-        this.rounding = options.rounding();
-        this.clock = nanoTime;
-        this.shards = new Shards(growth.movesPages(), growth.splitPolicy(), clock, reserved.counters);
-        this.statistics = new CacheStatistics(this);
         this.fences = fences;
-        this.uses = fences.uses;
         this.order = order;
-        this.ranges = ranges;
-        this.usesThreadCaches = options.usesThreadCaches();
-        this.threadCaches = new ThreadCaches(threadCaches, device, options.largestInThreadCache(), reserved.counters);
+        DeviceCounters counters = reserved.counters;
+        BlockAddresses addresses = new BlockAddresses(ranges);
+        this.threadCaches = new ThreadCaches(threadCaches, device, options.largestInThreadCache(), counters, addresses);
+        Shards open = new Shards(growth.movesPages(), growth.splitPolicy(), clock, counters);
+        RecycledShards ended = new RecycledShards(growth, fences, order, open, addresses, this.threadCaches, counters);
+        this.shards = new DeviceShards(addresses, open, ended, fences, options.blockSizes(), options.givesBack());
+        this.parts = new CacheParts(device, reserved, growth, fences, shards, this.threadCaches);
+        this.statistics = new CacheStatistics(parts);
+        this.returns = new CacheReturns(parts);
+        this.misses =
+                new CacheMisses(parts, returns, options, deviceBytes, reclaimChoice, nanoTime, this::pagesAreMissing);
         this.exchange = new ThreadCacheRefill(
-                this, this.threadCaches, options.threadCaches().bytes());
-        this.misses = new CacheMisses(this, growth, options, deviceBytes, fences, reclaimChoice);
-        this.ended = new RecycledShards(this, growth, fences, order, shards, uses);
-        this.returns = new CacheReturns(this, growth, fences);
+                shards, this.threadCaches, misses, options.threadCaches().bytes());
+    }
+
+    private void pagesAreMissing() {
+        exchange.pagesAreMissing();
     }
 
     long allocate(long byteSize, long stream) {
-        long size = rounded(Math.min(byteSize, Sizes.LARGEST));
-        return allocate(shard(Fences.key(stream), size), byteSize);
-    }
-
-    /// Allocates from the shard of a stream and of such sizes, past all thread caches.
-    long allocate(StreamShard shard, long byteSize) {
-        long address = find(shard, byteSize);
+        StreamShard shard = shards.shard(Fences.key(stream), shards.rounded(byteSize));
+        long address = shards.find(shard, byteSize);
         return address != 0 ? address : misses.allocate(shard, byteSize);
-    }
-
-    /// Takes a free block of a shard for a caller who asked for so many bytes, if there is one that fits.
-    ///
-    /// @return its address, or 0
-    long find(StreamShard shard, long byteSize) {
-        if (byteSize > Sizes.LARGEST) {
-            return 0;
-        }
-        settleIfDue(shard);
-        return shard.find(rounded(byteSize), byteSize);
     }
 
     /// Takes a free block of the stream if there is one that fits; makes no memory.
     ///
     /// @return its address, or 0
     long tryAllocate(long byteSize, long stream) {
-        long size = rounded(Math.min(byteSize, Sizes.LARGEST));
-        StreamShard shard = shards.find(Fences.key(stream), size);
+        StreamShard shard = shards.find(stream, byteSize);
         if (shard == null) {
             return 0;
         }
-        settleIfDue(shard);
+        shards.settleIfDue(shard);
+        long size = shards.rounded(byteSize);
         long address = shard.allocateFromAny(size);
-        if (address == 0 && emptyThreadCaches(shard, 1)) {
+        if (address == 0 && threadCaches.empty(shard, 1)) {
             address = shard.allocateFromAny(size);
         }
         if (address != 0) {
@@ -123,123 +103,18 @@ final class DeviceCache {
         return address;
     }
 
-    /// What a request for so many bytes takes of a shard.
-    long rounded(long byteSize) {
-        return usesThreadCaches && SizeClasses.has(byteSize)
-                ? SizeClasses.rounded(byteSize)
-                : rounding.rounded(byteSize);
-    }
-
-    /// Has what thread caches hold of a shard freed, if it is at least so much.
-    ///
-    /// @return whether it was
-    boolean emptyThreadCaches(StreamShard shard, long worthIt) {
-        if (threadCaches.bytesOf(shard) < worthIt) {
-            return false;
-        }
-        AddressBatch evicted = new AddressBatch();
-        try {
-            threadCaches.evict(shard, evicted);
-        } finally {
-            freeAll(evicted);
-        }
-        return true;
+    void free(long address, long byteSize, long stream) {
+        shards.free(shards.addresses.range(address), address, byteSize, Fences.key(stream));
     }
 
     /// Has what thread caches hold freed.
     void emptyThreadCaches() {
-        shards().forEach(shard -> emptyThreadCaches(shard, 1));
+        parts.emptyThreadCaches();
     }
 
     /// Bytes of the blocks in thread caches: live for the shards, but idle.
     long threadCacheBytes() {
-        return shards().stream().mapToLong(threadCaches::bytesOf).sum();
-    }
-
-    void free(long address, long byteSize, long stream) {
-        free(range(address), address, byteSize, Fences.key(stream));
-    }
-
-    /// The region of a live block.
-    ///
-    /// @throws UnknownAddressException if there is none
-    AddressRange range(long address) {
-        AddressRange range = ranges.find(address);
-        if (range == null) {
-            throw new UnknownAddressException(address);
-        }
-        return range;
-    }
-
-    /// Frees what thread caches kept, and empties the batch.
-    void freeAll(AddressBatch batch) {
-        int end = batch.count;
-        batch.count = 0;
-        for (int from = 0; from < end; ) {
-            StreamShard shard = range(batch.addresses[from]).shard;
-            int to = from + 1;
-            while (to < end && range(batch.addresses[to]).shard == shard) {
-                to++;
-            }
-            shard.freeMany(ranges, batch.addresses, from, to);
-            from = to;
-        }
-    }
-
-    /// Frees past all thread caches.
-    ///
-    /// @param asked bytes that the caller had asked for
-    void free(AddressRange range, long address, long asked, long key) {
-        range.shard.free(range, address, asked, key, uses);
-    }
-
-    /// Says that a live block is used on another stream too until it is freed.
-    ///
-    /// @throws UnknownAddressException if no live block starts there
-    void recordUse(long address, long stream) {
-        AddressRange range = range(address);
-        long key = Fences.key(stream);
-        fences.opened(key);
-        range.shard.recordUse(range, address, key, uses);
-    }
-
-    /// Whether a use of a live block on another stream was recorded, or may have been.
-    boolean isUsedElsewhere(long address) {
-        return uses.mayContain(address);
-    }
-
-    /// The shard of a stream for blocks of a size, made if there is none.
-    StreamShard shard(long key, long byteSize) {
-        StreamShard shard = shards.find(key, byteSize);
-        if (shard != null) {
-            return shard;
-        }
-        fences.opened(key);
-        if (key < 0 && misses.givesBack) {
-            ended.endOrphans(RecycledShards.SOME_ORPHANS);
-        }
-        return shards.open(key, byteSize, ended);
-    }
-
-    /// The handle is in use (again).
-    void opened(long stream) {
-        fences.opened(Fences.key(stream));
-    }
-
-    /// Whether blocks of a size lie in a shard, if it is of the right stream.
-    boolean isOf(StreamShard shard, long byteSize) {
-        return shards.rangeOf(shard.stream, byteSize) == shard.range;
-    }
-
-    /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.
-    void settleIfDue(StreamShard shard) {
-        if (shard.settlingIsDue() && shard.driverLock.tryLock()) {
-            try {
-                shard.settle(fences);
-            } finally {
-                shard.driverLock.unlock();
-            }
-        }
+        return parts.threadCacheBytes();
     }
 
     /// Keeps the pages under a range of live blocks where they are.
@@ -257,41 +132,15 @@ final class DeviceCache {
         growth.unpinAll(reason);
     }
 
-    /// The time on the driver's clock.
-    long nanoTime() {
-        return clock.getAsLong();
-    }
-
-    /// Has what thread caches hold freed, for a request of a shard's.
-    ///
-    /// @return how many bytes
-    long emptyThreadCaches(StreamShard shard) {
-        long before = threadCacheBytes();
-        emptyThreadCaches(shard, 1);
-        return Math.max(0, before - threadCacheBytes());
-    }
-
-    /// Empties the thread caches, and frees the blocks that other streams used and have got past.
-    ///
-    /// @param wait whether to wait for those streams
-    /// @return bytes freed
-    long settle(StreamShard shard, boolean wait) {
-        emptyThreadCaches(shard, 1);
-        if (wait) {
-            return shard.settleAfterWaiting(fences);
-        }
-        shard.driverLock.lock();
-        try {
-            return shard.settle(fences);
-        } finally {
-            shard.driverLock.unlock();
-        }
+    /// Gives idle memory back, and tells what stayed.
+    TrimResult trim(long keepBytes, TrimMode mode) {
+        return CacheTrim.trim(parts, returns, keepBytes, mode);
     }
 
     /// What is held for each stream, ended ones only with blocks in use.
     List<StreamMemory> describe() {
         Map<Long, StreamMemory> streams = new LinkedHashMap<>();
-        for (StreamShard shard : shards()) {
+        for (StreamShard shard : shards.all()) {
             if (shard.isClosed() && shard.liveBytes() == 0) {
                 continue;
             }
@@ -307,36 +156,14 @@ final class DeviceCache {
         return List.copyOf(streams.values());
     }
 
-    /// Looks at all that a shard has, and what of it could go back, when nobody makes driver calls for it.
-    ShardSurvey survey(StreamShard shard) {
-        shard.driverLock.lock();
-        try {
-            return shard.survey(true);
-        } finally {
-            shard.driverLock.unlock();
-        }
-    }
-
     /// Access of other devices; empty where memory comes in whole segments.
     Optional<PagePeers> peers() {
-        return growth.pages().map(table -> new PagePeers(this, table));
+        return growth.pages().map(table -> new PagePeers(shards, table));
     }
 
-    /// Waits for growth that began before: who grows holds the driver lock until his pages are published.
-    void awaitGrowth() {
-        shards().forEach(this::survey);
-    }
-
-    /// Bytes of the shards that have no memory, because they sleep.
-    long asleepBytes() {
-        return growth.pages().map(PageTable::asleepBytes).orElse(0L);
-    }
-
-    /// All shards, those of ended streams first.
-    List<StreamShard> shards() {
-        List<StreamShard> all = new ArrayList<>(ended.shards());
-        all.addAll(shards.all());
-        return all;
+    /// Sleeping and waking; empty where memory comes in whole segments.
+    Optional<PageSleep> sleep(CudaDriver driver) {
+        return growth.pages().map(table -> new PageSleep(driver, parts, returns, table));
     }
 
     /// Returns everything, all blocks being freed; what the driver refuses, it is asked once more, since nobody
@@ -358,10 +185,10 @@ final class DeviceCache {
     void checkInvariants() {
         threadCaches.checkInvariants();
         long mapped = 0;
-        for (StreamShard shard : shards()) {
+        for (StreamShard shard : shards.all()) {
             mapped += shard.checkInvariants();
         }
-        long known = mapped + growth.otherBytes() - asleepBytes();
+        long known = mapped + growth.otherBytes() - parts.asleepBytes();
         Invariant.check(known == reserved.bytes(), "reserved bytes are those of the shards", known - reserved.bytes());
     }
 }

@@ -30,15 +30,15 @@ final class FreeRuns {
     private final SizeBins others;
 
     private final Blocks blocks;
-    private final IdleMarks marks;
+    private final FreeBlockObserver observer;
     private final SegmentParts parts;
     /// Whether blocks lie in plain segments.
     private boolean inSegments;
     private int inner = Blocks.NONE;
 
-    FreeRuns(Blocks blocks, SegmentParts parts, IdleMarks marks) {
+    FreeRuns(Blocks blocks, SegmentParts parts, FreeBlockObserver observer) {
         this.blocks = blocks;
-        this.marks = marks;
+        this.observer = observer;
         this.parts = parts;
         this.bins = new SizeBins(blocks);
         this.others = new SizeBins(blocks);
@@ -66,8 +66,8 @@ final class FreeRuns {
     /// Takes a free block that begins a free run out of it, or its first part.
     void takeFirst(int block, long byteSize) {
         unlistFirst(block);
-        marks.taken(block, blocks.address[block] + byteSize);
-        marks.served();
+        observer.taken(block, blocks.address[block] + byteSize);
+        observer.served();
         int last = blocks.gapEnd[block];
         blocks.state[block] = Blocks.CLAIMED;
         if (byteSize < blocks.byteSize[block]) {
@@ -116,7 +116,7 @@ final class FreeRuns {
         }
         form(first, last);
         if (state == Blocks.FREE) {
-            marks.freed(free, from, to);
+            observer.freed(free, from, to);
         }
     }
 
@@ -142,7 +142,7 @@ final class FreeRuns {
         int after = blocks.next[to];
         for (int block = from; block != after; block = blocks.next[block]) {
             if (blocks.state[block] == Blocks.FREE) {
-                marks.taken(block, blocks.end(block));
+                observer.taken(block, blocks.end(block));
                 if (block != first) {
                     unlist(block);
                 }
@@ -174,7 +174,7 @@ final class FreeRuns {
         }
         int part = from > blocks.address[block] ? blocks.split(block, from - blocks.address[block]) : block;
         int rest = to < blocks.end(part) ? blocks.split(part, to - blocks.address[part]) : Blocks.NONE;
-        marks.taken(part, to);
+        observer.taken(part, to);
         blocks.state[part] = Blocks.LENT;
         if (begins) {
             binsOf(block).insert(block, blocks.gapBytes[block]);
@@ -268,14 +268,14 @@ final class FreeRuns {
         }
     }
 
-    /// The free block that a page lies in at its home, or [Blocks#NONE].
-    int findFree(Mapping home) {
+    /// The free block that addresses of a range lie in, or [Blocks#NONE].
+    int findFree(AddressRange in, long from, long to) {
         for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
-            if (blocks.isAround(block, home)) {
+            if (blocks.isAround(block, in, from, to)) {
                 return block;
             }
         }
-        return bins.findFrom(home.page.byteSize, block -> blocks.isAround(block, home));
+        return bins.findFrom(to - from, block -> blocks.isAround(block, in, from, to));
     }
 
     /// Checks the lists.

@@ -17,7 +17,7 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// @return the block's address
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if the source has no more
     /// @throws io.cistern.cuda.CudaException for what else a driver call says; everything is as it was before
-    long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst);
+    long growAndAllocate(GrowingShard shard, long byteSize, boolean idleFirst);
 
     /// Whether small blocks may have more memory than is needed, so that thread caches that miss often find
     /// enough.
@@ -39,14 +39,14 @@ sealed interface Growth permits PageGrowth, SegmentGrowth {
     ///
     /// @return false if somebody needs some of it where it is
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    boolean unmapLent(StreamShard shard);
+    boolean unmapLent(GrowingShard shard);
 
     /// Makes a vacant shard that of another stream, where [#movesPages]. Under its driver lock.
     ///
-    /// @param heir see [StreamShard#passTo]
+    /// @param heir see [GrowingShard#passTo]
     /// @param anew see there
     /// @return false if it is not vacant
-    default boolean passOn(StreamShard shard, StreamTimeline heir, boolean anew) {
+    default boolean passOn(GrowingShard shard, StreamTimeline heir, boolean anew) {
         return false;
     }
 

@@ -11,14 +11,16 @@ package io.cistern.caching;
 ///
 /// Waits for nothing: what running work may still use stays. Holds one shard's driver lock at a time.
 final class IdleCollection {
-    private final DeviceCache cache;
+    private final CacheParts parts;
+    private final CacheReturns returns;
     private final long thresholdBytes;
 
     /// Collects for one device.
     ///
     /// @param thresholdBytes [Long#MAX_VALUE] for never
-    IdleCollection(DeviceCache cache, long thresholdBytes) {
-        this.cache = cache;
+    IdleCollection(CacheParts parts, CacheReturns returns, long thresholdBytes) {
+        this.parts = parts;
+        this.returns = returns;
         this.thresholdBytes = thresholdBytes;
     }
 
@@ -32,22 +34,22 @@ final class IdleCollection {
         long returned;
         do {
             returned = 0;
-            for (StreamShard shard : cache.shards()) {
-                returned += isDue() ? cache.returns.giveBackAged(shard, excess()) : 0;
+            for (StreamShard shard : parts.allShards()) {
+                returned += isDue() ? returns.giveBackAged(shard, excess()) : 0;
             }
         } while (returned > 0 && isDue());
     }
 
     /// Gives back pages.
     void collectPages() {
-        for (StreamShard shard : cache.shards()) {
+        for (StreamShard shard : parts.allShards()) {
             if (isDue()) {
-                cache.returns.giveBack(shard, excess(), false);
+                returns.giveBack(shard, excess(), false);
             }
         }
     }
 
     private long excess() {
-        return cache.reserved.bytes() - thresholdBytes;
+        return parts.reserved().bytes() - thresholdBytes;
     }
 }

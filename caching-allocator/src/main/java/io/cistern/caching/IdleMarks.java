@@ -12,7 +12,7 @@ package io.cistern.caching;
 /// and was freed at its time or before.
 ///
 /// Guarded by the shard's lock, except that [#areKept] and [#asked] are guesses for those who look without it.
-final class IdleMarks {
+final class IdleMarks implements FreeBlockObserver {
     /// A walk takes some microseconds, as much as so many takings save.
     private static final int UNASKED = 1024;
 
@@ -61,7 +61,8 @@ final class IdleMarks {
     }
 
     /// A range became part of a free block, and so perhaps pages that lie in it partly.
-    void freed(int free, long from, long to) {
+    @Override
+    public void freed(int free, long from, long to) {
         if (!kept || !(blocks.range[free] instanceof PageArena arena)) {
             return;
         }
@@ -83,19 +84,21 @@ final class IdleMarks {
             at = home.end();
         }
         if (any) {
-            arena.shard.timeline.newestIdle = now;
+            arena.pageOwner.timeline().newestIdle = now;
         }
     }
 
     /// A request found a free block.
-    void served() {
+    @Override
+    public void served() {
         if (kept) {
             kept = ++takings < UNASKED;
         }
     }
 
     /// The first bytes of a free block, up to an address, are taken.
-    void taken(int free, long to) {
+    @Override
+    public void taken(int free, long to) {
         if (kept && blocks.range[free] instanceof PageArena arena && blocks.byteSize[free] >= arena.slotBytes) {
             for (long at = blocks.address[free]; at < to; ) {
                 Mapping home = arena.homeAt(at);

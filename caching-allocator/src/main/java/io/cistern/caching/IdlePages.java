@@ -5,13 +5,13 @@ import java.util.List;
 import java.util.Objects;
 
 /// Which pages may serve a stream, as one miss sees them. A page can change at once; so whoever takes one asks
-/// [again][StreamShard#lend].
+/// [again][PageOwner#lend].
 ///
 /// Guarded by the lock of the [PageTable].
-final class IdlePages {
+final class IdlePages implements PageOwner.FreeBlocks {
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();
-    private List<StreamShard> shards = List.of();
+    private List<PageOwner> shards = List.of();
     private long number;
     private long liveBytes;
     private long smallReservedBytes;
@@ -23,18 +23,18 @@ final class IdlePages {
     }
 
     /// Begins to look at shards on behalf of one of them.
-    void look(List<StreamShard> shards, StreamShard taker) {
+    void look(List<PageOwner> shards, PageOwner taker) {
         sparesSmall = false;
         number++;
         this.shards = shards;
         sorted = false;
         liveBytes = 0;
         smallReservedBytes = 0;
-        for (StreamShard shard : shards) {
+        for (PageOwner shard : shards) {
             shard.lookedAt();
-            lookAt(shard.timeline, taker.timeline);
+            lookAt(shard.timeline(), taker.timeline());
             liveBytes += shard.liveBytes();
-            smallReservedBytes += shard.small ? shard.reservedBytes() : 0;
+            smallReservedBytes += shard.isSmall() ? shard.reservedBytes() : 0;
         }
     }
 
@@ -48,8 +48,8 @@ final class IdlePages {
     /// Streams with pages that could not be had yet; fences on them let them be had later.
     List<StreamTimeline> tooNew() {
         List<StreamTimeline> late = List.of();
-        for (StreamShard shard : shards) {
-            StreamTimeline giver = shard.timeline;
+        for (PageOwner shard : shards) {
+            StreamTimeline giver = shard.timeline();
             if (giver.newestIdle > giver.newestTakeable) {
                 late = late.isEmpty() ? new ArrayList<>() : late;
                 late.add(giver);
@@ -81,12 +81,12 @@ final class IdlePages {
     /// Whether a page is idle, may be had, and was not taken in this look.
     boolean has(Page page) {
         Mapping home = page.home;
-        StreamShard shard = home.shard;
+        PageOwner shard = home.owner;
         return home.idle
                 && page.takenIn != number
                 && !page.isPinned()
-                && !(sparesSmall && shard.small)
-                && home.freedAt <= shard.timeline.newestTakeable;
+                && !(sparesSmall && shard.isSmall())
+                && home.freedAt <= shard.timeline().newestTakeable;
     }
 
     /// The page is somewhere else now.
@@ -101,8 +101,8 @@ final class IdlePages {
         if (!sorted) {
             sorted = true;
             pages.clear();
-            for (StreamShard shard : shards) {
-                if (shard.timeline.newestTakeable >= 0) {
+            for (PageOwner shard : shards) {
+                if (shard.timeline().newestTakeable >= 0) {
                     shard.findIdle(this);
                 }
             }
@@ -124,7 +124,8 @@ final class IdlePages {
     /// Called back by a shard: one of its free blocks.
     ///
     /// @param gapBytes of the free run that it lies in
-    void addAll(PageArena arena, long from, long to, long gapBytes) {
+    @Override
+    public void add(PageArena arena, long from, long to, long gapBytes) {
         int gapDoublings = Long.SIZE - Long.numberOfLeadingZeros(gapBytes);
         for (long at = arena.slotStart(from); at < to; ) {
             Mapping mapping = Objects.requireNonNull(arena.mappingAt(at));

@@ -15,10 +15,12 @@ final class IdleReturns {
     /// How many times waiting may give something.
     static final int WAYS_TO_WAIT = 3;
 
-    private final DeviceCache cache;
+    private final CacheParts parts;
+    private final CacheReturns returns;
 
-    IdleReturns(DeviceCache cache) {
-        this.cache = cache;
+    IdleReturns(CacheParts parts, CacheReturns returns) {
+        this.parts = parts;
+        this.returns = returns;
     }
 
     /// Takes a step.
@@ -28,8 +30,8 @@ final class IdleReturns {
     long giveBack(ReclaimStep step, StreamShard shard, long size) {
         return switch (step) {
             case TRIM -> {
-                cache.reserved.counters.count(CacheEvent.RETRY);
-                yield cache.returns.releaseRefused() + giveBackOthers(shard, size, false);
+                parts.counters().count(CacheEvent.RETRY);
+                yield returns.releaseRefused() + giveBackOthers(shard, size, false);
             }
             case SYNCHRONIZE -> afterWaiting(shard, size);
             default -> throw new IllegalArgumentException("step " + step + " gives nothing back");
@@ -37,16 +39,16 @@ final class IdleReturns {
     }
 
     private long afterWaiting(StreamShard shard, long size) {
-        long given = cache.settle(shard, true);
+        long given = returns.settle(shard, true);
         given = given != 0 ? given : giveBackOthers(shard, size, true);
         return given != 0 ? given : giveBackAll();
     }
 
     private long giveBackOthers(StreamShard shard, long size, boolean wait) {
         long returned = 0;
-        for (StreamShard other : cache.shards()) {
+        for (StreamShard other : parts.allShards()) {
             if (other != shard && returned < size) {
-                returned += cache.returns.giveBack(other, size - returned, wait);
+                returned += returns.giveBack(other, size - returned, wait);
             }
         }
         return returned;
@@ -54,8 +56,8 @@ final class IdleReturns {
 
     private long giveBackAll() {
         long returned = 0;
-        for (StreamShard each : cache.shards()) {
-            returned += cache.returns.giveBack(each, Long.MAX_VALUE, true);
+        for (StreamShard each : parts.allShards()) {
+            returned += returns.giveBack(each, Long.MAX_VALUE, true);
         }
         return returned;
     }

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 final class Mapping {
     final Page page;
     final PageArena arena;
-    final StreamShard shard;
+    final PageOwner owner;
     final long address;
     private final long end;
     /// The arena's block for exactly these addresses, while they are [Blocks#LENT] or [Blocks#RETIRED].
@@ -31,7 +31,7 @@ final class Mapping {
     Mapping(Page page, PageArena arena, long address) {
         this.page = page;
         this.arena = arena;
-        this.shard = arena.shard;
+        this.owner = arena.pageOwner;
         this.address = address;
         this.end = address + page.byteSize;
     }

@@ -23,13 +23,15 @@ final class PageArena extends AddressRange {
     /// Of all devices and allocators: they share the addresses of the process.
     private static final AtomicInteger OPEN = new AtomicInteger();
 
+    final PageOwner pageOwner;
     private final PageTable table;
     final long slotBytes;
     private final int slotShift;
     private @Nullable Mapping[] mappings = {};
 
-    private PageArena(StreamShard shard, long address, long byteSize, PageTable table) {
-        super(shard, address, byteSize);
+    private PageArena(PageOwner owner, long address, long byteSize, PageTable table) {
+        super(owner, address, byteSize);
+        this.pageOwner = owner;
         this.table = table;
         this.slotBytes = table.pages.slotBytes;
         this.slotShift = Long.numberOfTrailingZeros(slotBytes);
@@ -38,12 +40,12 @@ final class PageArena extends AddressRange {
     /// Reserves the addresses.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver has none
-    static PageArena reserve(StreamShard shard, long byteSize, PageTable table) {
+    static PageArena reserve(PageOwner owner, long byteSize, PageTable table) {
         PhysicalPages pages = table.pages;
         long address = pages.memory.reserve(pages.device, byteSize, pages.slotBytes, 0);
         OPEN.incrementAndGet();
         try {
-            return new PageArena(shard, address, byteSize, table);
+            return new PageArena(owner, address, byteSize, table);
         } catch (OutOfMemoryError noArena) {
             OPEN.decrementAndGet();
             pages.memory.freeReservation(pages.device, address, byteSize);

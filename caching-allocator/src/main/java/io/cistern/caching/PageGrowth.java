@@ -31,14 +31,16 @@ final class PageGrowth implements Growth {
     private final MissClock clock;
     private final CrossStreamOrder order;
     private final GrowthPolicy growthPolicy;
+    private final PageSizes sizes;
     private final IdlePages idle;
     private final long deviceBytes;
 
-    PageGrowth(PageTable table, MissClock clock, CrossStreamOrder order, GrowthPolicy growthPolicy, long deviceBytes) {
+    PageGrowth(PageTable table, MissClock clock, CrossStreamOrder order, PagePolicy policy, long deviceBytes) {
         this.table = table;
         this.clock = clock;
         this.order = order;
-        this.growthPolicy = growthPolicy;
+        this.growthPolicy = new GrowthPolicy(policy.slack(), deviceBytes);
+        this.sizes = new PageSizes(policy, table.pages.slotBytes);
         this.deviceBytes = deviceBytes;
         this.idle = new IdlePages(order);
     }
@@ -49,7 +51,7 @@ final class PageGrowth implements Growth {
     }
 
     @Override
-    public long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst) {
+    public long growAndAllocate(GrowingShard shard, long byteSize, boolean idleFirst) {
         WindowFill.Way way = way(idleFirst);
         if (byteSize > deviceBytes && table.pages.onDevice) {
             throw new DeviceOutOfMemoryException(
@@ -57,7 +59,7 @@ final class PageGrowth implements Growth {
         }
         int changed = 0;
         for (int refused = 0; ; ) { // both counts are bounded, and after a new arena there is a window
-            WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize);
+            WindowFill fill = new WindowFill(table, idle, growthPolicy, sizes, shard, byteSize);
             switch (findOrPlan(shard, byteSize, changed > MAX_CHANGED ? WindowFill.Way.BUY : way, fill)) {
                 case FOUND -> {
                     table.pages.reserved().counters.count(CacheEvent.PAGES_HIT);
@@ -87,7 +89,7 @@ final class PageGrowth implements Growth {
     }
 
     /// Whatever that fails with, the block is nobody's then.
-    private void unmapOld(StreamShard shard, long address) {
+    private void unmapOld(GrowingShard shard, long address) {
         try {
             table.lent.unmapOld(order);
         } catch (RuntimeException | Error failure) {
@@ -96,7 +98,7 @@ final class PageGrowth implements Growth {
         }
     }
 
-    private void takeBack(StreamShard shard, long address) {
+    private void takeBack(GrowingShard shard, long address) {
         shard.takeBack(Objects.requireNonNull(table.ranges.find(address)), address);
     }
 
@@ -115,14 +117,14 @@ final class PageGrowth implements Growth {
         CHANGED
     }
 
-    private Look findOrPlan(StreamShard shard, long byteSize, WindowFill.Way way, WindowFill fill) {
+    private Look findOrPlan(GrowingShard shard, long byteSize, WindowFill.Way way, WindowFill fill) {
         order.poll();
         Look found;
         List<StreamTimeline> tooNew;
         table.lock();
         try {
             clock.advance();
-            idle.look(table.shards(), shard);
+            idle.look(table.owners(), shard);
             tooNew = idle.tooNew();
             found = look(shard, byteSize, way, fill);
         } finally {
@@ -133,7 +135,7 @@ final class PageGrowth implements Growth {
     }
 
     /// Whatever that fails with, what was found is given up.
-    private void mark(List<StreamTimeline> tooNew, StreamShard shard, Look found, WindowFill fill) {
+    private void mark(List<StreamTimeline> tooNew, GrowingShard shard, Look found, WindowFill fill) {
         if (tooNew.isEmpty()) {
             return;
         }
@@ -149,7 +151,7 @@ final class PageGrowth implements Growth {
         }
     }
 
-    private Look look(StreamShard shard, long byteSize, WindowFill.Way way, WindowFill fill) {
+    private Look look(GrowingShard shard, long byteSize, WindowFill.Way way, WindowFill fill) {
         growthPolicy.needed(idle.liveBytes() + byteSize);
         if (!fill.claim(way == WindowFill.Way.USUAL ? usualWay(shard, byteSize) : way)) {
             return Look.NO_WINDOW;
@@ -168,24 +170,24 @@ final class PageGrowth implements Growth {
     }
 
     private long smallReservedBytes() {
-        return table.shards().stream()
-                .filter(shard -> shard.small)
-                .mapToLong(StreamShard::reservedBytes)
+        return table.owners().stream()
+                .filter(PageOwner::isSmall)
+                .mapToLong(PageOwner::reservedBytes)
                 .sum();
     }
 
-    private WindowFill.Way usualWay(StreamShard shard, long byteSize) {
+    private WindowFill.Way usualWay(GrowingShard shard, long byteSize) {
         long reserved = table.pages.reserved().bytes();
-        boolean isLittle = !shard.timeline.oneOfMany && growthPolicy.isLittle(reserved, byteSize);
+        boolean isLittle = !shard.timeline().oneOfMany && growthPolicy.isLittle(reserved, byteSize);
         return isLittle ? WindowFill.Way.BUY : mindSmallShare(shard);
     }
 
-    private WindowFill.Way mindSmallShare(StreamShard shard) {
+    private WindowFill.Way mindSmallShare(GrowingShard shard) {
         long small = idle.smallReservedBytes();
-        if (shard.small && small + Sizes.SLOT <= growthPolicy.smallShareBytes()) {
+        if (shard.isSmall() && small + Sizes.SLOT <= growthPolicy.smallShareBytes()) {
             return WindowFill.Way.BUY;
         }
-        if (!shard.small && small <= growthPolicy.smallShareBytes()) {
+        if (!shard.isSmall() && small <= growthPolicy.smallShareBytes()) {
             idle.spareSmall();
         }
         return WindowFill.Way.USUAL;
@@ -225,12 +227,12 @@ final class PageGrowth implements Growth {
     }
 
     @Override
-    public boolean unmapLent(StreamShard shard) {
+    public boolean unmapLent(GrowingShard shard) {
         return table.lent.unmap(shard);
     }
 
     @Override
-    public boolean passOn(StreamShard shard, StreamTimeline heir, boolean anew) {
+    public boolean passOn(GrowingShard shard, StreamTimeline heir, boolean anew) {
         table.lock();
         try {
             return shard.passTo(heir, anew);
@@ -260,7 +262,7 @@ final class PageGrowth implements Growth {
         return SplitPolicy.ANY;
     }
 
-    private void addArena(StreamShard shard, long byteSize) {
+    private void addArena(GrowingShard shard, long byteSize) {
         PageArena arena = newArena(shard, byteSize);
         try {
             table.enter(arena);
@@ -271,8 +273,8 @@ final class PageGrowth implements Growth {
         }
     }
 
-    private PageArena newArena(StreamShard shard, long byteSize) {
-        long least = Sizes.roundUp(byteSize, table.pages.unit());
+    private PageArena newArena(GrowingShard shard, long byteSize) {
+        long least = Sizes.roundUp(byteSize, sizes.unit());
         for (long wanted = reservation(shard, byteSize); ; wanted = smaller(wanted, least)) {
             try {
                 return PageArena.reserve(shard, wanted, table);
@@ -285,12 +287,12 @@ final class PageGrowth implements Growth {
     }
 
     private long smaller(long refused, long least) {
-        return Math.max(least, Sizes.roundUp(refused / 8, table.pages.unit()));
+        return Math.max(least, Sizes.roundUp(refused / 8, sizes.unit()));
     }
 
-    private long reservation(StreamShard shard, long byteSize) {
-        long usual = shard.small ? deviceBytes / 8 : deviceBytes / 8 * 9;
+    private long reservation(GrowingShard shard, long byteSize) {
+        long usual = shard.isSmall() ? deviceBytes / 8 : deviceBytes / 8 * 9;
         long shared = usual / (1 + PageArena.openCount() / ROOMY_ARENAS);
-        return Sizes.roundUp(Math.max(shared, byteSize), table.pages.unit());
+        return Sizes.roundUp(Math.max(shared, byteSize), sizes.unit());
     }
 }

@@ -14,12 +14,12 @@ import java.util.List;
 ///
 /// **Threading.** One at a time, and not beside sleeping and waking, which map without those locks.
 final class PagePeers {
-    private final DeviceCache cache;
+    private final DeviceShards shards;
     private final PageTable table;
     private final PhysicalPages pages;
 
-    PagePeers(DeviceCache cache, PageTable table) {
-        this.cache = cache;
+    PagePeers(DeviceShards shards, PageTable table) {
+        this.shards = shards;
         this.table = table;
         this.pages = table.pages;
     }
@@ -34,12 +34,12 @@ final class PagePeers {
         List<MemoryLocation> more = new ArrayList<>(before);
         more.add(place);
         pages.accessors = List.copyOf(more);
-        cache.awaitGrowth();
+        shards.awaitGrowth();
         try {
             table.mappings().forEach(mapping -> open(mapping, place));
         } catch (CudaException refusal) {
             pages.accessors = before;
-            cache.awaitGrowth();
+            shards.awaitGrowth();
             table.mappings().forEach(mapping -> close(mapping, place, refusal));
             throw refusal;
         }

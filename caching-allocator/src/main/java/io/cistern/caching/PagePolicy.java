@@ -37,6 +37,11 @@ record PagePolicy(
         return why;
     }
 
+    /// How much more than the peak may be reserved where nothing is said of it.
+    static double usualSlack(PageFit fit) {
+        return fit == PageFit.TIGHT ? 0 : USUAL_SLACK;
+    }
+
     /// The same without moving anything.
     PagePolicy stable() {
         return new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.NEVER, slack, true);

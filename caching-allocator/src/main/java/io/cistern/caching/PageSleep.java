@@ -26,15 +26,17 @@ import org.jspecify.annotations.Nullable;
 /// frees change only the blocks.
 final class PageSleep {
     private final CudaDriver driver;
-    private final DeviceCache cache;
+    private final CacheParts parts;
+    private final CacheReturns returns;
     private final PageTable table;
 
     /// What fell asleep together and sleeps.
     private final List<SleepingPages> asleep = new ArrayList<>();
 
-    PageSleep(CudaDriver driver, DeviceCache cache, PageTable table) {
+    PageSleep(CudaDriver driver, CacheParts parts, CacheReturns returns, PageTable table) {
         this.driver = driver;
-        this.cache = cache;
+        this.parts = parts;
+        this.returns = returns;
         this.table = table;
     }
 
@@ -48,17 +50,17 @@ final class PageSleep {
         if (mode == SleepMode.DROP) {
             asleep.forEach(SleepingPages::dropKept);
         }
-        if (cache.reserved.bytes() == 0) {
-            return CacheTrim.left(cache, 0); // without a wait, which a capture of somebody else's would forbid
+        if (parts.reserved().bytes() == 0) {
+            return CacheTrim.left(parts, 0); // without a wait, which a capture of somebody else's would forbid
         }
-        driver.devices().synchronize(cache.device);
+        driver.devices().synchronize(parts.device());
         if (!asleep.isEmpty()) {
             takeBack();
         }
-        long returned = cache.returns.trim(0, true);
-        cache.returns.unmapLent();
+        long returned = returns.trim(0, true);
+        returns.unmapLent();
         returned += sleep(mode == SleepMode.KEEP ? host : null);
-        return CacheTrim.left(cache, returned);
+        return CacheTrim.left(parts, returned);
     }
 
     /// What an earlier waking had to leave goes.
@@ -72,7 +74,7 @@ final class PageSleep {
 
     /// @param claimed gets the pages, by address, also those claimed before a failure
     private void claim(Predicate<Page> which, List<@Nullable Page> claimed) {
-        for (StreamShard shard : cache.shards()) {
+        for (StreamShard shard : parts.allShards()) {
             shard.driverLock.lock();
             try {
                 table.beginChange(shard, which, claimed);
@@ -143,7 +145,7 @@ final class PageSleep {
         if (asleep.isEmpty()) {
             return;
         }
-        cache.returns.giveBackIdle();
+        returns.giveBackIdle();
         try {
             claimSleepers();
             for (int i = 0; i < asleep.size(); i++) {

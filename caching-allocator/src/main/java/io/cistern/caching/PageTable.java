@@ -26,7 +26,7 @@ final class PageTable {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final List<PageArena> arenas = new ArrayList<>();
-    private final List<StreamShard> shards = new ArrayList<>();
+    private final List<PageOwner> owners = new ArrayList<>();
     private final ReservedList<Page> all = new ReservedList<>();
     /// Mappings that the driver would not take away when a growth was rolled back.
     private final List<Mapping> stuck = new ArrayList<>();
@@ -46,9 +46,9 @@ final class PageTable {
         lock.unlock();
     }
 
-    /// The shards that have arenas. Under the lock.
-    List<StreamShard> shards() {
-        return shards;
+    /// Those who have arenas. Under the lock.
+    List<PageOwner> owners() {
+        return owners;
     }
 
     /// A new arena.
@@ -56,8 +56,8 @@ final class PageTable {
         lock.lock();
         try {
             arenas.add(arena); // first: who fails then forgets it
-            if (!shards.contains(arena.shard)) {
-                shards.add(arena.shard);
+            if (!owners.contains(arena.pageOwner)) {
+                owners.add(arena.pageOwner);
             }
         } finally {
             lock.unlock();
@@ -69,17 +69,18 @@ final class PageTable {
         lock.lock();
         try {
             arenas.remove(arena);
-            if (!hasArena(arena.shard)) {
-                shards.remove(arena.shard);
+            if (!hasArena(arena.pageOwner)) {
+                owners.remove(arena.pageOwner);
             }
         } finally {
             lock.unlock();
         }
     }
 
-    private boolean hasArena(StreamShard shard) {
+    @SuppressWarnings("ReferenceEquality") // There is one object for each.
+    private boolean hasArena(PageOwner owner) {
         for (int i = 0; i < arenas.size(); i++) {
-            if (arenas.get(i).shard == shard) {
+            if (arenas.get(i).pageOwner == owner) {
                 return true;
             }
         }
@@ -114,7 +115,7 @@ final class PageTable {
     private void moves(Page page, Mapping to) {
         DeviceCounters counters = pages.reserved().counters;
         counters.countAlone(CacheEvent.PAGE_TAKEN);
-        if (page.home.shard.timeline != to.shard.timeline) {
+        if (page.home.owner.timeline() != to.owner.timeline()) {
             counters.countAlone(CacheEvent.STEAL);
         }
         lent.left(page.home);
@@ -197,7 +198,7 @@ final class PageTable {
         lock.lock();
         try {
             remove(page);
-            page.home.shard.erase(page.home);
+            page.home.owner.erase(page.home);
         } finally {
             lock.unlock();
         }
@@ -207,7 +208,7 @@ final class PageTable {
     void unmapped(Mapping mapping) {
         mapping.page.mappings.remove(mapping);
         stuck.remove(mapping);
-        mapping.shard.unmapped(mapping);
+        mapping.owner.unmapped(mapping);
     }
 
     /// Whether a roll-back could not take a mapping away. Under the lock.
@@ -249,7 +250,7 @@ final class PageTable {
         lock.lock();
         try {
             remove(page);
-            mapping.shard.unmapped(mapping);
+            mapping.owner.unmapped(mapping);
         } finally {
             lock.unlock();
         }
@@ -303,12 +304,13 @@ final class PageTable {
     ///
     /// @param which asked under the lock
     /// @param claimed gets them, also those claimed before a failure
-    void beginChange(StreamShard shard, Predicate<Page> which, List<@Nullable Page> claimed) {
+    @SuppressWarnings("ReferenceEquality")
+    void beginChange(PageOwner owner, Predicate<Page> which, List<@Nullable Page> claimed) {
         lock.lock();
         try {
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
-                if (page.home.shard == shard && !stuck.contains(page.home) && which.test(page)) {
+                if (page.home.owner == owner && !stuck.contains(page.home) && which.test(page)) {
                     claimed.add(page);
                     page.pin(Page.Pin.CHANGING);
                 }
@@ -369,7 +371,7 @@ final class PageTable {
         lock.lock();
         try {
             for (long at = address; at < address + byteSize; ) {
-                at = arena.shard.withPageAt(arena, at, action);
+                at = arena.pageOwner.withPageAt(arena, at, action);
             }
         } finally {
             lock.unlock();
@@ -411,10 +413,6 @@ final class PageTable {
                             "a mapping is found by its address",
                             mapping.address);
                 }
-                Invariant.check(
-                        page.home.shard.isMarkedRightly(page.home),
-                        "a page in a free block is idle",
-                        page.home.address);
                 bytes += stuck.contains(page.home) ? page.byteSize : 0;
             }
             lent.checkInvariants(aliasMappings);

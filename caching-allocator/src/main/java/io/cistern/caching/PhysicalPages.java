@@ -13,10 +13,6 @@ import org.jspecify.annotations.Nullable;
 
 /// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live
 /// handles`.
-///
-/// **Page size.** A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a
-/// page for large blocks is a [share][PageFit] of the most that was ever live at once, up to 512 MiB or what an
-/// option says; for small blocks 2 MiB.
 final class PhysicalPages {
     private record Handle(long value, long byteSize) {}
 
@@ -30,15 +26,10 @@ final class PhysicalPages {
     volatile List<MemoryLocation> accessors;
     private final PageSource source;
     private final Reserved reserved;
-    private final long fixedPageBytes;
-    private final long largestPageBytes;
-    private final PageFit fit;
     private final List<Handle> refused = new ArrayList<>();
 
     /// Takes memory from a source.
-    ///
-    /// @param policy whose sizes count here
-    PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved, PagePolicy policy) {
+    PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved) {
         this.device = device;
         this.memory = memory;
         this.source = source;
@@ -47,34 +38,6 @@ final class PhysicalPages {
         PageTraits traits = source.traits(device);
         this.onDevice = traits.location().equals("device");
         this.slotBytes = Sizes.roundUp(Sizes.SLOT, traits.granularity());
-        this.fixedPageBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
-        this.largestPageBytes = policy.largestBytes();
-        this.fit = policy.fit();
-    }
-
-    /// What arenas are multiples of.
-    long unit() {
-        return fixedPageBytes != 0 ? fixedPageBytes : slotBytes;
-    }
-
-    /// The size of the next page of a shard.
-    ///
-    /// @param growthPolicy know the most that was ever live, and whether pages move
-    long pageBytes(GrowthPolicy growthPolicy, StreamShard shard) {
-        if (fixedPageBytes != 0) {
-            return fixedPageBytes;
-        }
-        if (shard.small) {
-            return slotBytes;
-        }
-        PageFit its = shard.timeline.oneOfMany ? PageFit.TIGHT : fit;
-        long page = its.pageBytes(growthPolicy.peakBytes(), growthPolicy.movesMuch(), largestPageBytes);
-        return Math.max(Sizes.roundUp(its.leastBytes(largestPageBytes), slotBytes), page / slotBytes * slotBytes);
-    }
-
-    /// A page's size, less what is not needed, if sizes are not fixed.
-    long cut(long byteSize, long neededBytes) {
-        return fixedPageBytes != 0 ? byteSize : Math.min(byteSize, neededBytes);
     }
 
     long create(long byteSize) {

@@ -16,7 +16,7 @@ final class PlainSegment extends AddressRange {
     ///
     /// @param from where the first may begin
     /// @param byteSize how many bytes from there are for blocks
-    PlainSegment(SegmentGrowth maker, StreamShard shard, Segment segment, long from, long byteSize) {
+    PlainSegment(SegmentGrowth maker, GrowingShard shard, Segment segment, long from, long byteSize) {
         super(shard, from, byteSize);
         this.maker = maker;
         this.segment = segment;

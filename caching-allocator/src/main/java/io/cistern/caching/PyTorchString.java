@@ -14,6 +14,9 @@ import java.util.concurrent.ConcurrentHashMap;
 /// warned of. A key that PyTorch has not is an error.
 final class PyTorchString {
     /// PyTorch's name of the driver's pool.
+    /// The option that has such a string.
+    private static final String KEY = "pytorch";
+
     private static final String DRIVER_POOL = "cudaMallocAsync";
 
     /// About locks, and about address ranges, that there are not here, and about captures,
@@ -46,7 +49,7 @@ final class PyTorchString {
     /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar, or
     ///     PyTorch has no such backend
     static Optional<PyTorchString> of(AllocatorOptions spec) {
-        Optional<AllocatorOptions> inner = spec.nested(CachingOption.PYTORCH_STRING);
+        Optional<AllocatorOptions> inner = spec.nested(KEY);
         if (inner.isEmpty()) {
             return Optional.empty();
         }
@@ -61,10 +64,8 @@ final class PyTorchString {
     }
 
     private static Set<String> keys(AllocatorOptions spec) {
-        String text = String.join(",", spec.list(CachingOption.PYTORCH_STRING).orElse(List.of()));
-        return AllocatorSpec.parse(CachingOption.PYTORCH_STRING + ":" + text)
-                .options()
-                .keySet();
+        String text = String.join(",", spec.list(KEY).orElse(List.of()));
+        return AllocatorSpec.parse(KEY + ":" + text).options().keySet();
     }
 
     AllocatorOptions options() {

@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.CudaResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -23,24 +22,30 @@ import java.util.stream.Collectors;
 /// Then it says what is held and what each step gave. The last two are not taken here where the framework asks
 /// for them, after steps of its own.
 final class ReclaimSearch {
-    private final DeviceCache cache;
+    private final CacheParts parts;
+    private final CacheMisses misses;
+    private final CacheReturns returns;
     private final StreamShard shard;
     private final long size;
     private final Set<ReclaimStep> allowed;
-    private final IdleReturns returns;
+    private final LongSupplier nanoTime;
     private final List<TriedStep> tried = new ArrayList<>();
 
-    ReclaimSearch(DeviceCache cache, StreamShard shard, long size, Set<ReclaimStep> allowed) {
-        this.cache = cache;
+    ReclaimSearch(
+            CacheParts parts,
+            CacheMisses misses,
+            CacheReturns returns,
+            StreamShard shard,
+            long size,
+            Set<ReclaimStep> allowed,
+            LongSupplier nanoTime) {
+        this.parts = parts;
+        this.misses = misses;
+        this.returns = returns;
         this.shard = shard;
         this.size = size;
         this.allowed = allowed;
-        this.returns = new IdleReturns(cache);
-    }
-
-    static boolean outOfMemory(RuntimeException failure) {
-        return failure instanceof DeviceOutOfMemoryException
-                || (failure instanceof CudaException driver && driver.result() == CudaResult.OUT_OF_MEMORY);
+        this.nanoTime = nanoTime;
     }
 
     /// Tries the steps in turn.
@@ -49,9 +54,9 @@ final class ReclaimSearch {
     /// @param first the failure that led here
     /// @throws DeviceOutOfMemoryException if nothing helps
     long run(long asked, RuntimeException first) {
-        long reservedBefore = cache.reserved.bytes();
-        long address = after(ReclaimStep.OTHER_THREADS, () -> cache.emptyThreadCaches(shard));
-        address = address != 0 ? address : after(ReclaimStep.PASSED_FENCES, () -> cache.settle(shard, false));
+        long reservedBefore = parts.reserved().bytes();
+        long address = after(ReclaimStep.OTHER_THREADS, () -> parts.emptyThreadCaches(shard));
+        address = address != 0 ? address : after(ReclaimStep.PASSED_FENCES, () -> returns.settle(shard, false));
         address = address != 0 ? address : moveIdlePages();
         address = address != 0 ? address : giveBack(ReclaimStep.TRIM);
         address = address != 0 ? address : giveBack(ReclaimStep.SYNCHRONIZE);
@@ -60,7 +65,7 @@ final class ReclaimSearch {
         }
         if (address == 0) {
             throw new DeviceOutOfMemoryException(
-                    asked, cache.device, ReserveCap.told(first) + detail(reservedBefore), first, tried);
+                    asked, parts.device(), ReserveCap.told(first) + detail(reservedBefore), first, tried);
         }
         return address;
     }
@@ -70,17 +75,17 @@ final class ReclaimSearch {
         if (!allowed.contains(step)) {
             return 0;
         }
-        long begun = cache.nanoTime();
-        long reserved = cache.reserved.bytes();
+        long begun = nanoTime.getAsLong();
+        long reserved = parts.reserved().bytes();
         long given = taking.getAsLong();
-        tried.add(new TriedStep(step, given, cache.nanoTime() - begun));
+        tried.add(new TriedStep(step, given, nanoTime.getAsLong() - begun));
         long address = shard.allocate(size);
-        boolean isMore = given != 0 || cache.reserved.bytes() < reserved; // others give back, too
+        boolean isMore = given != 0 || parts.reserved().bytes() < reserved; // others give back, too
         return address != 0 || !isMore ? address : tryToGrow();
     }
 
     private long giveBack(ReclaimStep step) {
-        return after(step, () -> returns.giveBack(step, shard, size));
+        return after(step, () -> new IdleReturns(parts, returns).giveBack(step, shard, size));
     }
 
     private boolean gaveLast() {
@@ -91,18 +96,18 @@ final class ReclaimSearch {
         if (!allowed.contains(ReclaimStep.IDLE_PAGES)) {
             return 0;
         }
-        long begun = cache.nanoTime();
+        long begun = nanoTime.getAsLong();
         long address = tryToGrow();
-        tried.add(new TriedStep(ReclaimStep.IDLE_PAGES, address == 0 ? 0 : size, cache.nanoTime() - begun));
+        tried.add(new TriedStep(ReclaimStep.IDLE_PAGES, address == 0 ? 0 : size, nanoTime.getAsLong() - begun));
         return address;
     }
 
     /// Moves what is idle and buys no more than is missing: a whole page may be more than there is.
     private long tryToGrow() {
         try {
-            return cache.misses.grow(shard, size, allowed.contains(ReclaimStep.IDLE_PAGES));
+            return misses.grow(shard, size, allowed.contains(ReclaimStep.IDLE_PAGES));
         } catch (DeviceOutOfMemoryException | CudaException failure) {
-            if (outOfMemory(failure)) {
+            if (MemoryRefusal.isOutOfMemory(failure)) {
                 return 0;
             }
             throw failure;
@@ -110,11 +115,12 @@ final class ReclaimSearch {
     }
 
     private String detail(long reservedBefore) {
-        List<StreamShard> shards = cache.shards();
-        long allocated = shards.stream().mapToLong(StreamShard::liveBytes).sum() - cache.threadCacheBytes();
+        List<StreamShard> shards = parts.allShards();
+        long allocated = shards.stream().mapToLong(StreamShard::liveBytes).sum() - parts.threadCacheBytes();
         long largest =
                 shards.stream().mapToLong(StreamShard::largestFreeBytes).max().orElse(0);
-        return "caching had " + reservedBefore + " bytes reserved and has " + cache.reserved.bytes() + ", of which "
+        return "caching had " + reservedBefore + " bytes reserved and has "
+                + parts.reserved().bytes() + ", of which "
                 + allocated + " are allocated; its largest free block is " + largest + " bytes; tried: "
                 + tried.stream()
                         .map(each -> each.step().text() + " (" + each.byteSize() + " bytes)")

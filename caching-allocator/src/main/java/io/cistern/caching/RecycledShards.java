@@ -37,12 +37,14 @@ final class RecycledShards {
     /// Programs end some streams at their beginning: those that read weights, warm up, or capture.
     static final int MANY = 8;
 
-    private final DeviceCache cache;
     private final Growth growth;
     private final Fences fences;
     private final CrossStreamOrder order;
     private final Shards open;
     private final RecordedUses uses;
+    private final BlockAddresses addresses;
+    private final BlockKeeper keeper;
+    private final DeviceCounters counters;
 
     /// Taken first of all. While a stream ends, its shards are for a moment neither open nor here: another one
     /// that ended then would not see that blocks there wait for it.
@@ -55,14 +57,23 @@ final class RecycledShards {
     private volatile int ends;
 
     /// @param open the shards of streams that have not ended
+    /// @param keeper lets go of blocks of ended ones
     RecycledShards(
-            DeviceCache cache, Growth growth, Fences fences, CrossStreamOrder order, Shards open, RecordedUses uses) {
-        this.cache = cache;
+            Growth growth,
+            Fences fences,
+            CrossStreamOrder order,
+            Shards open,
+            BlockAddresses addresses,
+            BlockKeeper keeper,
+            DeviceCounters counters) {
         this.growth = growth;
         this.fences = fences;
         this.order = order;
         this.open = open;
-        this.uses = uses;
+        this.uses = fences.uses;
+        this.addresses = addresses;
+        this.keeper = keeper;
+        this.counters = counters;
     }
 
     /// The stream ends, and what waits for it gets its fence.
@@ -132,13 +143,16 @@ final class RecycledShards {
     }
 
     private void recordFences() {
-        for (StreamShard shard : cache.shards()) {
-            shard.driverLock.lock();
-            try {
-                shard.recordFences(fences);
-            } finally {
-                shard.driverLock.unlock();
-            }
+        shards().forEach(this::recordFences);
+        open.all().forEach(this::recordFences);
+    }
+
+    private void recordFences(StreamShard shard) {
+        shard.driverLock.lock();
+        try {
+            shard.recordFences(fences);
+        } finally {
+            shard.driverLock.unlock();
         }
     }
 
@@ -159,17 +173,17 @@ final class RecycledShards {
             for (int i = 0; i < left.size(); i++) {
                 closing.accept(left.get(i), end);
             }
-            emptyThreadCaches(left, evicted);
+            letGo(left, evicted);
         } finally {
             order.closing(timeline, end);
         }
     }
 
-    private void emptyThreadCaches(List<StreamShard> left, AddressBatch evicted) {
+    private void letGo(List<StreamShard> left, AddressBatch evicted) {
         try {
-            cache.threadCaches.end(left, evicted);
+            keeper.end(left, evicted);
         } finally {
-            cache.freeAll(evicted);
+            addresses.freeAll(evicted);
         }
     }
 
@@ -288,7 +302,7 @@ final class RecycledShards {
         if (!former.oneOfMany || ends - former.endNumber >= KEPT) {
             return false;
         }
-        cache.settle(shard, false);
+        shard.settle(fences);
         return shard.isVacant();
     }
 
@@ -316,7 +330,8 @@ final class RecycledShards {
                 return false;
             }
             if (givesBack) {
-                cache.returns.giveBack(shard, Long.MAX_VALUE, false);
+                shard.settle(fences);
+                shard.giveBack(Long.MAX_VALUE, () -> shard.quiet(fences));
             }
             dispose(shard);
         } catch (CudaException refusal) {
@@ -337,7 +352,7 @@ final class RecycledShards {
         try {
             boolean hasNoMemory = shard.reservedBytes() == 0; // first, since the next but one goes over all pages
             if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard) && shard.dispose()) {
-                cache.reserved.counters.ended(shard.small, shard.counters());
+                counters.ended(shard.small, shard.counters());
                 forget(shard, shard.timeline);
             }
         } finally {

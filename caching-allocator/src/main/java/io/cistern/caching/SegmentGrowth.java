@@ -22,7 +22,7 @@ final class SegmentGrowth implements Growth {
     private final RangeSource source;
     private final Reserved reserved;
     private final AddressRangeMap ranges;
-    private final CachingOptions options;
+    private final SegmentPolicy policy;
     private final long deviceBytes;
 
     /// `smallBytes` = the segments of small blocks, acquired − released.
@@ -33,18 +33,18 @@ final class SegmentGrowth implements Growth {
             RangeSource source,
             Reserved reserved,
             AddressRangeMap ranges,
-            CachingOptions options,
+            SegmentPolicy policy,
             long deviceBytes) {
         this.device = device;
         this.source = source;
         this.reserved = reserved;
         this.ranges = ranges;
-        this.options = options;
+        this.policy = policy;
         this.deviceBytes = deviceBytes;
     }
 
     @Override
-    public long growAndAllocate(StreamShard shard, long byteSize, boolean idleFirst) {
+    public long growAndAllocate(GrowingShard shard, long byteSize, boolean idleFirst) {
         long found = shard.allocate(byteSize);
         if (found != 0) {
             return found;
@@ -58,9 +58,9 @@ final class SegmentGrowth implements Growth {
         }
     }
 
-    private long enter(Segment segment, StreamShard shard, long byteSize) {
-        long from = Sizes.rounded(segment.address(), options.alignment());
-        long usable = (segment.address() + segment.byteSize() - from) & -options.blockUnit();
+    private long enter(Segment segment, GrowingShard shard, long byteSize) {
+        long from = Sizes.rounded(segment.address(), policy.alignment());
+        long usable = (segment.address() + segment.byteSize() - from) & -policy.blockUnit();
         PlainSegment range = new PlainSegment(this, shard, segment, from, usable);
         long address;
         try {
@@ -76,13 +76,13 @@ final class SegmentGrowth implements Growth {
     }
 
     /// A segment that blocks share; or, where the source has no room for that, one that is just large enough.
-    private Segment acquireFor(StreamShard shard, long byteSize) {
+    private Segment acquireFor(GrowingShard shard, long byteSize) {
         long usual = segmentBytes(shard, byteSize);
         long least = Sizes.roundUp(byteSize, Sizes.SLOT);
         try {
             return acquire(usual);
         } catch (DeviceOutOfMemoryException | CudaException refusal) {
-            if (usual == least || !ReclaimSearch.outOfMemory(refusal)) {
+            if (usual == least || !MemoryRefusal.isOutOfMemory(refusal)) {
                 throw refusal;
             }
             return acquire(least);
@@ -110,7 +110,7 @@ final class SegmentGrowth implements Growth {
     }
 
     private void count(PlainSegment range, int sign) {
-        if (range.shard.small) {
+        if (range.owner.isSmall()) {
             smallBytes.addAndGet(sign * range.segment.byteSize());
         }
     }
@@ -119,17 +119,17 @@ final class SegmentGrowth implements Growth {
     /// segments of this size to 2 MiB, though it promises 256 bytes.
     private Segment acquire(long byteSize) {
         Segment segment = source.acquire(byteSize, ALIGNMENT, device);
-        if (segment.address() % options.alignment() == 0) {
+        if (segment.address() % policy.alignment() == 0) {
             return segment;
         }
         source.release(segment);
-        return source.acquire(byteSize + options.alignment(), ALIGNMENT, device);
+        return source.acquire(byteSize + policy.alignment(), ALIGNMENT, device);
     }
 
     @Override
     public boolean hasThreadCacheShareLeft() {
-        return options.splits()
-                && options.pages().slack() > 0
+        return policy.splits()
+                && policy.hasSlack()
                 && smallBytes.get() + Sizes.SLOT <= GrowthPolicy.THREAD_CACHE_SHARE_BYTES;
     }
 
@@ -156,7 +156,7 @@ final class SegmentGrowth implements Growth {
 
     /// A segment has one address.
     @Override
-    public boolean unmapLent(StreamShard shard) {
+    public boolean unmapLent(GrowingShard shard) {
         return true;
     }
 
@@ -169,17 +169,17 @@ final class SegmentGrowth implements Growth {
     /// it from every other use.
     @Override
     public SplitPolicy splitPolicy() {
-        return options.splitOptions().ofSegments(deviceBytes, UNCUT_KEPT_WHOLE);
+        return policy.splitOptions().ofSegments(deviceBytes, UNCUT_KEPT_WHOLE);
     }
 
-    private long segmentBytes(StreamShard shard, long byteSize) {
-        if (!options.splits()) {
+    private long segmentBytes(GrowingShard shard, long byteSize) {
+        if (!policy.splits()) {
             return Sizes.roundUp(byteSize, Sizes.SLOT);
         }
-        if (shard.small) {
+        if (shard.isSmall()) {
             return Sizes.SLOT;
         }
-        long shared = options.largeSegmentBytes();
+        long shared = policy.largeSegmentBytes();
         return byteSize < shared / 2 ? shared : Sizes.roundUp(byteSize, Sizes.SLOT);
     }
 }

@@ -1,37 +1,46 @@
 package io.cistern.caching;
 
-import java.util.List;
-
 /// Walks all blocks of a shard and compares them with what the other structures say.
 final class ShardCheck {
     private final Blocks blocks;
     private final FreeRuns freeRuns;
-    private final List<AddressRange> ranges;
+    private final BlockHeap heap;
+    private final IdleMarks marks;
 
     private long mapped;
     private long liveBytes;
     private long live;
     private long free;
 
-    ShardCheck(Blocks blocks, FreeRuns freeRuns, List<AddressRange> ranges) {
-        this.freeRuns = freeRuns;
-        this.blocks = blocks;
-        this.ranges = ranges;
+    ShardCheck(BlockHeap heap, IdleMarks marks) {
+        this.heap = heap;
+        this.marks = marks;
+        this.freeRuns = heap.freeRuns;
+        this.blocks = heap.blocks;
     }
 
-    /// Checks all of it against the counters given.
+    /// Checks all of it.
     ///
     /// @return bytes that have memory
-    long check(long countedLiveBytes, long countedLive) {
-        for (AddressRange range : ranges) {
+    long check() {
+        for (AddressRange range : heap.ranges()) {
             checkRegion(range);
+            if (marks.areKept() && range instanceof PageArena arena) {
+                arena.forEachHome(this::checkMark);
+            }
         }
         Invariant.check(free == freeRuns.checkInvariants(), "free blocks are listed", free);
-        Invariant.check(liveBytes == countedLiveBytes, "live bytes", liveBytes);
-        Invariant.check(live == countedLive, "live blocks", live);
+        Invariant.check(liveBytes == heap.liveBytes(), "live bytes", liveBytes);
+        Invariant.check(live == heap.liveCount(), "live blocks", live);
         return mapped;
     }
 
+    private void checkMark(Mapping home) {
+        boolean isFree = freeRuns.findFree(home.arena, home.address, home.end()) != Blocks.NONE;
+        Invariant.check(home.idle == isFree, "a page in a free block is idle", home.address);
+    }
+
+    @SuppressWarnings("ReferenceEquality") // There is one object for each.
     private void checkRegion(AddressRange range) {
         long at = range.address;
         int previous = Blocks.NONE;

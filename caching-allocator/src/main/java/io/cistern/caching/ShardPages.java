@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 
 /// The part of a shard that has to do with pages: what [PageGrowth] and [PageTable] ask it for, mostly while they
 /// hold the table's lock. Every method takes the shard's short lock.
-abstract sealed class ShardPages permits ShardReturns {
+abstract sealed class ShardPages implements GrowingShard permits ShardReturns {
     /// See [Fences#key]. With the timeline, another one once a stream [inherits][StreamShard#passTo] the shard:
     /// no block is live then, so who has one, or found the shard by the stream, reads both without a lock.
     long stream;
@@ -16,6 +16,8 @@ abstract sealed class ShardPages permits ShardReturns {
     final boolean small;
     final ShortLock lock = new ShortLock();
     /// Guarded by the lock, as the counters.
+    final PagedHeap pages;
+
     final BlockHeap heap;
 
     final ShardCounters counters;
@@ -27,13 +29,12 @@ abstract sealed class ShardPages permits ShardReturns {
         this.counters = new ShardCounters(small, device);
         this.timeline = timeline;
         this.stream = timeline.key;
-        this.heap = new BlockHeap(splitPolicy, clock, counters);
+        this.pages = new PagedHeap(splitPolicy, clock, counters);
+        this.heap = pages.heap;
     }
 
-    /// Takes a block if one became free since a search failed: frees take no driver lock.
-    ///
-    /// @return its address, or 0
-    long allocateAfterMiss(long byteSize) {
+    @Override
+    public long allocateAfterMiss(long byteSize) {
         lock.lock();
         try {
             return heap.allocateAfterMiss(byteSize);
@@ -42,46 +43,34 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    /// Claims the window where the fewest bytes are missing. Under the driver lock and the page table's.
-    ///
-    /// @param idle pages that count as being there, or null for none
-    /// @return null if none is large enough
+    @Override
     @Nullable
-    MappingWindow claimWindow(long byteSize, @Nullable IdlePages idle) {
+    public MappingWindow claimWindow(long byteSize, @Nullable IdlePages idle) {
         lock.lock();
         try {
-            return heap.claimWindow(byteSize, idle);
+            return pages.claimWindow(byteSize, idle);
         } finally {
             lock.unlock();
         }
     }
 
-    /// Publishes a window whose pages are there, and takes a block from it. Without memory of the Java heap for
-    /// that, nothing has changed.
-    ///
-    /// @param entered the mappings that were made for it, by address
-    /// @param cameBytes of its pages that were at home elsewhere, or are new
-    /// @param end where its pages end
-    /// @return the block's address
-    long fillAndAllocate(MappingWindow window, ReservedList<Mapping> entered, long cameBytes, long end, long byteSize) {
+    @Override
+    public long fillAndAllocate(
+            MappingWindow window, ReservedList<Mapping> entered, long cameBytes, long end, long byteSize) {
         lock.lock();
         try {
-            heap.reserveFor(window);
-            window.arena().reserve(end);
-            for (int i = 0; i < entered.size(); i++) {
-                window.arena().enter(entered.get(i));
-            }
+            long address = pages.fillAndAllocate(window, entered, end, byteSize);
             if (cameBytes > 0) {
                 counters.came(cameBytes);
             }
-            return heap.fillAndAllocate(window, end, byteSize);
+            return address;
         } finally {
             lock.unlock();
         }
     }
 
-    /// Takes a live block back that nobody was given.
-    void takeBack(AddressRange range, long address) {
+    @Override
+    public void takeBack(AddressRange range, long address) {
         lock.lock();
         try {
             heap.makeFree(heap.retire(range, address));
@@ -90,69 +79,54 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    /// Gives a claimed window up again.
-    void abandon(MappingWindow window) {
+    @Override
+    public void abandon(MappingWindow window) {
         lock.lock();
         try {
-            heap.abandon(window);
+            pages.abandon(window);
         } finally {
             lock.unlock();
         }
     }
 
-    /// Takes the addresses of a mapping out of use that the driver would not take away.
-    void spend(Mapping stuck) {
+    @Override
+    public void spend(Mapping stuck) {
         lock.lock();
         try {
-            stuck.arena.reserve(stuck.end());
-            heap.spend(stuck);
-            stuck.arena.enter(stuck);
+            pages.spend(stuck);
         } finally {
             lock.unlock();
         }
     }
 
-    /// Shows all pages that lie in free blocks.
-    void findIdle(IdlePages idle) {
+    @Override
+    public void findIdle(FreeBlocks seen) {
         lock.lock();
         try {
-            heap.findIdle(idle);
+            pages.findIdle(seen);
         } finally {
             lock.unlock();
         }
     }
 
-    /// A search begins that looks at the pages that are idle here.
-    void lookedAt() {
-        heap.marks.asked();
-        if (!heap.marks.areKept()) { // read without the lock: those let go this moment are refused later
+    @Override
+    public void lookedAt() {
+        pages.marks.asked();
+        if (!pages.marks.areKept()) { // read without the lock: those let go this moment are refused later
             lock.lock();
             try {
-                heap.renewMarks();
+                pages.renewMarks();
             } finally {
                 lock.unlock();
             }
         }
     }
 
-    /// Whether the mark at a page at home here is right.
-    boolean isMarkedRightly(Mapping home) {
+    @Override
+    public boolean lend(Mapping home, PageOwner taker) {
         lock.lock();
         try {
-            return heap.isMarkedRightly(home);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Takes a page that is at home here out of the free blocks.
-    ///
-    /// @param taker where it will be at home
-    /// @return whether it is still idle
-    boolean lend(Mapping home, ShardPages taker) {
-        lock.lock();
-        try {
-            boolean lent = heap.lend(home);
+            boolean lent = pages.lend(home);
             if (lent && taker != this) {
                 counters.went(home.page.byteSize);
             }
@@ -162,41 +136,45 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    /// A page that was [aliased][#lend] stays after all.
-    void takeBack(Mapping home, ShardPages taker) {
+    @Override
+    public void takeBack(Mapping home, PageOwner taker) {
         lock.lock();
         try {
             if (taker != this) {
                 counters.came(home.page.byteSize);
             }
-            heap.returned(home);
+            pages.returned(home);
         } finally {
             lock.unlock();
         }
     }
 
-    /// Claims the block of a mapping that is to be unmapped.
-    void claim(Mapping mapping) {
+    @Override
+    public boolean tryClaim(Mapping mapping) {
         lock.lock();
         try {
-            heap.claim(mapping.block);
+            boolean isClaimed = heap.blocks.state[mapping.block] == Blocks.CLAIMED;
+            if (!isClaimed) {
+                heap.claim(mapping.block);
+            }
+            return !isClaimed;
         } finally {
             lock.unlock();
         }
     }
 
-    /// Makes a claimed block what it was, aliased or spent.
-    void unclaim(Mapping mapping, byte state) {
+    @Override
+    public void unclaim(Mapping mapping, boolean stuck) {
         lock.lock();
         try {
-            heap.unclaim(mapping.block, state);
+            heap.unclaim(mapping.block, stuck ? Blocks.RETIRED : Blocks.LENT);
         } finally {
             lock.unlock();
         }
     }
 
-    /// A mapping is gone whose block was claimed.
-    void unmapped(Mapping mapping) {
+    @Override
+    public void unmapped(Mapping mapping) {
         lock.lock();
         try {
             mapping.arena.erase(mapping);
@@ -206,10 +184,8 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    /// Does something to the page at home at an address, which stays there meanwhile.
-    ///
-    /// @return where the next page may begin
-    long withPageAt(PageArena arena, long address, Consumer<Page> action) {
+    @Override
+    public long withPageAt(PageArena arena, long address, Consumer<Page> action) {
         lock.lock();
         try {
             Mapping mapping = arena.mappingAt(address);
@@ -223,8 +199,8 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    /// Counts memory as gone whose addresses stay.
-    void fellAsleep(long byteSize) {
+    @Override
+    public void fellAsleep(long byteSize) {
         lock.lock();
         try {
             counters.went(byteSize);
@@ -233,8 +209,8 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    /// Counts it as there again.
-    void woke(long byteSize) {
+    @Override
+    public void woke(long byteSize) {
         lock.lock();
         try {
             counters.came(byteSize);
@@ -243,17 +219,8 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    boolean isClaimed(Mapping mapping) {
-        lock.lock();
-        try {
-            return heap.blocks.state[mapping.block] == Blocks.CLAIMED;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// A mapping is gone whose page is too.
-    void erase(Mapping mapping) {
+    @Override
+    public void erase(Mapping mapping) {
         lock.lock();
         try {
             mapping.arena.erase(mapping);
@@ -262,13 +229,23 @@ abstract sealed class ShardPages permits ShardReturns {
         }
     }
 
-    /// Bytes of memory here. Read without the lock, so it can be one operation old.
-    long reservedBytes() {
+    @Override
+    public long reservedBytes() {
         return counters.gauge(CacheStat.RESERVED_BYTES).current();
     }
 
-    /// Read without the lock, so it can be one operation old.
-    long liveBytes() {
+    @Override
+    public long liveBytes() {
         return heap.liveBytes();
+    }
+
+    @Override
+    public StreamTimeline timeline() {
+        return timeline;
+    }
+
+    @Override
+    public boolean isSmall() {
+        return small;
     }
 }

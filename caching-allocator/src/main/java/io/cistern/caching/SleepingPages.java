@@ -125,7 +125,7 @@ final class SleepingPages {
         page.isMapped = false;
         sleeper.isWhole = false;
         sleeper.hasGone = true;
-        page.home.shard.fellAsleep(page.byteSize);
+        page.home.owner.fellAsleep(page.byteSize);
         pages.reserved().announceReleased(sleeper.address(), page.byteSize);
         pages.release(page.handle, page.byteSize);
         page.hasMemory = false;
@@ -234,7 +234,7 @@ final class SleepingPages {
     private void awaken(SleepingPage sleeper) {
         Page page = sleeper.page;
         if (sleeper.hasGone) {
-            page.home.shard.woke(page.byteSize);
+            page.home.owner.woke(page.byteSize);
             pages.reserved().announceAcquired(sleeper.address(), page.byteSize);
         }
         pages.mapped(page.home);

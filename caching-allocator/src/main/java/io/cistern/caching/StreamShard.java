@@ -28,6 +28,11 @@ final class StreamShard extends ShardReturns {
 
     private final FencedFrees fenced;
 
+    /// The shard whose blocks lie in a range.
+    static StreamShard of(AddressRange range) {
+        return (StreamShard) range.owner;
+    }
+
     private volatile boolean closed;
     /// Its end, if it was closed. Guarded by the driver lock once it is.
     private long closingFence = Fences.PASSED;
@@ -41,11 +46,8 @@ final class StreamShard extends ShardReturns {
         this.fenced = new FencedFrees(heap.blocks);
     }
 
-    /// Takes a block of exactly this size.
-    ///
-    /// @param byteSize whole granules
-    /// @return its address, or 0 if no free block fits
-    long allocate(long byteSize) {
+    @Override
+    public long allocate(long byteSize) {
         lock.lock();
         try {
             return heap.allocate(byteSize);
@@ -313,8 +315,8 @@ final class StreamShard extends ShardReturns {
         return freed;
     }
 
-    /// Adds a region that has no memory yet: one hole.
-    void addHole(PageArena arena) {
+    @Override
+    public void addHole(PageArena arena) {
         lock.lock();
         try {
             heap.addHole(arena);
@@ -323,10 +325,8 @@ final class StreamShard extends ShardReturns {
         }
     }
 
-    /// Adds a region with memory and takes a block from it; nothing, if the Java heap has no memory for that.
-    ///
-    /// @return the block's address
-    long addAndAllocate(AddressRange range, long byteSize) {
+    @Override
+    public long addAndAllocate(AddressRange range, long byteSize) {
         lock.lock();
         try {
             long address = heap.addAndAllocate(range, byteSize);
@@ -370,15 +370,11 @@ final class StreamShard extends ShardReturns {
     }
 
     private boolean hasNothingInUse() {
-        return closed && fenced.isEmpty() && heap.isVacant();
+        return closed && fenced.isEmpty() && pages.isVacant();
     }
 
-    /// Makes a vacant shard that of another stream. Under the driver lock and the page table's.
-    ///
-    /// @param heir comes after all work of the stream before
-    /// @param anew whether that work may go on, so that only fences from now on cover what is free
-    /// @return whether it is vacant
-    boolean passTo(StreamTimeline heir, boolean anew) {
+    @Override
+    public boolean passTo(StreamTimeline heir, boolean anew) {
         lock.lock();
         try {
             if (!hasNothingInUse()) {
@@ -388,7 +384,7 @@ final class StreamShard extends ShardReturns {
             timeline = heir;
             stream = heir.key;
             if (anew) {
-                heap.freeAnew();
+                pages.freeAnew();
             }
             closingFence = Fences.PASSED;
             closed = false;
@@ -485,7 +481,7 @@ final class StreamShard extends ShardReturns {
         driverLock.lock();
         lock.lock();
         try {
-            return heap.checkInvariants();
+            return pages.checkInvariants();
         } finally {
             lock.unlock();
             driverLock.unlock();

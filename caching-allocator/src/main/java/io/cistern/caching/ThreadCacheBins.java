@@ -121,7 +121,7 @@ final class ThreadCacheBins extends SizeStacks {
     void learn(AddressRange range) {
         if (range instanceof PageArena arena) { // a switch over patterns may need memory of the Java heap, in a free
             learn(arena);
-        } else if (range.shard.small) {
+        } else if (range.owner.isSmall()) {
             smallSegment = (PlainSegment) range;
         } else {
             largeSegment = (PlainSegment) range;
@@ -129,7 +129,7 @@ final class ThreadCacheBins extends SizeStacks {
     }
 
     private void learn(PageArena arena) {
-        switch (arena.shard.range) {
+        switch (StreamShard.of(arena).range) {
             case SMALL -> {
                 smallBase = arena.address;
                 smallSpan = arena.byteSize;

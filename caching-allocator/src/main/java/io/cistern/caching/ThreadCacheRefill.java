@@ -35,7 +35,9 @@ final class ThreadCacheRefill {
     /// Misses of thread caches, without one of the cache, after which thread caches may hold twice as much.
     private static final int QUIET = 4096;
 
-    private final DeviceCache cache;
+    private final DeviceShards shards;
+    private final BlockAddresses addresses;
+    private final MissHandler misses;
     private final ThreadCaches threadCaches;
     private final long threadCacheBytes;
 
@@ -49,8 +51,10 @@ final class ThreadCacheRefill {
     ///
     /// @param threadCacheBytes what a thread cache may hold, or 0 for an amount that follows whether the cache
     ///     grows
-    ThreadCacheRefill(DeviceCache cache, ThreadCaches threadCaches, long threadCacheBytes) {
-        this.cache = cache;
+    ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, MissHandler misses, long threadCacheBytes) {
+        this.shards = shards;
+        this.addresses = shards.addresses;
+        this.misses = misses;
         this.threadCaches = threadCaches;
         this.threadCacheBytes = threadCacheBytes;
     }
@@ -79,7 +83,7 @@ final class ThreadCacheRefill {
     ThreadCache ownThreadCache() {
         ThreadCache threadCache = threadCaches.own();
         if (threadCache != null) {
-            cache.freeAll(threadCache.batch);
+            addresses.freeAll(threadCache.batch);
         }
         return threadCache;
     }
@@ -88,7 +92,7 @@ final class ThreadCacheRefill {
     long allocate(ThreadCache threadCache, long byteSize, long stream) {
         StackRoom.require();
         boolean small = SizeClasses.has(byteSize);
-        StreamShard shard = cache.shard(Fences.key(stream), byteSize);
+        StreamShard shard = shards.shard(Fences.key(stream), byteSize);
         if (!small) {
             return allocateLarge(threadCache, shard, byteSize);
         }
@@ -143,7 +147,7 @@ final class ThreadCacheRefill {
             return threadCache.changeTo(shard, stream, threadCache.batch);
         } finally {
             threadCache.leave();
-            cache.freeAll(threadCache.batch);
+            addresses.freeAll(threadCache.batch);
         }
     }
 
@@ -153,7 +157,7 @@ final class ThreadCacheRefill {
                 threadCache.evictLarge(threadCache.batch);
             } finally {
                 threadCache.leave();
-                cache.freeAll(threadCache.batch);
+                addresses.freeAll(threadCache.batch);
             }
         }
     }
@@ -162,7 +166,7 @@ final class ThreadCacheRefill {
         try {
             return takeBatch(threadCache, bins, shard, byteSize);
         } catch (RuntimeException | Error failure) {
-            cache.freeAll(threadCache.batch);
+            addresses.freeAll(threadCache.batch);
             throw failure;
         }
     }
@@ -172,14 +176,14 @@ final class ThreadCacheRefill {
         int sizeClass = SizeClasses.of(byteSize);
         long size = SizeClasses.byteSize(sizeClass);
         AddressBatch batch = threadCache.batch;
-        cache.settleIfDue(shard);
+        shards.settleIfDue(shard);
         int wanted = threadCache.missed(bins, sizeClass, bound());
         shard.transferCache.take(threadCache, sizeClass, Math.max(wanted, TransferCache.batch(sizeClass)), batch);
         boolean fromTransferCache = batch.count > 0;
         if (!fromTransferCache) {
             shard.allocateMany(size, byteSize, wanted, batch);
             if (batch.count == 0 && isQuiet()) {
-                long address = threadCache.isTurnToGrow() ? cache.misses.allocateForThreadCache(shard, byteSize) : 0;
+                long address = threadCache.isTurnToGrow() ? misses.allocateForThreadCache(shard, byteSize) : 0;
                 if (address != 0) {
                     return address;
                 }
@@ -211,7 +215,7 @@ final class ThreadCacheRefill {
         } catch (OutOfMemoryError noRoom) {
             // as if there were none
         } finally {
-            cache.freeAll(threadCache.batch);
+            addresses.freeAll(threadCache.batch);
         }
     }
 
@@ -230,12 +234,12 @@ final class ThreadCacheRefill {
             return bins.evictNextLarger(sizeClass, threadCache.batch);
         } finally {
             threadCache.leave();
-            cache.freeAll(threadCache.batch);
+            addresses.freeAll(threadCache.batch);
         }
     }
 
     private long allocateFromShard(ThreadCache threadCache, StreamShard shard, long byteSize) {
-        long address = cache.find(shard, byteSize);
+        long address = shards.find(shard, byteSize);
         return address != 0 ? address : growAndAllocate(threadCache, shard, byteSize);
     }
 
@@ -245,7 +249,12 @@ final class ThreadCacheRefill {
     /// stores if it is not.
     private long growAndAllocate(ThreadCache threadCache, StreamShard shard, long byteSize) {
         boolean mayFit = emptyOwn(threadCache, shard) && shard.small;
-        return mayFit ? cache.allocate(shard, byteSize) : cache.misses.allocate(shard, byteSize);
+        return mayFit ? allocate(shard, byteSize) : misses.allocate(shard, byteSize);
+    }
+
+    private long allocate(StreamShard shard, long byteSize) {
+        long address = shards.find(shard, byteSize);
+        return address != 0 ? address : misses.allocate(shard, byteSize);
     }
 
     /// Returns whether the thread cache or the transfer cache held anything.
@@ -256,7 +265,7 @@ final class ThreadCacheRefill {
             shard.transferCache.empty(batch);
             return batch.count > 0;
         } finally {
-            cache.freeAll(batch);
+            addresses.freeAll(batch);
         }
     }
 
@@ -273,14 +282,15 @@ final class ThreadCacheRefill {
     /// Frees for the owner of a thread cache.
     void free(ThreadCache threadCache, long address, long byteSize, long stream) {
         StackRoom.require();
-        AddressRange range = cache.range(address);
-        ThreadCacheBins bins = binsFor(threadCache, address, byteSize, stream, range.shard);
+        AddressRange range = addresses.range(address);
+        StreamShard shard = StreamShard.of(range);
+        ThreadCacheBins bins = binsFor(threadCache, address, byteSize, stream, shard);
         if (bins == null || !threadCache.tryEnter()) {
-            cache.free(range, address, byteSize, Fences.key(stream));
+            shards.free(range, address, byteSize, Fences.key(stream));
             return;
         }
         try {
-            threadCache.counters(range.shard.small).gave(byteSize);
+            threadCache.counters(shard.small).gave(byteSize);
             if (bins.ended) {
                 threadCache.batch.addInHand(address);
             } else {
@@ -289,7 +299,7 @@ final class ThreadCacheRefill {
             }
         } finally {
             threadCache.leave();
-            cache.freeAll(threadCache.batch);
+            addresses.freeAll(threadCache.batch);
         }
     }
 
@@ -322,8 +332,8 @@ final class ThreadCacheRefill {
     private boolean belongsInThreadCache(long address, StreamShard shard, long byteSize, long key) {
         return key == shard.stream
                 && !shard.isClosed()
-                && cache.isOf(shard, byteSize)
-                && !cache.isUsedElsewhere(address);
+                && shards.isOf(shard, byteSize)
+                && !shards.isUsedElsewhere(address);
     }
 
     /// Allocates for a virtual thread.
@@ -331,7 +341,7 @@ final class ThreadCacheRefill {
         StackRoom.require();
         long key = Fences.key(stream);
         long address = SizeClasses.has(byteSize) ? takeShared(byteSize, key) : 0;
-        return address != 0 ? address : cache.allocate(cache.shard(key, byteSize), byteSize);
+        return address != 0 ? address : allocate(shards.shard(key, byteSize), byteSize);
     }
 
     private long takeShared(long byteSize, long key) {
@@ -353,11 +363,12 @@ final class ThreadCacheRefill {
     /// Frees for a virtual thread.
     void freeShared(long address, long byteSize, long stream) {
         StackRoom.require();
-        AddressRange range = cache.range(address);
+        AddressRange range = addresses.range(address);
+        StreamShard shard = StreamShard.of(range);
         long key = Fences.key(stream);
-        boolean belongs = range.shard.small && belongsInThreadCache(address, range.shard, byteSize, key);
-        if (!belongs || !tryKeepShared(address, byteSize, range.shard)) {
-            cache.free(range, address, byteSize, key);
+        boolean belongs = shard.small && belongsInThreadCache(address, shard, byteSize, key);
+        if (!belongs || !tryKeepShared(address, byteSize, shard)) {
+            shards.free(range, address, byteSize, key);
         }
     }
 

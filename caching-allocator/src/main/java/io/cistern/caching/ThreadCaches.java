@@ -15,15 +15,22 @@ import org.jspecify.annotations.Nullable;
 /// back to their shards after the claims have ended. Owners never wait for it.
 ///
 /// **Threads.** Any. Those who empty thread caches take turns; no lock of a shard is taken meanwhile.
-final class ThreadCaches {
+final class ThreadCaches implements BlockKeeper {
     private final ThreadTable<ThreadCache> threads;
+    private final BlockAddresses addresses;
 
     /// Makes those of a device.
     ///
     /// @param entries where threads find theirs, of all devices
     /// @param largestKept larger blocks always go to their shard
-    ThreadCaches(@Nullable ThreadCache[] entries, int device, long largestKept, DeviceCounters counters) {
-        threads = new ThreadTable<>(
+    ThreadCaches(
+            @Nullable ThreadCache[] entries,
+            int device,
+            long largestKept,
+            DeviceCounters counters,
+            BlockAddresses addresses) {
+        this.addresses = addresses;
+        this.threads = new ThreadTable<>(
                 entries, device, owned -> new ThreadCache(owned, largestKept, counters), ThreadCache::begin);
     }
 
@@ -69,16 +76,37 @@ final class ThreadCaches {
         threads.claimEach(ThreadCache::resetPeaks);
     }
 
+    /// Bytes of the blocks in thread caches: live for the shards, but idle.
+    long bytesOf(List<StreamShard> shards) {
+        return shards.stream().mapToLong(this::bytesOf).sum();
+    }
+
+    /// Has what is held of a shard freed, if it is at least so much.
+    ///
+    /// @return whether it was
+    boolean empty(StreamShard shard, long worthIt) {
+        if (bytesOf(shard) < worthIt) {
+            return false;
+        }
+        AddressBatch evicted = new AddressBatch();
+        try {
+            evict(shard, evicted);
+        } finally {
+            addresses.freeAll(evicted);
+        }
+        return true;
+    }
+
     /// Takes a shard's blocks out of all thread caches and its transfer cache.
     ///
     /// @param evicted gets them, also those taken out before a failure
-    void evict(StreamShard shard, AddressBatch evicted) {
+    private void evict(StreamShard shard, AddressBatch evicted) {
         threads.claimEach(threadCache -> threadCache.evict(shard, evicted));
         shard.transferCache.empty(evicted);
     }
 
-    /// Takes the blocks of a closed stream's shards out of all thread caches and their depots, for good.
-    void end(List<StreamShard> shards, AddressBatch evicted) {
+    @Override
+    public void end(List<StreamShard> shards, AddressBatch evicted) {
         threads.claimEach(threadCache -> {
             for (StreamShard shard : shards) {
                 threadCache.end(shard, evicted);

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.internal.threads.ThreadState;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
@@ -49,9 +50,9 @@ final class TransferCache {
     private static final class Batches {
         final long[] addresses;
         int count;
-        ThreadCache missing;
+        ThreadState missing;
 
-        Batches(int sizeClass, ThreadCache missing) {
+        Batches(int sizeClass, ThreadState missing) {
             long fitting = SHELF_BYTES / SizeClasses.byteSize(sizeClass);
             this.addresses = new long[Math.clamp(fitting, 1, SHELF_BLOCKS)];
             this.missing = missing;
@@ -81,7 +82,7 @@ final class TransferCache {
     /// Takes blocks for a thread cache that has none.
     ///
     /// @param into gets at most `wanted` of them
-    void take(ThreadCache threadCache, int sizeClass, int wanted, AddressBatch into) {
+    void take(ThreadState threadCache, int sizeClass, int wanted, AddressBatch into) {
         if (!tryHold()) {
             return;
         }
@@ -101,7 +102,8 @@ final class TransferCache {
     /// Leaves blocks that a thread cache has no place for, if another thread cache misses them.
     ///
     /// @return how many were taken, the first ones
-    int leave(ThreadCache threadCache, int sizeClass, long[] blocks, int start, int count) {
+    @SuppressWarnings("ReferenceEquality") // A thread cache is itself.
+    int leave(ThreadState threadCache, int sizeClass, long[] blocks, int start, int count) {
         Batches shelf = shelves[sizeClass]; // a guess, which spares most thread caches the word
         if (shelf == null || shelf.missing == threadCache || !tryHold()) {
             return 0;

@@ -51,7 +51,8 @@ final class WindowFill {
     private final PageTable table;
     private final IdlePages idle;
     private final GrowthPolicy growthPolicy;
-    private final StreamShard shard;
+    private final PageSizes sizes;
+    private final GrowingShard shard;
     private final long byteSize;
 
     /// Pages that come back to where they are still mapped; the first so many are out of the free blocks of their
@@ -85,10 +86,17 @@ final class WindowFill {
     private long address;
 
     /// Made before the first page is claimed: from then on, whatever fails can be taken back.
-    WindowFill(PageTable table, IdlePages idle, GrowthPolicy growthPolicy, StreamShard shard, long byteSize) {
+    WindowFill(
+            PageTable table,
+            IdlePages idle,
+            GrowthPolicy growthPolicy,
+            PageSizes sizes,
+            GrowingShard shard,
+            long byteSize) {
         this.table = table;
         this.idle = idle;
         this.growthPolicy = growthPolicy;
+        this.sizes = sizes;
         this.shard = shard;
         this.byteSize = byteSize;
     }
@@ -136,7 +144,7 @@ final class WindowFill {
 
     /// Returns whether a page comes from another stream.
     private boolean noteForeign(Page page) {
-        boolean isForeign = page.home.shard.timeline != shard.timeline;
+        boolean isForeign = page.home.owner.timeline() != shard.timeline();
         if (isForeign) {
             foreign.add(page);
         }
@@ -147,7 +155,7 @@ final class WindowFill {
         Mapping mapping = Objects.requireNonNull(claimed.arena().mappingAt(at));
         Mapping home = mapping.page.home;
         returning.add(mapping);
-        if (!idle.has(mapping.page) || !home.shard.lend(home, shard)) {
+        if (!idle.has(mapping.page) || !home.owner.lend(home, shard)) {
             return false;
         }
         returned++;
@@ -157,8 +165,9 @@ final class WindowFill {
         return true;
     }
 
+    @SuppressWarnings("ReferenceEquality") // There is one object for each.
     private void noteComing(Mapping home) {
-        cameBytes += home.shard == shard ? 0 : home.page.byteSize;
+        cameBytes += home.owner == shard ? 0 : home.page.byteSize;
     }
 
     private void planHole(MappingWindow claimed, long from, long holeEnd) {
@@ -177,10 +186,9 @@ final class WindowFill {
     }
 
     private void plan(Piece piece, long missing, long space) {
-        PhysicalPages pages = table.pages;
-        long reserved = pages.reserved().bytes() + planned;
-        long whole = Math.min(pages.pageBytes(growthPolicy, shard), space);
-        long cut = pages.cut(whole, missing);
+        long reserved = table.pages.reserved().bytes() + planned;
+        long whole = Math.min(sizes.pageBytes(growthPolicy, shard), space);
+        long cut = sizes.cut(whole, missing);
         if (way != Way.MOVE && !table.stable && growthPolicy.isNeeded(reserved)) {
             buy(piece, whole);
         } else if (way == Way.BUY || (way == Way.USUAL && mayBuy(reserved, cut)) || !takeIdle(piece, missing, space)) {
@@ -189,8 +197,8 @@ final class WindowFill {
     }
 
     private boolean mayBuy(long reserved, long size) {
-        return (shard.small && growthPolicy.fitsSmallSlack(reserved, size))
-                || (!shard.timeline.oneOfMany && growthPolicy.isEarned(reserved, size));
+        return (shard.isSmall() && growthPolicy.fitsSmallSlack(reserved, size))
+                || (!shard.timeline().oneOfMany && growthPolicy.isEarned(reserved, size));
     }
 
     private void buy(Piece piece, long size) {
@@ -224,7 +232,7 @@ final class WindowFill {
             return false;
         }
         idle.taken(page);
-        if (!page.home.shard.lend(page.home, shard)) {
+        if (!page.home.owner.lend(page.home, shard)) {
             return false;
         }
         piece.taken = page;
@@ -278,7 +286,7 @@ final class WindowFill {
     }
 
     private void precede(CrossStreamOrder order, Page page) {
-        order.precede(shard.timeline, page.home.shard.timeline, page.home.freedAt);
+        order.precede(shard.timeline(), page.home.owner.timeline(), page.home.freedAt);
     }
 
     private void map() {
@@ -363,7 +371,7 @@ final class WindowFill {
     }
 
     private void takeBack(Mapping home) {
-        home.shard.takeBack(home, shard);
+        home.owner.takeBack(home, shard);
     }
 
     private void publish() {

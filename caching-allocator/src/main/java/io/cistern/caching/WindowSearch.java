@@ -183,7 +183,8 @@ final class WindowSearch {
     }
 
     private Mapping mapping(int block) {
-        return Objects.requireNonNull(blocks.lent[block]);
+        PageArena arena = (PageArena) blocks.range[block];
+        return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
     }
 
     private void compare(int last, int gapFirst) {

@@ -18,8 +18,12 @@ import org.junit.jupiter.api.Timeout.ThreadMode;
 class FailedClaimsTest {
     private static final int THREADS = 3;
 
-    private final ThreadCaches threadCaches =
-            new ThreadCaches(new ThreadCache[ThreadTable.ENTRIES], 0, 64L << 20, new DeviceCounters(Long.MAX_VALUE));
+    private final ThreadCaches threadCaches = new ThreadCaches(
+            new ThreadCache[ThreadTable.ENTRIES],
+            0,
+            64L << 20,
+            new DeviceCounters(Long.MAX_VALUE),
+            new BlockAddresses(new AddressRangeMap()));
 
     @Test
     void everyThreadCacheIsItsThreadsAgain() throws Exception {

@@ -20,21 +20,14 @@ class PageGrowthTest {
     private final AddressRangeMap ranges = new AddressRangeMap();
     private final Reserved reserved = new Reserved(0, mock(EventSink.class));
     private final PageTable table = new PageTable(
-            new PhysicalPages(
-                    0,
-                    gpu.virtualMemory(),
-                    new GpuContext.GpuPages(gpu),
-                    reserved,
-                    new PagePolicy(2 * MIB, 2 * MIB, PageFit.USUAL, PageReuse.WAIT, 0, false)),
-            ranges,
-            false);
+            new PhysicalPages(0, gpu.virtualMemory(), new GpuContext.GpuPages(gpu), reserved), ranges, false);
     private final MissClock clock = new MissClock();
     private final PageGrowth growth = new PageGrowth(
             table,
             clock,
             new CrossStreamOrder(
                     new Fences(0, gpu, new TestOrder(), reserved.counters), clock, PageReuse.WAIT, reserved.counters),
-            new GrowthPolicy(0, 1L << 30),
+            new PagePolicy(2 * MIB, 2 * MIB, PageFit.USUAL, PageReuse.WAIT, 0, false),
             1L << 30);
     private final StreamShard shard =
             new StreamShard(TestContext.timeline(0), SizeRange.LARGE, SplitPolicy.ANY, clock, reserved.counters);

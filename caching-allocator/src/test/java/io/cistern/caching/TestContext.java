@@ -71,7 +71,8 @@ final class TestContext extends OneDeviceContext {
                 source,
                 new Reserved(0, new TestContext(source)),
                 ranges,
-                CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.USUAL),
+                CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.USUAL)
+                        .segments(),
                 TOTAL_BYTES);
         return new PlainSegment(maker, shard(0, small), new Segment(address, byteSize, 0), address, byteSize);
     }

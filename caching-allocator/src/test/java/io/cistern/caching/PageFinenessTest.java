@@ -7,7 +7,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /// How large pages are, by what was live at most and by whether pages move.
-class PageFitTest {
+class PageFinenessTest {
     private static final long MIB = 1L << 20;
     private static final long LARGEST = PagePolicy.LARGEST_BYTES;
 
@@ -36,23 +36,24 @@ class PageFitTest {
     }
 
     private static long mebibytes(PageFit fit, long peakMebibytes, boolean moves) {
-        return fit.pageBytes(peakMebibytes * MIB, moves, LARGEST) / MIB;
+        return PageFineness.of(fit).pageBytes(peakMebibytes * MIB, moves, LARGEST) / MIB;
     }
 
     @Test
     void noPageIsLargerThanTheLargest() {
-        for (PageFit fit : PageFit.values()) {
+        for (PageFit each : PageFit.values()) {
+            PageFineness fit = PageFineness.of(each);
             assertThat(fit.pageBytes(1L << 40, false, 20 * MIB)).isEqualTo(20 * MIB);
             assertThat(fit.pageBytes(0, false, 2 * MIB)).isEqualTo(2 * MIB);
             assertThat(fit.leastBytes(2 * MIB)).isEqualTo(2 * MIB);
         }
-        assertThat(PageFit.USUAL.leastBytes(LARGEST)).isEqualTo(4 * MIB);
-        assertThat(PageFit.TIGHT.leastBytes(LARGEST)).isEqualTo(2 * MIB);
+        assertThat(PageFineness.of(PageFit.USUAL).leastBytes(LARGEST)).isEqualTo(4 * MIB);
+        assertThat(PageFineness.of(PageFit.TIGHT).leastBytes(LARGEST)).isEqualTo(2 * MIB);
     }
 
     @Test
     void aTightFitHasNoSlackUnlessItIsGiven() {
-        assertThat(PageFit.TIGHT.usualSlack()).isZero();
-        assertThat(PageFit.USUAL.usualSlack()).isEqualTo(PagePolicy.USUAL_SLACK);
+        assertThat(PagePolicy.usualSlack(PageFit.TIGHT)).isZero();
+        assertThat(PagePolicy.usualSlack(PageFit.USUAL)).isEqualTo(PagePolicy.USUAL_SLACK);
     }
 }

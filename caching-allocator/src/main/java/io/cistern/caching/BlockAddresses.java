@@ -1,0 +1,42 @@
+package io.cistern.caching;
+
+import io.cistern.errors.UnknownAddressException;
+
+/// The way from the addresses of live blocks to their shards, on one device. Takes no lock but those of shards.
+final class BlockAddresses {
+    private final AddressRangeMap ranges;
+
+    BlockAddresses(AddressRangeMap ranges) {
+        this.ranges = ranges;
+    }
+
+    /// The range of a live block.
+    ///
+    /// @throws UnknownAddressException if there is none
+    AddressRange range(long address) {
+        AddressRange range = ranges.find(address);
+        if (range == null) {
+            throw new UnknownAddressException(address);
+        }
+        return range;
+    }
+
+    /// Frees blocks that were all last used on the streams of their shards, and empties the batch.
+    void freeAll(AddressBatch batch) {
+        int end = batch.count;
+        batch.count = 0;
+        for (int from = 0; from < end; ) {
+            StreamShard shard = shard(batch.addresses[from]);
+            int to = from + 1;
+            while (to < end && shard(batch.addresses[to]) == shard) {
+                to++;
+            }
+            shard.freeMany(ranges, batch.addresses, from, to);
+            from = to;
+        }
+    }
+
+    private StreamShard shard(long address) {
+        return StreamShard.of(range(address));
+    }
+}

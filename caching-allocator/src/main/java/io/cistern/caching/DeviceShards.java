@@ -1,0 +1,151 @@
+package io.cistern.caching;
+
+import io.cistern.errors.UnknownAddressException;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// The shards of one device, found by the stream of a request or by the address of a block.
+///
+/// **The way of one free.** 1. the range by the address, without a lock; 2. the block, under its shard's lock; 3. it
+/// joins its free neighbours, or waits behind a fence.
+///
+/// **Threads.** Any.
+final class DeviceShards {
+    final BlockAddresses addresses;
+    final RecycledShards ended;
+    private final Shards open;
+    private final Fences fences;
+    private final RecordedUses uses;
+    private final BlockSizes sizes;
+    /// Whether streams end whose threads have ended; not where memory stays, as that of graphs does.
+    private final boolean endsOrphans;
+
+    /// @param open the shards of streams that have not ended
+    /// @param ended those of streams that have
+    DeviceShards(
+            BlockAddresses addresses,
+            Shards open,
+            RecycledShards ended,
+            Fences fences,
+            BlockSizes sizes,
+            boolean endsOrphans) {
+        this.addresses = addresses;
+        this.open = open;
+        this.ended = ended;
+        this.fences = fences;
+        this.uses = fences.uses;
+        this.sizes = sizes;
+        this.endsOrphans = endsOrphans;
+    }
+
+    /// The shard of a stream for blocks of a size, made if there is none.
+    StreamShard shard(long key, long byteSize) {
+        StreamShard shard = open.find(key, byteSize);
+        if (shard != null) {
+            return shard;
+        }
+        fences.opened(key);
+        if (key < 0) {
+            endOrphans(RecycledShards.SOME_ORPHANS);
+        }
+        return open.open(key, byteSize, ended);
+    }
+
+    /// Ends the default streams of threads that have ended.
+    ///
+    /// @param least fewer are left for later
+    void endOrphans(int least) {
+        if (endsOrphans) {
+            ended.endOrphans(least);
+        }
+    }
+
+    /// The shard of a stream for a request, or null.
+    @Nullable
+    StreamShard find(long stream, long byteSize) {
+        return open.find(Fences.key(stream), rounded(byteSize));
+    }
+
+    /// What a request for so many bytes takes of a shard; of one that is too large, something.
+    long rounded(long byteSize) {
+        return sizes.rounded(Math.min(byteSize, Sizes.LARGEST));
+    }
+
+    /// Takes a free block of a shard for a caller who asked for so many bytes, if there is one that fits.
+    ///
+    /// @return its address, or 0
+    long find(StreamShard shard, long byteSize) {
+        if (byteSize > Sizes.LARGEST) {
+            return 0;
+        }
+        settleIfDue(shard);
+        return shard.find(rounded(byteSize), byteSize);
+    }
+
+    /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.
+    void settleIfDue(StreamShard shard) {
+        if (shard.settlingIsDue() && shard.driverLock.tryLock()) {
+            try {
+                shard.settle(fences);
+            } finally {
+                shard.driverLock.unlock();
+            }
+        }
+    }
+
+    /// Frees a block.
+    ///
+    /// @param asked bytes that the caller had asked for
+    /// @throws UnknownAddressException if no live block starts there
+    void free(AddressRange range, long address, long asked, long key) {
+        StreamShard.of(range).free(range, address, asked, key, uses);
+    }
+
+    /// Says that a live block is used on another stream too until it is freed.
+    ///
+    /// @throws UnknownAddressException if no live block starts there
+    void recordUse(long address, long stream) {
+        AddressRange range = addresses.range(address);
+        long key = Fences.key(stream);
+        fences.opened(key);
+        StreamShard.of(range).recordUse(range, address, key, uses);
+    }
+
+    /// Whether a use of a live block on another stream was recorded, or may have been.
+    boolean isUsedElsewhere(long address) {
+        return uses.mayContain(address);
+    }
+
+    /// The handle is in use (again).
+    void opened(long stream) {
+        fences.opened(Fences.key(stream));
+    }
+
+    /// Whether blocks of a size lie in a shard, if it is of the right stream.
+    boolean isOf(StreamShard shard, long byteSize) {
+        return open.rangeOf(shard.stream, byteSize) == shard.range;
+    }
+
+    /// All shards, those of ended streams first.
+    List<StreamShard> all() {
+        List<StreamShard> all = new ArrayList<>(ended.shards());
+        all.addAll(open.all());
+        return all;
+    }
+
+    /// Looks at all that a shard has, and what of it could go back, when nobody makes driver calls for it.
+    ShardSurvey survey(StreamShard shard) {
+        shard.driverLock.lock();
+        try {
+            return shard.survey(true);
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    /// Waits for growth that began before: who grows holds the driver lock until his pages are published.
+    void awaitGrowth() {
+        all().forEach(this::survey);
+    }
+}

@@ -1,0 +1,15 @@
+package io.cistern.caching;
+
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.errors.DeviceOutOfMemoryException;
+
+/// Tells a source without memory from other failures.
+final class MemoryRefusal {
+    private MemoryRefusal() {}
+
+    static boolean isOutOfMemory(RuntimeException failure) {
+        return failure instanceof DeviceOutOfMemoryException
+                || (failure instanceof CudaException driver && driver.result() == CudaResult.OUT_OF_MEMORY);
+    }
+}

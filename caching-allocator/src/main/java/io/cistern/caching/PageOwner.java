@@ -1,0 +1,66 @@
+package io.cistern.caching;
+
+import java.util.function.Consumer;
+
+/// Whose blocks lie on pages: so much of a shard as pages need that move, sleep or go. Called mostly with the lock of
+/// the [PageTable]; every method that changes something guards itself.
+interface PageOwner extends RangeOwner {
+    /// Shown the free blocks of an owner.
+    interface FreeBlocks {
+        /// A free block.
+        ///
+        /// @param gapBytes of the free run that it lies in
+        void add(PageArena arena, long from, long to, long gapBytes);
+    }
+
+    /// How far its stream has got.
+    StreamTimeline timeline();
+
+    /// Bytes of memory here; can be one operation old.
+    long reservedBytes();
+
+    /// Bytes of live blocks; can be one operation old.
+    long liveBytes();
+
+    /// A search begins that looks at the pages that are idle here.
+    void lookedAt();
+
+    /// Shows all free blocks that pages may lie in.
+    void findIdle(FreeBlocks seen);
+
+    /// Takes a page that is at home here out of the free blocks.
+    ///
+    /// @param taker where it will be at home
+    /// @return whether it is still idle
+    boolean lend(Mapping home, PageOwner taker);
+
+    /// A page that was [aliased][#lend] stays after all.
+    void takeBack(Mapping home, PageOwner taker);
+
+    /// Claims the addresses of a mapping that is to be unmapped.
+    ///
+    /// @return false if somebody has claimed them
+    boolean tryClaim(Mapping mapping);
+
+    /// Makes claimed addresses what they were.
+    ///
+    /// @param stuck whether a roll-back could not take the mapping away
+    void unclaim(Mapping mapping, boolean stuck);
+
+    /// A mapping is gone whose addresses were claimed.
+    void unmapped(Mapping mapping);
+
+    /// A mapping is gone whose page is too.
+    void erase(Mapping mapping);
+
+    /// Does something to the page at home at an address, which stays there meanwhile.
+    ///
+    /// @return where the next page may begin
+    long withPageAt(PageArena arena, long address, Consumer<Page> action);
+
+    /// Counts memory as gone whose addresses stay.
+    void fellAsleep(long byteSize);
+
+    /// Counts it as there again.
+    void woke(long byteSize);
+}

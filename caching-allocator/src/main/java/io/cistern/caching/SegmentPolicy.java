@@ -1,0 +1,15 @@
+package io.cistern.caching;
+
+/// How memory grows by plain segments.
+///
+/// @param alignment what all addresses are multiples of
+/// @param blockUnit what all block sizes are multiples of
+/// @param largeSegmentBytes the size of a segment that large blocks share
+/// @param splitOptions which blocks are cut
+/// @param hasSlack whether more than what is live may be reserved
+record SegmentPolicy(
+        long alignment, long blockUnit, long largeSegmentBytes, SplitOptions splitOptions, boolean hasSlack) {
+    boolean splits() {
+        return splitOptions.splits();
+    }
+}
