@@ -38,7 +38,7 @@ import org.jspecify.annotations.Nullable;
 /// **Frees** are believed: the framework, which has the record of every block, finds a second free, an unknown
 /// address and a wrong size before it calls. Called alone, this finds unknown addresses outside its regions at
 /// once, and the others when the block leaves the thread cache; except where the size is given as 0, for which no
-/// thread cache is used. More is found by the [checking levels][CheckLevel].
+/// thread cache is used. More is found by the [checking levels][io.cistern.caching.options.CheckLevel].
 final class CachingAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
     private final CudaDriver driver;
     private final StreamOrder streams;

@@ -1,5 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.caching.options.CachingOption;
+import io.cistern.caching.options.CheckLevel;
+import io.cistern.caching.options.PageFit;
+import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;

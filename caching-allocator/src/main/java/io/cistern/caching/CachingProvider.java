@@ -7,7 +7,7 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
 
 /// Provides `caching`: memory is kept, split and merged, and grows by pages. Its options are those of
-/// [CachingOption]; `docs/caching-options.md` lists them.
+/// [CachingOption][io.cistern.caching.options.CachingOption]; `docs/caching-options.md` lists them.
 public final class CachingProvider implements AllocatorProvider {
     /// For [java.util.ServiceLoader].
     public CachingProvider() {}

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.options.PageReuse;
 import java.util.List;
 import java.util.Map;
 

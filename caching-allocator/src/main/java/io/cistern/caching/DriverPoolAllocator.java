@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.options.CachingOption;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.AllocatorContext;

@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.options.PageFit;
+
 /// How fine the pages of large blocks are, as shares of the most that was ever live at once.
 ///
 /// @param coarseShift the share, a power of two, while pages hardly move

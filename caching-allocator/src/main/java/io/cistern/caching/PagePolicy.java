@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.options.PageFit;
+import io.cistern.caching.options.PageReuse;
 import java.util.ArrayList;
 import java.util.List;
 

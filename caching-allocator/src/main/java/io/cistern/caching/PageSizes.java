@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.options.PageFit;
+
 /// How large new pages are.
 ///
 /// A mapping call costs per handle, hardly per byte, and a handle can only be unmapped whole. So a page for large

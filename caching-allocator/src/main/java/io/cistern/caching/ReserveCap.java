@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.options.CachingOption;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.io.Serial;
 import java.util.concurrent.atomic.AtomicLong;

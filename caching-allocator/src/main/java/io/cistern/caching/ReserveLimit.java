@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.options.CachingOption;
+
 /// How much may be reserved of a device, and what happens there.
 ///
 /// @param maxBytes the most; `Long.MAX_VALUE` for what the driver gives

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.options.PowerTwoDivisions;
 import org.jspecify.annotations.Nullable;
 
 /// The size of the block that serves a request: whole units, and on to the next [division][PowerTwoDivisions] where

@@ -11,9 +11,9 @@ final class StreamTimeline {
     /// See [Fences#key].
     final long key;
 
-    /// Whether [so many][RecycledShards#MANY] streams had ended before that this one may not last, either. Then
-    /// its pages will serve others, of other sizes: so they are as fine as with [PageFit#TIGHT], and none is
-    /// bought to spare moves.
+    /// Whether [so many][RecycledShards#MANY] streams had ended before that this one may not last, either. Then its
+    /// pages will serve others, of other sizes: so they are as fine as with
+    /// [PageFit#TIGHT][io.cistern.caching.options.PageFit#TIGHT], and none is bought to spare moves.
     final boolean oneOfMany;
 
     /// Whose default stream it is, if it is a thread's.

@@ -5,6 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
 import io.cistern.OpenOptions;
+import io.cistern.caching.options.CachingOption;
+import io.cistern.caching.options.CachingSpec;
+import io.cistern.caching.options.CheckLevel;
+import io.cistern.caching.options.PowerTwoDivisions;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.options.AllocatorSpec;

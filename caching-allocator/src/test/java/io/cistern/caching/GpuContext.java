@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.options.PageFit;
+import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.PhysicalMemory;
 import io.cistern.internal.order.EventOrder;

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.caching.options.CachingOption;
 import io.cistern.errors.ConfigurationException;
 import java.lang.reflect.Field;
 import java.util.ArrayList;

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.caching.options.PageFit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
 import io.cistern.async.AsyncOption;
-import io.cistern.caching.CachingOption;
+import io.cistern.caching.options.CachingOption;
 import io.cistern.cli.generated.GeneratedTrace;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;

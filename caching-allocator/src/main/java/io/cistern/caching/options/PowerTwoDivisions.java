@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.options;
 
 import io.cistern.errors.ConfigurationException;
 import java.util.Arrays;
@@ -104,12 +104,12 @@ public final class PowerTwoDivisions {
     }
 
     /// Whether any size is rounded.
-    boolean rounds() {
+    public boolean rounds() {
         return IntStream.of(divisions).anyMatch(count -> count > 1);
     }
 
     /// The step that a size is rounded up to, a power of two; `least` where that is the larger one.
-    long step(long byteSize, long least) {
+    public long step(long byteSize, long least) {
         long power = Long.highestOneBit(byteSize);
         int interval = Math.clamp(Long.numberOfTrailingZeros(power) - FIRST_SHIFT, 0, INTERVALS - 1);
         int count = divisions[interval];

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.options;
 
 import io.cistern.spi.options.SpecOption;
 
