@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.Invariant;
 import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;

@@ -1,5 +1,8 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.CacheStat;
+import io.cistern.caching.internal.base.ShardCounters;
+import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.errors.UnknownAddressException;
 import java.util.ArrayList;
 import java.util.Comparator;

@@ -1,5 +1,8 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.MemoryRefusal;
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;

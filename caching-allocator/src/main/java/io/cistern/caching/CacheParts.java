@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.DeviceCounters;
 import java.util.List;
 
 /// What the cache of one device is made of, for those who work with several parts of it.

@@ -1,5 +1,10 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.CacheStat;
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.ShardTotals;
+import io.cistern.caching.internal.base.SharedPeak;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

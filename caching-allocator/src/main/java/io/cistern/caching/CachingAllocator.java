@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.StreamMemory;

@@ -1,5 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.BlockSizes;
+import io.cistern.caching.internal.base.Rounding;
+import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.base.SplitOptions;
 import io.cistern.caching.options.CachingOption;
 import io.cistern.caching.options.CheckLevel;
 import io.cistern.caching.options.PageFit;

@@ -1,5 +1,8 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.options.PageReuse;
 import java.util.List;
 import java.util.Map;

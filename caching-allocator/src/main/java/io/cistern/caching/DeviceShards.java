@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.BlockSizes;
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.errors.UnknownAddressException;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.ReservedList;
 import java.util.Arrays;
 
 /// Blocks of a shard that were used on other streams last and wait until those have got past the free.

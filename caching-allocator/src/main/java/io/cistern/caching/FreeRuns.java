@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.base.Sizes;
 import java.util.function.IntConsumer;
 import java.util.function.IntPredicate;
 

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.ReservedList;
 import org.jspecify.annotations.Nullable;
 
 /// A shard that gets more memory: so much of it as [growth][Growth] needs. Called with the shard's driver lock.

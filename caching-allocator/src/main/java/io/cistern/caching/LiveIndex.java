@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Sizes;
 import java.util.Arrays;
 
 /// Finds a region's live block by its address: an array with one number for each bucket of addresses.

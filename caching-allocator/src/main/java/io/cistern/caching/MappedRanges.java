@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.VirtualMemory;

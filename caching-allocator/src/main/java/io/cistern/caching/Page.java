@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.ReservedList;
+
 /// Physical memory under one handle, and the places where it is mapped.
 ///
 /// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. At the others, whose

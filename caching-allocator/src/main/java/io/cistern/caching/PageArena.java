@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.options.PageFit;
 
 /// How large new pages are.

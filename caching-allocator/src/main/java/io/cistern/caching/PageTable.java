@@ -1,5 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.cuda.CudaException;
 import java.util.ArrayList;
 import java.util.List;

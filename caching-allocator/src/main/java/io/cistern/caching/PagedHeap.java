@@ -1,5 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.base.ShardCounters;
+import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.base.SplitPolicy;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 

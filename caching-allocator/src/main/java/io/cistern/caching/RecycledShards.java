@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import java.lang.System.Logger.Level;

@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.spi.EventSink;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;

@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.ShardCounters;
+
 /// The free parts of plain segments, which are counted because they can't go back, and the segments that are
 /// wholly free, which age. There a free run is one free block.
 ///

@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.SplitOptions;
+
 /// How memory grows by plain segments.
 ///
 /// @param alignment what all addresses are multiples of

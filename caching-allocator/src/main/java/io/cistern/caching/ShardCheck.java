@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Invariant;
+
 /// Walks all blocks of a shard and compares them with what the other structures say.
 final class ShardCheck {
     private final Blocks blocks;

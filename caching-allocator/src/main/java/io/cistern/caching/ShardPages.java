@@ -1,5 +1,11 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.CacheStat;
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.base.ShardCounters;
+import io.cistern.caching.internal.base.ShortLock;
+import io.cistern.caching.internal.base.SplitPolicy;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 

@@ -1,5 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.base.SplitPolicy;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

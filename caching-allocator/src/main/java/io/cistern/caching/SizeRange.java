@@ -7,9 +7,9 @@ package io.cistern.caching;
 /// page from everybody else. They are apart where memory grows by pages that move, since an idle page serves
 /// either range then, and [not on the first stream][Shards].
 enum SizeRange {
-    /// Up to [Sizes#SMALL_LIMIT].
+    /// Up to [Sizes#SMALL_LIMIT][io.cistern.caching.internal.base.Sizes#SMALL_LIMIT].
     SMALL,
-    /// Up to [Sizes#MIDDLE_LIMIT].
+    /// Up to [Sizes#MIDDLE_LIMIT][io.cistern.caching.internal.base.Sizes#MIDDLE_LIMIT].
     MIDDLE,
     /// All others.
     LARGE

@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.base.SizeClasses;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 

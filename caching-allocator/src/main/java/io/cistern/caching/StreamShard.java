@@ -1,5 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.ShardCounters;
+import io.cistern.caching.internal.base.ShardTotals;
+import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.errors.UnknownAddressException;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;

@@ -1,5 +1,10 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.base.ShardTotals;
+import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.internal.threads.ThreadState;
 import org.jspecify.annotations.Nullable;
 

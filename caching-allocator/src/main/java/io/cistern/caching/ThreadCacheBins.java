@@ -1,5 +1,8 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.base.Sizes;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 

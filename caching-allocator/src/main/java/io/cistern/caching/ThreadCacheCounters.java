@@ -1,5 +1,10 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.CacheStat;
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Gauge;
+import io.cistern.caching.internal.base.ShardTotals;
+
 /// What one thread cache counts, of small or of large blocks. Plain fields, guarded by the entry of the thread
 /// cache; others read them a little late.
 ///

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.internal.names.StackRoom;
 import org.jspecify.annotations.Nullable;
 

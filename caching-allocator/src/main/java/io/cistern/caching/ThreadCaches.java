@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.Arrays;
 import java.util.List;

@@ -1,5 +1,8 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.base.ShardTotals;
+import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.internal.threads.ThreadState;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;

@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.cuda.AccessRights;
 import java.util.ArrayList;
 import java.util.List;

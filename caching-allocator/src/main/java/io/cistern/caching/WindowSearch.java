@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.Sizes;
 import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;

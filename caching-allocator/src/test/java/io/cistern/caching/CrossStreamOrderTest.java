@@ -3,6 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.Mockito.mock;
 
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaDriver;
 import java.util.ArrayList;

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.AbstractList;
 import java.util.ArrayList;

@@ -2,6 +2,8 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.SplitPolicy;
 import org.junit.jupiter.api.Test;
 
 class ShardTableTest {

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.caching.internal.base.Sizes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;

@@ -2,6 +2,8 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.base.Sizes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

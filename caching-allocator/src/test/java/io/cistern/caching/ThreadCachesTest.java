@@ -3,6 +3,8 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.SizeClasses;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;

@@ -3,7 +3,7 @@ package io.cistern.caching;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 
 /// Where each block of a model is: inside what is modelled, or in a thread's hands. Block 0 is none.
-final class BlockPlaces {
+public final class BlockPlaces {
     private static final int OUTSIDE = 0;
     private static final int INSIDE = 1;
 
@@ -40,7 +40,7 @@ final class BlockPlaces {
         return inside;
     }
 
-    static void require(boolean holds, String what) {
+    public static void require(boolean holds, String what) {
         if (!holds) {
             throw new AssertionError(what);
         }

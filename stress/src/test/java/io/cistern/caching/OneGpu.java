@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.VirtualMemory;

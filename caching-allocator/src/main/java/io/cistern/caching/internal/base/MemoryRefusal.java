@@ -1,14 +1,14 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// Tells a source without memory from other failures.
-final class MemoryRefusal {
+public final class MemoryRefusal {
     private MemoryRefusal() {}
 
-    static boolean isOutOfMemory(RuntimeException failure) {
+    public static boolean isOutOfMemory(RuntimeException failure) {
         return failure instanceof DeviceOutOfMemoryException
                 || (failure instanceof CudaException driver && driver.result() == CudaResult.OUT_OF_MEMORY);
     }

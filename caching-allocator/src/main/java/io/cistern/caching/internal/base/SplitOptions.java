@@ -1,13 +1,13 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 /// Which blocks are cut for smaller requests, as the options say.
 ///
 /// @param splits whether any are
 /// @param maxSplitBytes plain segments of this size and more are not, or 0 for the usual rule
 /// @param maxNonSplitRoundingBytes how much larger than its request such a segment may be
-record SplitOptions(boolean splits, long maxSplitBytes, long maxNonSplitRoundingBytes) {
+public record SplitOptions(boolean splits, long maxSplitBytes, long maxNonSplitRoundingBytes) {
     /// From which size on blocks are oversize.
-    long oversizeBytes() {
+    public long oversizeBytes() {
         return maxSplitBytes == 0 ? Long.MAX_VALUE : maxSplitBytes;
     }
 
@@ -15,7 +15,7 @@ record SplitOptions(boolean splits, long maxSplitBytes, long maxNonSplitRounding
     ///
     /// @param deviceBytes the device's memory
     /// @param uncutKeptWhole without splits, blocks of this size and more serve no requests much smaller
-    SplitPolicy ofSegments(long deviceBytes, long uncutKeptWhole) {
+    public SplitPolicy ofSegments(long deviceBytes, long uncutKeptWhole) {
         if (maxSplitBytes != 0 && splits) {
             return SplitPolicy.atMost(maxSplitBytes, maxNonSplitRoundingBytes);
         }

@@ -1,10 +1,10 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 
 /// The sum of what gauges lease, and the most it was. **Threads.** Any.
-final class SharedPeak {
+public final class SharedPeak {
     private final SharedPeak[] wholes;
     private final AtomicLong leased = new AtomicLong();
     private final LongAccumulator peak = new LongAccumulator(Math::max, 0);
@@ -21,7 +21,7 @@ final class SharedPeak {
         }
     }
 
-    long peak() {
+    public long peak() {
         return peak.get();
     }
 

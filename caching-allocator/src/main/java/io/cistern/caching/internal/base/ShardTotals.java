@@ -1,11 +1,11 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
 
 /// Sums of what shards and thread caches counted. Not thread-safe.
-final class ShardTotals {
+public final class ShardTotals {
     private static final class Sum {
         long current;
         long added;
@@ -13,24 +13,24 @@ final class ShardTotals {
     }
 
     private final Map<CacheStat, Sum> sums = new EnumMap<>(CacheStat.class);
-    long hits;
-    long misses;
-    long threadCacheHits;
-    long threadCacheMisses;
+    public long hits;
+    public long misses;
+    public long threadCacheHits;
+    public long threadCacheMisses;
 
-    ShardTotals() {
+    public ShardTotals() {
         for (CacheStat stat : CacheStat.values()) {
             sums.put(stat, new Sum());
         }
     }
 
-    ShardTotals(ShardTotals other) {
+    public ShardTotals(ShardTotals other) {
         this();
         add(other);
     }
 
     /// Adds what a shard counted; under its lock, or when it is gone.
-    void add(ShardCounters shard) {
+    public void add(ShardCounters shard) {
         sums.forEach((stat, sum) -> {
             sum.current += shard.current(stat);
             sum.added += shard.added(stat);
@@ -41,7 +41,7 @@ final class ShardTotals {
     }
 
     /// Adds other sums.
-    void add(ShardTotals other) {
+    public void add(ShardTotals other) {
         sums.forEach((stat, sum) -> {
             sum.current += other.current(stat);
             sum.added += other.added(stat);
@@ -53,8 +53,8 @@ final class ShardTotals {
         threadCacheMisses += other.threadCacheMisses;
     }
 
-    /// Corrects for blocks that thread caches hold: see [ThreadCacheCounters].
-    void heldByThreadCaches(long blocks, long bytes) {
+    /// Corrects for blocks that thread caches hold: see `ThreadCacheCounters`.
+    public void heldByThreadCaches(long blocks, long bytes) {
         sum(CacheStat.ALLOCATION).current -= blocks;
         sum(CacheStat.ACTIVE).current -= blocks;
         sum(CacheStat.ALLOCATED_BYTES).current -= bytes;
@@ -62,7 +62,7 @@ final class ShardTotals {
     }
 
     /// Corrects for blocks that thread caches handed out, less those that they got to hold.
-    void servedByThreadCaches(long blocks, long bytes) {
+    public void servedByThreadCaches(long blocks, long bytes) {
         sum(CacheStat.ALLOCATION).added += blocks;
         sum(CacheStat.ACTIVE).added += blocks;
         sum(CacheStat.ALLOCATED_BYTES).added += bytes;
@@ -70,7 +70,7 @@ final class ShardTotals {
     }
 
     /// Adds one gauge more.
-    void add(CacheStat stat, Gauge gauge) {
+    public void add(CacheStat stat, Gauge gauge) {
         sum(stat).current += gauge.current();
         sum(stat).added += gauge.added();
         sum(stat).peak += gauge.peak();
@@ -80,16 +80,16 @@ final class ShardTotals {
         return Objects.requireNonNull(sums.get(stat));
     }
 
-    long current(CacheStat stat) {
+    public long current(CacheStat stat) {
         return sum(stat).current;
     }
 
-    long added(CacheStat stat) {
+    public long added(CacheStat stat) {
         return sum(stat).added;
     }
 
     /// The sum of the shards' own peaks: not less than the peak of the sum.
-    long peak(CacheStat stat) {
+    public long peak(CacheStat stat) {
         return sum(stat).peak;
     }
 

@@ -1,12 +1,12 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 /// The sizes of the blocks that serve requests.
 ///
 /// @param rounding where sizes are in no class
 /// @param inClasses whether small blocks have the sizes of [SizeClasses], so that thread caches can keep them
-record BlockSizes(Rounding rounding, boolean inClasses) {
+public record BlockSizes(Rounding rounding, boolean inClasses) {
     /// What a request for so many bytes takes of a shard.
-    long rounded(long byteSize) {
+    public long rounded(long byteSize) {
         return inClasses && SizeClasses.has(byteSize) ? SizeClasses.rounded(byteSize) : rounding.rounded(byteSize);
     }
 }

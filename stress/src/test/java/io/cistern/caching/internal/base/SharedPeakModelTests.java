@@ -1,5 +1,6 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
+import io.cistern.caching.BlockPlaces;
 import io.cistern.internal.routing.Interleavings;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jetbrains.lincheck.datastructures.IntGen;

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 /// How free blocks are cut for smaller requests.
 ///
@@ -7,9 +7,9 @@ package io.cistern.caching;
 /// @param maxSplit whether those blocks are never cut, and serve no smaller requests; if not, they are, for a
 ///     request that leaves little of them
 /// @param rounding how much larger than its request a block may be that is never cut
-record SplitPolicy(boolean splits, long keptWhole, boolean maxSplit, long rounding) {
+public record SplitPolicy(boolean splits, long keptWhole, boolean maxSplit, long rounding) {
     /// Every block may be cut for every request.
-    static final SplitPolicy ANY = keeping(Long.MAX_VALUE);
+    public static final SplitPolicy ANY = keeping(Long.MAX_VALUE);
 
     /// What a request may leave of a block kept whole: an 8th of the request.
     private static final int LITTLE_SHIFT = 3;
@@ -32,7 +32,7 @@ record SplitPolicy(boolean splits, long keptWhole, boolean maxSplit, long roundi
     }
 
     /// Whether a request would spoil a free block that is worth more whole.
-    boolean wastes(long available, long byteSize) {
+    public boolean wastes(long available, long byteSize) {
         if (available < keptWhole) {
             return false;
         }
@@ -42,7 +42,7 @@ record SplitPolicy(boolean splits, long keptWhole, boolean maxSplit, long roundi
     }
 
     /// Whether what a request leaves of a block is cut off.
-    boolean cuts(long available, long byteSize) {
+    public boolean cuts(long available, long byteSize) {
         return splits && available > byteSize && !(maxSplit && byteSize >= keptWhole);
     }
 }

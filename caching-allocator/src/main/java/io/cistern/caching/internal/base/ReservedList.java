@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -9,50 +9,50 @@ import org.jspecify.annotations.Nullable;
 /// lost where there is none.
 ///
 /// Guarded by whatever guards the owner.
-final class ReservedList<T> {
+public final class ReservedList<T> {
     private @Nullable Object[] elements = {};
     private int size;
 
     /// Makes room for so many more.
-    void reserve(int more) {
+    public void reserve(int more) {
         if (size + more > elements.length) {
             elements = Arrays.copyOf(elements, Math.max(size + more, elements.length * 2));
         }
     }
 
     /// Adds one at the end, for which there is room.
-    void add(T element) {
+    public void add(T element) {
         elements[size++] = element;
     }
 
-    int size() {
+    public int size() {
         return size;
     }
 
     @SuppressWarnings({"unchecked", "NullAway"}) // Those below the size are there.
-    T get(int i) {
+    public T get(int i) {
         return (T) elements[i];
     }
 
-    void set(int i, T element) {
+    public void set(int i, T element) {
         elements[i] = element;
     }
 
     /// Takes all out from one on.
-    void truncate(int from) {
+    public void truncate(int from) {
         Arrays.fill(elements, from, size, null);
         size = from;
     }
 
     /// Takes one out; the last takes its place.
-    void removeAt(int i) {
+    public void removeAt(int i) {
         elements[i] = elements[--size];
         elements[size] = null;
     }
 
     /// Takes one out, if it is there; those after it move up.
     @SuppressWarnings("ReferenceEquality") // They are places and streams, each of which there is once.
-    void remove(T element) {
+    public void remove(T element) {
         for (int i = 0; i < size; i++) {
             if (elements[i] == element) {
                 System.arraycopy(elements, i + 1, elements, i, size - i - 1);
@@ -64,7 +64,7 @@ final class ReservedList<T> {
 
     /// Whether it is there.
     @SuppressWarnings("ReferenceEquality")
-    boolean contains(T element) {
+    public boolean contains(T element) {
         for (int i = 0; i < size; i++) {
             if (elements[i] == element) {
                 return true;
@@ -74,7 +74,7 @@ final class ReservedList<T> {
     }
 
     /// What is there now.
-    List<T> copy() {
+    public List<T> copy() {
         List<T> copy = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {
             copy.add(get(i));

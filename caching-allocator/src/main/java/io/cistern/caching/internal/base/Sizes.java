@@ -1,38 +1,38 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 /// Sizes that the whole module shares.
-final class Sizes {
+public final class Sizes {
     /// A block starts at a multiple of this many bytes from its region's start, and its size is one: what
     /// PyTorch uses, and wider than any alignment that kernels ask for.
-    static final int GRANULE = 512;
+    public static final int GRANULE = 512;
 
-    static final int GRANULE_SHIFT = 9;
+    public static final int GRANULE_SHIFT = 9;
 
     /// Blocks up to this size live in arenas of their own, so that they do not cut up the room of large ones.
-    static final long SMALL_LIMIT = 1L << 20;
+    public static final long SMALL_LIMIT = 1L << 20;
 
-    /// Blocks above that and up to this size lie apart from larger ones, where [that pays][SizeRange]: the usual
+    /// Blocks above that and up to this size lie apart from larger ones, where that pays: the usual
     /// size of a page, of which they would be a part. With any limit from 5 to 16 MiB, a recorded program of
     /// five streams reserves less in tight pages than without.
-    static final long MIDDLE_LIMIT = 8L << 20;
+    public static final long MIDDLE_LIMIT = 8L << 20;
 
     /// The smallest page: the granularity of physical memory on every GPU so far.
-    static final long SLOT = 2L << 20;
+    public static final long SLOT = 2L << 20;
 
     /// More than any machine has; larger requests fail without asking the driver.
-    static final long LARGEST = 1L << 44;
+    public static final long LARGEST = 1L << 44;
 
     private Sizes() {}
 
     /// A request's size in whole units.
     ///
     /// @param unit a power of two, at least a granule
-    static long rounded(long byteSize, long unit) {
+    public static long rounded(long byteSize, long unit) {
         return (byteSize + unit - 1) & -unit;
     }
 
     /// The least multiple of `unit` that is not below `byteSize`.
-    static long roundUp(long byteSize, long unit) {
+    public static long roundUp(long byteSize, long unit) {
         return Math.ceilDiv(byteSize, unit) * unit;
     }
 }

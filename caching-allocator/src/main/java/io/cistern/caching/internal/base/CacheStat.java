@@ -1,9 +1,9 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 import java.util.Locale;
 
 /// What is counted as a number that goes up and down; by PyTorch's names and meaning.
-enum CacheStat {
+public enum CacheStat {
     /// Blocks handed out.
     ALLOCATION(64),
     /// Their bytes, as rounded.
@@ -38,7 +38,7 @@ enum CacheStat {
     }
 
     /// The unit of leases.
-    long chunk(boolean small) {
+    public long chunk(boolean small) {
         if (chunk != 0) {
             return chunk;
         }
@@ -46,17 +46,17 @@ enum CacheStat {
     }
 
     /// Whether it is told for small and large blocks apart.
-    boolean byPool() {
+    public boolean byPool() {
         return this != OVERSIZE_ALLOCATIONS && this != OVERSIZE_SEGMENTS;
     }
 
     /// Whether it counts bytes of blocks, which lie in reserved memory.
-    boolean isOfBlocks() {
+    public boolean isOfBlocks() {
         return this == ALLOCATED_BYTES || this == REQUESTED_BYTES || this == ACTIVE_BYTES;
     }
 
     /// Its name in the map.
-    String key() {
+    public String key() {
         return name().toLowerCase(Locale.ROOT);
     }
 }

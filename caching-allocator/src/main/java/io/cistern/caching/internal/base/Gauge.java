@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 /// A number that goes up and down, the most it was, and all that was ever added. Plain fields, guarded by whatever
 /// guards the owner: a change costs one store.
@@ -11,7 +11,7 @@ package io.cistern.caching;
 /// current = added − removed      leased = what this gauge has of the shared number
 /// step    = a chunk, or of a large peak the power of two from its 64th to its 32nd
 /// ```
-final class Gauge {
+public final class Gauge {
     /// Blocks that are large beside a chunk would else change the shared number each time.
     private static final int STEP_SHIFT = 5;
 
@@ -30,13 +30,13 @@ final class Gauge {
     ///
     /// @param chunk the unit of leases; 1 makes the shared peak exact, at the price of an atomic addition a
     ///     change
-    Gauge(SharedPeak shared, long chunk) {
+    public Gauge(SharedPeak shared, long chunk) {
         this.shared = shared;
         this.chunk = chunk;
         this.floor = -2 * chunk;
     }
 
-    void add(long amount) {
+    public void add(long amount) {
         long sum = added + amount;
         added = sum;
         if (sum - removed > ceiling) {
@@ -44,7 +44,7 @@ final class Gauge {
         }
     }
 
-    void remove(long amount) {
+    public void remove(long amount) {
         long sum = removed + amount;
         removed = sum;
         if (added - sum < floor) {
@@ -77,12 +77,12 @@ final class Gauge {
         setLease(current());
     }
 
-    void resetPeak() {
+    public void resetPeak() {
         peak = current();
         ceiling = Math.min(peak, leased);
     }
 
-    long current() {
+    public long current() {
         return added - removed;
     }
 

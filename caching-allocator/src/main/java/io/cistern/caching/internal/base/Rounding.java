@@ -1,18 +1,18 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 import io.cistern.caching.options.PowerTwoDivisions;
 import org.jspecify.annotations.Nullable;
 
 /// The size of the block that serves a request: whole units, and on to the next [division][PowerTwoDivisions] where
 /// there are any. What that adds is the rounding loss.
-final class Rounding {
+public final class Rounding {
     private final long unit;
     private final @Nullable PowerTwoDivisions divisions;
 
     /// Rounds up to whole units.
     ///
     /// @param unit a power of two, at least a granule
-    Rounding(long unit, @Nullable PowerTwoDivisions divisions) {
+    public Rounding(long unit, @Nullable PowerTwoDivisions divisions) {
         this.unit = unit;
         this.divisions = divisions != null && divisions.rounds() ? divisions : null;
     }
@@ -25,11 +25,11 @@ final class Rounding {
     }
 
     /// Whether any size is rounded to more than whole units.
-    boolean divides() {
+    public boolean divides() {
         return divisions != null;
     }
 
-    long unit() {
+    public long unit() {
         return unit;
     }
 }

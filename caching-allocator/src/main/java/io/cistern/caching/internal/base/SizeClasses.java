@@ -1,6 +1,6 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
-/// The sizes of the blocks that [thread caches][ThreadCache] keep: every granule up to 8 KiB, then 8 sizes a
+/// The sizes of the blocks that thread caches keep: every granule up to 8 KiB, then 8 sizes a
 /// doubling up to 1 MiB.
 ///
 /// ```
@@ -11,38 +11,38 @@ package io.cistern.caching;
 ///
 /// Eight: on recorded programs the rounding then adds far less than one page to the peak; of a single block it
 /// adds less than an eighth. With more steps more requests find no block of their class.
-final class SizeClasses {
+public final class SizeClasses {
     private static final int STEP_SHIFT = 3;
     private static final int STEPS = 1 << STEP_SHIFT;
 
     /// Doublings between 8 KiB and [Sizes#SMALL_LIMIT].
     private static final int DOUBLINGS = 7;
 
-    static final int COUNT = (DOUBLINGS + 2) * STEPS;
+    public static final int COUNT = (DOUBLINGS + 2) * STEPS;
 
     private SizeClasses() {}
 
     /// Whether a request has a class.
-    static boolean has(long byteSize) {
+    public static boolean has(long byteSize) {
         return Long.compareUnsigned(byteSize - 1, Sizes.SMALL_LIMIT) < 0;
     }
 
     /// The class of a request that [has][#has] one.
-    static int of(long byteSize) {
+    public static int of(long byteSize) {
         int granules = (int) (byteSize - 1) >>> Sizes.GRANULE_SHIFT;
         int shift = Integer.SIZE - 1 - STEP_SHIFT - Integer.numberOfLeadingZeros(granules | STEPS);
         return (shift << STEP_SHIFT) + (granules >>> shift);
     }
 
     /// The size of the blocks of a class.
-    static long byteSize(int sizeClass) {
+    public static long byteSize(int sizeClass) {
         int shift = Math.max(0, (sizeClass >>> STEP_SHIFT) - 1);
         long granules = sizeClass - ((long) shift << STEP_SHIFT) + 1;
         return granules << shift << Sizes.GRANULE_SHIFT;
     }
 
     /// The size of the block that a request gets, if it has a class.
-    static long rounded(long byteSize) {
+    public static long rounded(long byteSize) {
         return byteSize(of(byteSize));
     }
 }

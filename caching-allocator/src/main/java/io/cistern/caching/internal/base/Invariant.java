@@ -1,10 +1,10 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 /// The check behind each `checkInvariants()`.
-final class Invariant {
+public final class Invariant {
     private Invariant() {}
 
-    static void check(boolean holds, String what, long where) {
+    public static void check(boolean holds, String what, long where) {
         if (!holds) {
             throw new IllegalStateException("does not hold: " + what + " (0x" + Long.toHexString(where) + ")");
         }

@@ -1,7 +1,7 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 /// What is counted as it happens, off the path of cached allocations.
-enum CacheEvent {
+public enum CacheEvent {
     /// The driver had no memory, and idle memory was given back to try again.
     RETRY("num_alloc_retries"),
     /// A request failed for want of memory.
@@ -46,7 +46,7 @@ enum CacheEvent {
     }
 
     /// Its name in the map.
-    String key() {
+    public String key() {
         return key;
     }
 }

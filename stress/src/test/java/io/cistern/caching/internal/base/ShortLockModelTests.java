@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 import io.cistern.internal.routing.Interleavings;
 import org.jetbrains.lincheck.datastructures.Operation;

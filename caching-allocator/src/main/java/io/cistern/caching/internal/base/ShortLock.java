@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -13,7 +13,7 @@ import java.util.concurrent.locks.LockSupport;
 /// and not until they are woken, because nobody knows of them.
 ///
 /// Not reentrant. Not fair: a short lock's waiters are few.
-final class ShortLock {
+public final class ShortLock {
     /// Pauses; a pass of the lock takes as long as some ten of them.
     private static final int PATIENCE = 100;
     /// As long as a thread takes to fall asleep and wake up at all.
@@ -32,7 +32,7 @@ final class ShortLock {
     @SuppressWarnings("unused") // by HELD
     private boolean held;
 
-    void lock() {
+    public void lock() {
         if (!tryLock()) {
             await();
         }
@@ -53,7 +53,7 @@ final class ShortLock {
         }
     }
 
-    void unlock() {
+    public void unlock() {
         HELD.setRelease(this, false);
     }
 }

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 import java.util.EnumMap;
 import java.util.Map;
@@ -7,9 +7,9 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /// What one device's cache counts beside its shards: [events][CacheEvent], peaks over all shards, and what shards
 /// that are gone had counted. **Threads.** Any.
-final class DeviceCounters {
+public final class DeviceCounters {
     /// Blocks of this size and more are oversize.
-    final long oversizeBytes;
+    public final long oversizeBytes;
 
     private final Map<CacheEvent, AtomicLong> events = new EnumMap<>(CacheEvent.class);
     private final Map<CacheStat, SharedPeak> all = new EnumMap<>(CacheStat.class);
@@ -21,7 +21,7 @@ final class DeviceCounters {
     /// Starts at 0.
     ///
     /// @param oversizeBytes blocks of this size and more are oversize
-    DeviceCounters(long oversizeBytes) {
+    public DeviceCounters(long oversizeBytes) {
         this.oversizeBytes = oversizeBytes;
         for (CacheEvent event : CacheEvent.values()) {
             events.put(event, new AtomicLong());
@@ -41,12 +41,12 @@ final class DeviceCounters {
         large.put(part, new SharedPeak(peak(part), peak(whole, false)));
     }
 
-    void count(CacheEvent event) {
+    public void count(CacheEvent event) {
         of(event).incrementAndGet();
     }
 
     /// The same for one who holds a lock that all hold who count the event.
-    void countAlone(CacheEvent event) {
+    public void countAlone(CacheEvent event) {
         AtomicLong counter = of(event);
         counter.setRelease(counter.getPlain() + 1);
     }
@@ -55,22 +55,22 @@ final class DeviceCounters {
         return Objects.requireNonNull(events.get(event));
     }
 
-    long counted(CacheEvent event) {
+    public long counted(CacheEvent event) {
         return of(event).get();
     }
 
     /// What the gauges of small or large shards lease from.
-    SharedPeak peak(CacheStat stat, boolean ofSmall) {
+    public SharedPeak peak(CacheStat stat, boolean ofSmall) {
         return Objects.requireNonNull((ofSmall ? small : large).get(stat));
     }
 
     /// The peak over both.
-    SharedPeak peak(CacheStat stat) {
+    public SharedPeak peak(CacheStat stat) {
         return Objects.requireNonNull(all.get(stat));
     }
 
     /// Keeps what a shard without memory had counted.
-    synchronized void ended(boolean wasSmall, ShardCounters shard) {
+    public synchronized void ended(boolean wasSmall, ShardCounters shard) {
         (wasSmall ? goneSmall : goneLarge).add(shard);
         for (CacheStat stat : CacheStat.values()) {
             shard.gauge(stat).end();
@@ -78,11 +78,11 @@ final class DeviceCounters {
     }
 
     /// The totals of the shards that are gone, in a new object.
-    synchronized ShardTotals gone(boolean ofSmall) {
+    public synchronized ShardTotals gone(boolean ofSmall) {
         return new ShardTotals(ofSmall ? goneSmall : goneLarge);
     }
 
-    synchronized void resetPeaks() {
+    public synchronized void resetPeaks() {
         all.values().forEach(SharedPeak::reset);
         small.values().forEach(SharedPeak::reset);
         large.values().forEach(SharedPeak::reset);

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.base;
 
 import java.util.EnumMap;
 import java.util.Map;
@@ -12,7 +12,7 @@ import java.util.Objects;
 ///
 /// Blocks that wait for another stream are few, so only they are counted beside those allocated, and most
 /// allocations count no active blocks at all.
-final class ShardCounters {
+public final class ShardCounters {
     private final Map<CacheStat, Gauge> gauges = new EnumMap<>(CacheStat.class);
     private final Gauge allocation;
     private final Gauge allocatedBytes;
@@ -29,7 +29,7 @@ final class ShardCounters {
     private long activePeak;
     private long activeBytesPeak;
 
-    ShardCounters(boolean small, DeviceCounters device) {
+    public ShardCounters(boolean small, DeviceCounters device) {
         this.device = device;
         this.oversizeBytes = device.oversizeBytes;
         for (CacheStat stat : CacheStat.values()) {
@@ -45,12 +45,12 @@ final class ShardCounters {
     }
 
     /// The gauge behind a statistic; for the active ones it counts only the blocks that wait.
-    Gauge gauge(CacheStat stat) {
+    public Gauge gauge(CacheStat stat) {
         return Objects.requireNonNull(gauges.get(stat));
     }
 
     /// A block was handed out.
-    void allocated(long byteSize) {
+    public void allocated(long byteSize) {
         allocation.add(1);
         allocatedBytes.add(byteSize);
         if (waiting.current() != 0) {
@@ -63,7 +63,7 @@ final class ShardCounters {
     }
 
     /// A block was freed.
-    void freed(long byteSize) {
+    public void freed(long byteSize) {
         allocation.remove(1);
         allocatedBytes.remove(byteSize);
         if (byteSize >= oversizeBytes) {
@@ -72,29 +72,29 @@ final class ShardCounters {
     }
 
     /// A block that was freed waits for another stream.
-    void waits(long byteSize) {
+    public void waits(long byteSize) {
         waiting.add(1);
         waitingBytes.add(byteSize);
     }
 
     /// It waits no longer.
-    void waited(long byteSize) {
+    public void waited(long byteSize) {
         waiting.remove(1);
         waitingBytes.remove(byteSize);
     }
 
     /// A caller got so many bytes of those [allocated][#allocated].
-    void requested(long byteSize) {
+    public void requested(long byteSize) {
         requestedBytes.add(byteSize);
     }
 
     /// A caller freed so many bytes.
-    void returned(long byteSize) {
+    public void returned(long byteSize) {
         requestedBytes.remove(byteSize);
     }
 
     /// A search went well, or not.
-    void searched(boolean found) {
+    public void searched(boolean found) {
         if (found) {
             hits++;
         } else {
@@ -103,19 +103,19 @@ final class ShardCounters {
     }
 
     /// A part of a plain segment became free.
-    void pieceFreed(long byteSize) {
+    public void pieceFreed(long byteSize) {
         pieces.add(1);
         pieceBytes.add(byteSize);
     }
 
     /// A free part of a plain segment was taken or joined.
-    void pieceTaken(long byteSize) {
+    public void pieceTaken(long byteSize) {
         pieces.remove(1);
         pieceBytes.remove(byteSize);
     }
 
     /// A plain segment came.
-    void grown(long byteSize) {
+    public void grown(long byteSize) {
         came(byteSize);
         device.count(CacheEvent.DEVICE_ALLOC);
         gauge(CacheStat.SEGMENT).add(1);
@@ -125,19 +125,19 @@ final class ShardCounters {
     }
 
     /// Memory came, from the driver or from another place.
-    void came(long byteSize) {
+    public void came(long byteSize) {
         gauge(CacheStat.RESERVED_BYTES).add(byteSize);
     }
 
     /// Memory went to another place.
-    void went(long byteSize) {
+    public void went(long byteSize) {
         gauge(CacheStat.RESERVED_BYTES).remove(byteSize);
     }
 
     /// Memory went back to the driver.
     ///
     /// @param segment whether as a plain segment
-    void shrunk(long byteSize, boolean segment) {
+    public void shrunk(long byteSize, boolean segment) {
         went(byteSize);
         device.count(CacheEvent.DEVICE_FREE);
         if (segment) {
@@ -148,7 +148,7 @@ final class ShardCounters {
         }
     }
 
-    void resetPeaks() {
+    public void resetPeaks() {
         gauges.values().forEach(Gauge::resetPeak);
         activePeak = allocation.current() + waiting.current();
         activeBytesPeak = allocatedBytes.current() + waitingBytes.current();
@@ -182,7 +182,7 @@ final class ShardCounters {
     }
 
     /// Bytes of the blocks handed out.
-    long allocatedBytes() {
+    public long allocatedBytes() {
         return allocatedBytes.current();
     }
 
