@@ -2,6 +2,8 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.order.CrossStreamOrder;
+import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.order.Fences;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;

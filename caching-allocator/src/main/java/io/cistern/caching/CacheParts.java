@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.order.Fences;
 import java.util.List;
 
 /// What the cache of one device is made of, for those who work with several parts of it.

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.order.Fences;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import java.util.function.Consumer;

@@ -2,6 +2,9 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.order.CrossStreamOrder;
+import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.order.MissClock;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.StreamMemory;

@@ -2,6 +2,8 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.BlockSizes;
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.errors.UnknownAddressException;
 import java.util.ArrayList;
 import java.util.List;

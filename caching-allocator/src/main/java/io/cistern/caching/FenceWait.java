@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.order.Fences;
+
 /// The fences that one thread waits for on the host while it holds no lock. Meanwhile others may find that they have
 /// passed; then the thread releases them when its wait has ended.
 ///

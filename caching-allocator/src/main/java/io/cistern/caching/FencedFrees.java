@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.order.Fences;
 import java.util.Arrays;
 
 /// Blocks of a shard that were used on other streams last and wait until those have got past the free.
@@ -8,8 +9,8 @@ import java.util.Arrays;
 /// 1. A free only puts the block on the open list, with the stream of the free; nothing is recorded, and nothing is
 ///    needed of the Java heap.
 /// 2. The next allocation of the shard *closes* it: the blocks go onto lists, one for all that wait for the same
-///    streams, more than one if [uses][RecordedUses] were recorded; each stream gets a fence a list, recorded later
-///    than all frees in it and therefore covering them.
+///    streams, more than one if [uses][io.cistern.caching.internal.order.RecordedUses] were recorded; each stream
+///    gets a fence a list, recorded later than all frees in it and therefore covering them.
 /// 3. Later allocations poll the fences, ever less often while none has passed. A list whose fences have all passed
 ///    is free.
 ///

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.order.StreamTimeline;
 import org.jspecify.annotations.Nullable;
 
 /// A shard that gets more memory: so much of it as [growth][Growth] needs. Called with the shard's driver lock.

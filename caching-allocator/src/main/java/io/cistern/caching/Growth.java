@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.Optional;
 
 /// How a shard gets more memory. Called with the shard's driver lock; holds no short lock across a driver call.

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.order.MissClock;
 
 /// Which pages at home in one shard lie wholly in a free block, and since when: marks at their homes, so that a
 /// [search][WindowSearch] asks in constant time.

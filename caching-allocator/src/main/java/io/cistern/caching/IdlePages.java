@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.order.CrossStreamOrder;
+import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.function.Consumer;
 
 /// Whose blocks lie on pages: so much of a shard as pages need that move, sleep or go. Called mostly with the lock of

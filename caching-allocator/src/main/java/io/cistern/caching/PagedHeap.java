@@ -4,6 +4,7 @@ import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.order.MissClock;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 

@@ -1,6 +1,10 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.order.CrossStreamOrder;
+import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.order.RecordedUses;
+import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import java.lang.System.Logger.Level;

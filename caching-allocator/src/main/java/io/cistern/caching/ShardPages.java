@@ -6,14 +6,17 @@ import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.order.MissClock;
+import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// The part of a shard that has to do with pages: what [PageGrowth] and [PageTable] ask it for, mostly while they
 /// hold the table's lock. Every method takes the shard's short lock.
 abstract sealed class ShardPages implements GrowingShard permits ShardReturns {
-    /// See [Fences#key]. With the timeline, another one once a stream [inherits][StreamShard#passTo] the shard:
-    /// no block is live then, so who has one, or found the shard by the stream, reads both without a lock.
+    /// See [Fences#key][io.cistern.caching.internal.order.Fences#key]. With the timeline, another one once a stream
+    /// [inherits][StreamShard#passTo] the shard: no block is live then, so who has one, or found the shard by the
+    /// stream, reads both without a lock.
     long stream;
     /// How far the stream has got.
     StreamTimeline timeline;

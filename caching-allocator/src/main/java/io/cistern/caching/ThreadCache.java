@@ -5,6 +5,7 @@ import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.order.Fences;
 import io.cistern.internal.threads.ThreadState;
 import org.jspecify.annotations.Nullable;
 

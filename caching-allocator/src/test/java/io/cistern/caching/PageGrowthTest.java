@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.Mockito.mock;
 
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.order.CrossStreamOrder;
+import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.order.MissClock;
+import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.AccessRights;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.order.MissClock;
 import org.junit.jupiter.api.Test;
 
 class ShardTableTest {

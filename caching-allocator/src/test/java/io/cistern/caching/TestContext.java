@@ -12,6 +12,8 @@ import static org.mockito.Mockito.withSettings;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.order.MissClock;
+import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaDriver;

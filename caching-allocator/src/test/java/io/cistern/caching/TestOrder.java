@@ -10,14 +10,14 @@ import java.util.Set;
 import java.util.function.LongConsumer;
 
 /// Streams whose work goes on until the test says otherwise.
-final class TestOrder implements StreamOrder {
+public final class TestOrder implements StreamOrder {
     /// Stands for all streams in [#recordedOn].
     static final long ALL = -1;
 
-    final Set<Long> busy = new HashSet<>();
+    public final Set<Long> busy = new HashSet<>();
     final List<Long> recordedOn = new ArrayList<>();
     /// Which stream was waited for by which.
-    final List<String> waits = new ArrayList<>();
+    public final List<String> waits = new ArrayList<>();
     /// Told of streams before something is recorded on them, and before such a fence is released.
     LongConsumer recording = _ -> {};
 
@@ -68,7 +68,7 @@ final class TestOrder implements StreamOrder {
         }
     }
 
-    synchronized int openFences() {
+    public synchronized int openFences() {
         return streamOfFence.size();
     }
 

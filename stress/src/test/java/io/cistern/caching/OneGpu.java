@@ -2,6 +2,8 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.order.MissClock;
+import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.VirtualMemory;

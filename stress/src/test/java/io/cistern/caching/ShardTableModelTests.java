@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.internal.routing.Interleavings;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;

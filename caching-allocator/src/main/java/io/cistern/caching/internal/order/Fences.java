@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.order;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
@@ -29,12 +29,12 @@ import java.util.concurrent.ConcurrentHashMap;
 /// - live blocks used on it, and what it leaves, get an *end* in place of the key: a number that is given once
 /// and stands for the one fence behind the stream's last work, until that has passed;
 /// - blocks freed on it get their fences, and its shards leave the table of shards: who
-/// [inherits][RecycledShards] one, the successor or another stream, comes after that end.
+/// inherits one, the successor or another stream, comes after that end.
 ///
 /// ```
 /// keys    handle ≥ 0      ~thread id, down to −2^62      end, below −2^62      PASSED = −2^63
 /// ```
-final class Fences {
+public final class Fences {
     /// A fence, and how many wait for it on the host at this moment: so long it stays.
     private static final class End {
         long fence;
@@ -42,14 +42,14 @@ final class Fences {
     }
 
     /// Stands for a fence that needs no waiting any more.
-    static final long PASSED = Long.MIN_VALUE;
+    public static final long PASSED = Long.MIN_VALUE;
 
     /// Ends are below, the keys of threads above: no thread has so high an id.
     private static final long FIRST_END = -(1L << 62);
 
     /// Streams end in about the order in which they finish: behind some that have not there are few that have,
     /// and each question is a driver call.
-    static final int MAX_LATE = 4;
+    public static final int MAX_LATE = 4;
 
     private final int device;
     private final CudaDriver driver;
@@ -57,7 +57,7 @@ final class Fences {
     private final DeviceCounters counters;
 
     /// What live blocks, and those whose frees have no fences yet, are used on.
-    final RecordedUses uses = new RecordedUses();
+    public final RecordedUses uses = new RecordedUses();
     /// Keys announced as closing and not seen since.
     private final Set<Long> closed = ConcurrentHashMap.newKeySet();
     /// The fences of ends that have not passed, in their order. Guarded by itself.
@@ -66,7 +66,7 @@ final class Fences {
     private long lastEnd = FIRST_END;
     private volatile boolean allFinished;
 
-    Fences(int device, CudaDriver driver, StreamOrder order, DeviceCounters counters) {
+    public Fences(int device, CudaDriver driver, StreamOrder order, DeviceCounters counters) {
         this.counters = counters;
         this.device = device;
         this.driver = driver;
@@ -74,7 +74,7 @@ final class Fences {
     }
 
     /// The key of a stream handle, for the calling thread.
-    static long key(long stream) {
+    public static long key(long stream) {
         if (stream == Streams.PER_THREAD_DEFAULT) {
             return ~Thread.currentThread().threadId();
         }
@@ -84,7 +84,7 @@ final class Fences {
     /// Marks the present end of a stream, or that of all streams if it can't be marked. An end marks itself.
     ///
     /// @return a fence for [#passed] and [#release], maybe [#PASSED]
-    long record(long key) {
+    public long record(long key) {
         if (allFinished) {
             return PASSED;
         }
@@ -102,7 +102,7 @@ final class Fences {
         return key < FIRST_END && key != PASSED;
     }
 
-    boolean passed(long fence) {
+    public boolean passed(long fence) {
         return isEnd(fence) ? endPassed(fence) : fence == PASSED || order.passed(device, fence);
     }
 
@@ -120,7 +120,7 @@ final class Fences {
     /// Waits on the host for a fence.
     ///
     /// @return false for a fence that can't be waited for while streams are captured
-    boolean await(long fence) {
+    public boolean await(long fence) {
         try {
             if (isEnd(fence)) {
                 awaitEnd(fence);
@@ -149,7 +149,7 @@ final class Fences {
 
     /// Makes later work of a stream wait for a fence, on the device. The stream is the calling thread's, if it
     /// has a default stream of its own.
-    void await(long key, long fence) {
+    public void await(long key, long fence) {
         if (isEnd(fence)) {
             synchronized (ends) {
                 End end = ends.get(fence);
@@ -163,7 +163,7 @@ final class Fences {
     }
 
     /// Releases a fence; an end, which others may wait for too, goes when it has passed.
-    void release(long fence) {
+    public void release(long fence) {
         if (fence != PASSED && !isEnd(fence)) {
             order.release(device, fence);
         }
@@ -173,7 +173,7 @@ final class Fences {
     ///
     /// @return what stands for it from now on, for as many as like: whoever sees that it has passed, sees it
     /// for all
-    long end(long key) {
+    public long end(long key) {
         End made = new End();
         made.fence = record(key);
         synchronized (ends) {
@@ -195,7 +195,7 @@ final class Fences {
     }
 
     /// Releases the fences of ends that have passed, but for some where many of the oldest have not.
-    void releasePassed() {
+    public void releasePassed() {
         synchronized (ends) {
             int late = 0;
             for (Iterator<Long> oldest = List.copyOf(ends.keySet()).iterator(); oldest.hasNext() && late < MAX_LATE; ) {
@@ -251,7 +251,7 @@ final class Fences {
     }
 
     /// Whether all work that was given to a stream until now has finished.
-    boolean quiet(long key) {
+    public boolean quiet(long key) {
         if (!recordable(key)) {
             return false;
         }
@@ -265,7 +265,7 @@ final class Fences {
 
     /// Waits for all work of the context, after which none comes: no stream is named any more. If the driver
     /// refuses that, each stream is to be waited for.
-    void finishAll() {
+    public void finishAll() {
         counters.count(CacheEvent.SYNCHRONIZE_ALL);
         try {
             driver.devices().synchronize(device);
@@ -279,14 +279,14 @@ final class Fences {
     }
 
     /// The stream ends. The key of a thread never comes again, and only that thread could record by it.
-    void closed(long key) {
+    public void closed(long key) {
         if (key >= 0) {
             closed.add(key);
         }
     }
 
     /// The handle is in use (again).
-    void opened(long key) {
+    public void opened(long key) {
         closed.remove(key);
     }
 

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.order;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

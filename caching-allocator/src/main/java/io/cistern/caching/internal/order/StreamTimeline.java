@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.order;
 
 import java.lang.ref.WeakReference;
 import java.util.Map;
@@ -7,14 +7,14 @@ import org.jspecify.annotations.Nullable;
 
 /// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a later
 /// stream of the same handle has another timeline. Guarded by [CrossStreamOrder].
-final class StreamTimeline {
+public final class StreamTimeline {
     /// See [Fences#key].
-    final long key;
+    public final long key;
 
-    /// Whether [so many][RecycledShards#MANY] streams had ended before that this one may not last, either. Then its
+    /// Whether so many streams had ended before that this one may not last, either. Then its
     /// pages will serve others, of other sizes: so they are as fine as with
     /// [PageFit#TIGHT][io.cistern.caching.options.PageFit#TIGHT], and none is bought to spare moves.
-    final boolean oneOfMany;
+    public final boolean oneOfMany;
 
     /// Whose default stream it is, if it is a thread's.
     private final @Nullable WeakReference<Thread> owner;
@@ -37,26 +37,26 @@ final class StreamTimeline {
     volatile boolean closed;
     /// Nothing of it is left: whoever asked about it asks about its heir.
     boolean isGone;
-    /// How many streams had ended then, with this one; guarded by [RecycledShards].
-    int endNumber;
+    /// How many streams had ended then, with this one; guarded by `RecycledShards`.
+    public int endNumber;
     /// For other streams, as long as anything of them is left, the time up to which this one waits for them.
     final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();
 
     /// What [#awaited] was when the fence was recorded: who waits for the fence waits for that too.
     final Map<StreamTimeline, Long> awaitedByFence = new WeakHashMap<>();
 
-    /// What the [look][IdlePages] under way may take of it, by the time of the free. Guarded by the lock of the
-    /// [PageTable].
-    long newestTakeable = -1;
+    /// What the look under way may take of it, by the time of the free. Guarded by the lock of the
+    /// `PageTable`.
+    public long newestTakeable = -1;
     /// The number of that look.
-    long seenIn;
+    public long seenIn;
 
     /// When a page of it became idle last. Guarded by the short locks of its shards; read in a look without them.
-    long newestIdle = -1;
+    public long newestIdle = -1;
 
     /// @param key if it is that of a thread, the calling one's
     /// @param now the time: nothing is freed on the stream before
-    StreamTimeline(long key, long now, boolean oneOfMany) {
+    public StreamTimeline(long key, long now, boolean oneOfMany) {
         this.key = key;
         this.owner = key < 0 ? new WeakReference<>(Thread.currentThread()) : null;
         this.oneOfMany = oneOfMany;
@@ -64,7 +64,7 @@ final class StreamTimeline {
     }
 
     /// Whether it is the default stream of a thread that has ended.
-    boolean isOrphan() {
+    public boolean isOrphan() {
         Thread thread = owner == null ? null : owner.get();
         return owner != null && (thread == null || !thread.isAlive());
     }

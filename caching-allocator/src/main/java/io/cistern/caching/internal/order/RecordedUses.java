@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.order;
 
 import java.util.Arrays;
 import java.util.Map;
@@ -10,7 +10,7 @@ import java.util.function.LongSupplier;
 /// The streams, by [key][Fences], that live blocks of one device are used on besides that of their free.
 ///
 /// **Threads.** Any. Where no uses are recorded, a free pays a look at a number.
-final class RecordedUses {
+public final class RecordedUses {
     /// No streams.
     static final long[] NONE = {};
 
@@ -21,7 +21,7 @@ final class RecordedUses {
     private final AtomicInteger blocks = new AtomicInteger();
 
     /// Adds a stream to those of a block.
-    void add(long address, long key) {
+    public void add(long address, long key) {
         boolean[] known = {false};
         long[] first = {key};
         blocks.incrementAndGet(); // first, so that who meets the block meets the number
@@ -52,7 +52,7 @@ final class RecordedUses {
     }
 
     /// The streams without one of them.
-    static long[] without(long[] keys, long key) {
+    public static long[] without(long[] keys, long key) {
         int at = Arrays.binarySearch(keys, key);
         if (at < 0) {
             return keys;
@@ -67,13 +67,13 @@ final class RecordedUses {
     }
 
     /// The streams that use a block.
-    long[] of(long address) {
+    public long[] of(long address) {
         long[] keys = blocks.get() == 0 ? null : streamsOfBlocks.get(address);
         return keys == null ? NONE : keys;
     }
 
     /// Takes the streams of a block that was freed.
-    long[] take(long address) {
+    public long[] take(long address) {
         long[] keys = blocks.get() == 0 ? null : streamsOfBlocks.remove(address);
         if (keys == null) {
             return NONE;
@@ -83,7 +83,7 @@ final class RecordedUses {
     }
 
     /// Whether other streams use a block; also if the Java heap has no memory to look: a free must not fail for that.
-    boolean mayContain(long address) {
+    public boolean mayContain(long address) {
         try {
             return blocks.get() != 0 && streamsOfBlocks.containsKey(address);
         } catch (OutOfMemoryError unknown) {
@@ -94,7 +94,7 @@ final class RecordedUses {
     /// Replaces a stream, wherever it is, by what its end is known by.
     ///
     /// @param end asked once, if the stream uses a block
-    void replace(long key, LongSupplier end) {
+    public void replace(long key, LongSupplier end) {
         long ended = 0;
         for (Map.Entry<Long, long[]> block : streamsOfBlocks.entrySet()) {
             if (Arrays.binarySearch(block.getValue(), key) >= 0) {

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.order;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
@@ -20,7 +20,7 @@ import java.util.Map;
 ///
 /// One fence a stream is kept; a wait made for an older one stays. Fences are recorded, asked and awaited under
 /// this object's monitor, which is never taken with a shard's short lock held.
-final class CrossStreamOrder {
+public final class CrossStreamOrder {
     /// A giver that had work when it was asked is not asked the next times: it mostly has some then, too.
     private static final int PAUSE = 16;
 
@@ -30,7 +30,7 @@ final class CrossStreamOrder {
     private final DeviceCounters counters;
     private final ReservedList<StreamTimeline> withFences = new ReservedList<>();
 
-    CrossStreamOrder(Fences fences, MissClock clock, PageReuse reuse, DeviceCounters counters) {
+    public CrossStreamOrder(Fences fences, MissClock clock, PageReuse reuse, DeviceCounters counters) {
         this.counters = counters;
         this.fences = fences;
         this.clock = clock;
@@ -38,7 +38,7 @@ final class CrossStreamOrder {
     }
 
     /// Asks the driver what has passed, where only that counts. Before a look, which makes no driver calls.
-    void poll() {
+    public void poll() {
         if (reuse != PageReuse.WAIT) {
             pollAll();
         }
@@ -58,7 +58,7 @@ final class CrossStreamOrder {
     /// The newest frees that the policy lets another stream have. Where it is never, those are of streams that
     /// have ended and finished, as if the memory had gone back and been bought again. Mostly without the monitor:
     /// a stream that is closing meanwhile is one that closes just after.
-    long newestTakeable(StreamTimeline taker, StreamTimeline giver) {
+    public long newestTakeable(StreamTimeline taker, StreamTimeline giver) {
         if (taker == giver) {
             return Long.MAX_VALUE;
         }
@@ -78,7 +78,7 @@ final class CrossStreamOrder {
 
     /// Pages of streams could not be had yet: fences now, where none are under way, so that they can be had
     /// later.
-    synchronized void mark(List<StreamTimeline> givers) {
+    public synchronized void mark(List<StreamTimeline> givers) {
         if (reuse == PageReuse.NEVER) {
             return;
         }
@@ -98,7 +98,7 @@ final class CrossStreamOrder {
     /// Makes later work of a stream come after the work on what another one freed.
     ///
     /// @param freedAt the stamp of the free
-    void precede(StreamTimeline taker, StreamTimeline giver, long freedAt) {
+    public void precede(StreamTimeline taker, StreamTimeline giver, long freedAt) {
         if (taker != giver) {
             precedeOther(taker, giver, freedAt);
         }
@@ -120,12 +120,12 @@ final class CrossStreamOrder {
     }
 
     /// Whether the work of a stream on what was freed up to a time is known to have finished. Asks nobody.
-    synchronized boolean isPassed(StreamTimeline stream, long freedAt) {
+    public synchronized boolean isPassed(StreamTimeline stream, long freedAt) {
         return freedAt <= stream.passedTime;
     }
 
     /// Finds out whether it [has][#isPassed]; if not, there is a fence now that tells later.
-    synchronized void ask(StreamTimeline stream, long freedAt) {
+    public synchronized void ask(StreamTimeline stream, long freedAt) {
         if (freedAt > stream.passedTime) {
             poll(stream);
         }
@@ -205,7 +205,7 @@ final class CrossStreamOrder {
     /// A stream ends: nothing is recorded on it later.
     ///
     /// @param end of the [fences][Fences#end], behind its last work
-    synchronized void closing(StreamTimeline ended, long end) {
+    public synchronized void closing(StreamTimeline ended, long end) {
         clock.advance();
         withFences.reserve(1);
         try {
@@ -218,13 +218,13 @@ final class CrossStreamOrder {
     }
 
     /// Whether all work of a stream that ended has finished. Asks the driver until it has.
-    synchronized boolean hasFinished(StreamTimeline ended) {
+    public synchronized boolean hasFinished(StreamTimeline ended) {
         poll(ended);
         return ended.fence == Fences.PASSED;
     }
 
     /// Makes later work of a stream come after all work of one that ended, if the policy allows that.
-    synchronized boolean follow(StreamTimeline heir, StreamTimeline ended) {
+    public synchronized boolean follow(StreamTimeline heir, StreamTimeline ended) {
         if (reuse != PageReuse.WAIT || !fences.awaitable(ended.fence)) {
             return false;
         }
@@ -233,13 +233,13 @@ final class CrossStreamOrder {
     }
 
     /// Nothing is left of a stream that ended.
-    synchronized void forget(StreamTimeline ended) {
+    public synchronized void forget(StreamTimeline ended) {
         withFences.remove(ended);
         ended.isGone = true;
     }
 
     /// Releases all fences.
-    synchronized void close() {
+    public synchronized void close() {
         for (StreamTimeline timeline : withFences.copy()) {
             replace(timeline, Fences.PASSED, timeline.fenceTime);
         }

@@ -1,5 +1,6 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.order;
 
+import io.cistern.caching.BlockPlaces;
 import io.cistern.internal.routing.Interleavings;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jetbrains.lincheck.datastructures.IntGen;

@@ -1,21 +1,21 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.order;
 
 import java.util.concurrent.atomic.AtomicLong;
 
 /// A coarse time of one device's cache, which goes on by one at each miss and each fence. Frees are stamped with it:
 /// a fence recorded after the clock left time `t` covers all frees stamped `t` or less, and of two idle pages the
 /// one with the lower stamp has been idle for longer.
-final class MissClock {
+public final class MissClock {
     private final AtomicLong now = new AtomicLong();
 
-    long now() {
+    public long now() {
         return now.get();
     }
 
     /// Goes on.
     ///
     /// @return the time that ended
-    long advance() {
+    public long advance() {
         return now.getAndIncrement();
     }
 }

@@ -1,8 +1,9 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.order;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.Mockito.mock;
 
+import io.cistern.caching.TestOrder;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaDriver;
