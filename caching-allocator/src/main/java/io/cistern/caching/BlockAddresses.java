@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.errors.UnknownAddressException;
 
 /// The way from the addresses of live blocks to their shards, on one device. Takes no lock but those of shards.

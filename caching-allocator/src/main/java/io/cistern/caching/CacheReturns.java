@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.heap.Blocks;
+import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;

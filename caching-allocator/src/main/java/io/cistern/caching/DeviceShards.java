@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.BlockSizes;
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.errors.UnknownAddressException;

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.Fences;
 import java.util.Arrays;
 

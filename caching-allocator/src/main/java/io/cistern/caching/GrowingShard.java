@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.StreamTimeline;
 import org.jspecify.annotations.Nullable;
 

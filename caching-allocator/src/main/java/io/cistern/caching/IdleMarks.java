@@ -1,6 +1,10 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.Blocks;
+import io.cistern.caching.internal.heap.FreeBlockObserver;
+import io.cistern.caching.internal.heap.FreeRuns;
 import io.cistern.caching.internal.order.MissClock;
 
 /// Which pages at home in one shard lie wholly in a free block, and since when: marks at their homes, so that a

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.heap.Blocks;
 import org.jspecify.annotations.Nullable;
 
 /// A page at an address of an arena.

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
@@ -114,7 +115,7 @@ final class PageArena extends AddressRange {
     /// The last whole page in a range that is not pinned.
     @Override
     @Nullable
-    Range lastReturnable(long from, long to) {
+    public Range lastReturnable(long from, long to) {
         long at = address + ((to - address) & -slotBytes);
         while (at - slotBytes >= from) {
             Mapping mapping = mappingAt(at - slotBytes);
@@ -127,12 +128,12 @@ final class PageArena extends AddressRange {
     }
 
     @Override
-    long giveBack(long from, long to) {
+    public long giveBack(long from, long to) {
         return table.giveBack(this, from, to);
     }
 
     @Override
-    boolean isPinned() {
+    public boolean isPinned() {
         for (Mapping mapping : mappings) {
             if (mapping != null && mapping.isHome() && mapping.page.isPinned()) {
                 return true;
@@ -142,18 +143,18 @@ final class PageArena extends AddressRange {
     }
 
     @Override
-    boolean keepsAddresses() {
+    public boolean keepsAddresses() {
         return true;
     }
 
     @Override
-    boolean reusesAddresses() {
+    public boolean reusesAddresses() {
         return !table.stable;
     }
 
     /// What the driver will not take back are addresses, of which there are plenty.
     @Override
-    void close() {
+    public void close() {
         table.forget(this);
         try {
             table.pages.memory.freeReservation(table.pages.device, address, byteSize);

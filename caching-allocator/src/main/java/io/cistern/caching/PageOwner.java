@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.heap.RangeOwner;
 import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.function.Consumer;
 

@@ -4,6 +4,8 @@ import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.cuda.CudaException;
 import java.util.ArrayList;
 import java.util.List;

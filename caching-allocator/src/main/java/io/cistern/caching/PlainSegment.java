@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.spi.Segment;
 import org.jspecify.annotations.Nullable;
 
@@ -24,12 +25,12 @@ final class PlainSegment extends AddressRange {
 
     @Override
     @Nullable
-    Range lastReturnable(long from, long to) {
+    public Range lastReturnable(long from, long to) {
         return from == address && to == end() ? new Range(from, to) : null;
     }
 
     @Override
-    long giveBack(long from, long to) {
+    public long giveBack(long from, long to) {
         gone = true;
         try {
             gone = maker.tryRelease(this);
@@ -46,20 +47,20 @@ final class PlainSegment extends AddressRange {
     }
 
     @Override
-    boolean isPinned() {
+    public boolean isPinned() {
         return false;
     }
 
     @Override
-    boolean keepsAddresses() {
+    public boolean keepsAddresses() {
         return false;
     }
 
     @Override
-    boolean reusesAddresses() {
+    public boolean reusesAddresses() {
         return false;
     }
 
     @Override
-    void close() {}
+    public void close() {}
 }

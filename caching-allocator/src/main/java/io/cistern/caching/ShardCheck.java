@@ -1,6 +1,10 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.BlockHeap;
+import io.cistern.caching.internal.heap.Blocks;
+import io.cistern.caching.internal.heap.FreeRuns;
 
 /// Walks all blocks of a shard and compares them with what the other structures say.
 final class ShardCheck {

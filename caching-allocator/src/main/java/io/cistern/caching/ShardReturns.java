@@ -2,6 +2,9 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.Blocks;
+import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.cuda.CudaException;

@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.Blocks;
 import java.util.List;
 import java.util.OptionalLong;
 

@@ -4,6 +4,9 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.AddressRangeMap;
+import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.RecordedUses;
@@ -25,7 +28,7 @@ import java.util.concurrent.locks.ReentrantLock;
 /// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is
 /// held by whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before
 /// `lock`; nobody who holds it waits for the work of a stream.
-final class StreamShard extends ShardReturns {
+public final class StreamShard extends ShardReturns {
     final ReentrantLock driverLock = new ReentrantLock();
 
     /// Held by who waits for the work of the stream, to give back what is idle here: a second one who does so

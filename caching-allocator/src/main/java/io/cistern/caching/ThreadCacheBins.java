@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.heap.AddressRange;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.internal.names.StackRoom;
 import org.jspecify.annotations.Nullable;

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.cuda.AccessRights;
 import java.util.ArrayList;

@@ -1,6 +1,8 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.heap.Blocks;
+import io.cistern.caching.internal.heap.FreeRuns;
 import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.AbstractList;
 import java.util.ArrayList;

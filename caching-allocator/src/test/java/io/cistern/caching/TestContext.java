@@ -12,6 +12,8 @@ import static org.mockito.Mockito.withSettings;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.options.PageFit;
@@ -25,7 +27,7 @@ import io.cistern.spi.StreamOrder;
 import java.util.concurrent.atomic.AtomicLong;
 
 /// An environment of one device whose memory source and whose streams the test holds in its hands.
-final class TestContext extends OneDeviceContext {
+public final class TestContext extends OneDeviceContext {
     /// The size of all pages of large blocks, so that tests can count them.
     static final long PAGE_BYTES = 4 << 20;
 
@@ -70,7 +72,7 @@ final class TestContext extends OneDeviceContext {
     }
 
     /// A segment of a shard of its own.
-    static AddressRange segment(long address, long byteSize, boolean small, AddressRangeMap ranges) {
+    public static AddressRange segment(long address, long byteSize, boolean small, AddressRangeMap ranges) {
         TestRanges source = new TestRanges(0);
         SegmentGrowth maker = new SegmentGrowth(
                 0,

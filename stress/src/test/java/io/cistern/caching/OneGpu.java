@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.cuda.CudaDriver;
@@ -22,7 +23,7 @@ import java.util.function.Function;
 
 /// What the cache of one device needs of its surroundings, and no more: the model checker follows every object it
 /// meets, and a simulated GPU has thousands. Pages and addresses never end, and all work has passed.
-final class OneGpu implements PageSource {
+public final class OneGpu implements PageSource {
     private static final long BYTES = 1L << 36;
 
     private final CudaDriver driver =
@@ -59,7 +60,7 @@ final class OneGpu implements PageSource {
     }
 
     /// A shard that belongs to no cache.
-    static StreamShard shard(long stream) {
+    public static StreamShard shard(long stream) {
         return new StreamShard(
                 timeline(stream),
                 SizeRange.SMALL,
@@ -83,7 +84,7 @@ final class OneGpu implements PageSource {
     }
 
     /// A segment that no memory lies behind.
-    static AddressRange segment(StreamShard shard, long address, long byteSize) {
+    public static AddressRange segment(StreamShard shard, long address, long byteSize) {
         return new PlainSegment(null, shard, new Segment(address, byteSize, 0), address, byteSize);
     }
 

@@ -3,8 +3,8 @@ package io.cistern.internal.routing;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.cistern.caching.NeighbourComes;
 import io.cistern.caching.internal.base.CountedTogether;
+import io.cistern.caching.internal.heap.NeighbourComes;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;

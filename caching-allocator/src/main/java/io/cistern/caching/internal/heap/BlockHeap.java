@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
 import io.cistern.caching.internal.base.CacheStat;
 import io.cistern.caching.internal.base.ShardCounters;
@@ -14,19 +14,19 @@ import org.jspecify.annotations.Nullable;
 /// The books of a shard: its regions, their blocks, and which of them are free, live or holes. Plain data,
 /// guarded by the shard's lock.
 ///
-/// **Invariants** ([ShardCheck]): in every region the blocks tile its addresses; no two neighbours
+/// **Invariants** (`ShardCheck`): in every region the blocks tile its addresses; no two neighbours
 /// are both free or both holes; exactly the free blocks are in the bins, each in the bin of its size;
 /// exactly the live blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
-final class BlockHeap {
-    final Blocks blocks;
-    final FreeRuns freeRuns;
+public final class BlockHeap {
+    public final Blocks blocks;
+    public final FreeRuns freeRuns;
     private final List<AddressRange> ranges = new ArrayList<>();
     private final SplitPolicy splitPolicy;
     private final ShardCounters counters;
     /// What was searched for in vain last, if nothing became free since; or 0.
     private long missedBytes;
 
-    BlockHeap(Blocks blocks, SplitPolicy splitPolicy, FreeBlockObserver observer, ShardCounters counters) {
+    public BlockHeap(Blocks blocks, SplitPolicy splitPolicy, FreeBlockObserver observer, ShardCounters counters) {
         this.blocks = blocks;
         this.splitPolicy = splitPolicy;
         this.counters = counters;
@@ -36,7 +36,7 @@ final class BlockHeap {
     /// Takes a free block, whole or its first part.
     ///
     /// @return its address, or 0 if none fits
-    long allocate(long byteSize) {
+    public long allocate(long byteSize) {
         int block = freeRuns.bestFit(byteSize);
         if (block == Blocks.NONE || splitPolicy.wastes(blocks.byteSize[block], byteSize)) {
             missedBytes = byteSize;
@@ -46,7 +46,7 @@ final class BlockHeap {
     }
 
     /// As [#allocate], also from a block that is worth more whole: nobody has anything else.
-    long allocateFromAny(long byteSize) {
+    public long allocateFromAny(long byteSize) {
         int block = freeRuns.bestFit(byteSize);
         return block == Blocks.NONE ? 0 : handOut(block, byteSize);
     }
@@ -55,7 +55,7 @@ final class BlockHeap {
     ///
     /// @return the block, whose state is for the caller to set
     /// @throws UnknownAddressException if no live block starts there
-    int retire(AddressRange range, long address) {
+    public int retire(AddressRange range, long address) {
         int block = liveAt(range, address);
         range.live.remove(address);
         counters.freed(blocks.byteSize[block]);
@@ -65,7 +65,7 @@ final class BlockHeap {
     /// The live block that starts at an address.
     ///
     /// @throws UnknownAddressException if none does
-    int liveAt(AddressRange range, long address) {
+    public int liveAt(AddressRange range, long address) {
         int block = range.live.find(address);
         if (block == Blocks.NONE || blocks.address[block] != address) {
             throw new UnknownAddressException(address);
@@ -82,7 +82,7 @@ final class BlockHeap {
     }
 
     /// What a block needs of the Java heap to become live, and so many more blocks: before anything changes.
-    void reserve(int block, int more) {
+    public void reserve(int block, int more) {
         blocks.reserve(more);
         blocks.range[block].live.reserve(blocks.address[block]);
     }
@@ -96,18 +96,18 @@ final class BlockHeap {
     }
 
     /// Makes a block free, one with the free blocks beside it.
-    void makeFree(int block) {
+    public void makeFree(int block) {
         missedBytes = 0;
         freeRuns.add(block, Blocks.FREE);
     }
 
-    void addHole(AddressRange range) {
+    public void addHole(AddressRange range) {
         blocks.reserve(1);
         ranges.add(range);
         freeRuns.add(blocks.add(range, Blocks.CLAIMED), Blocks.HOLE);
     }
 
-    long addAndAllocate(AddressRange range, long byteSize) {
+    public long addAndAllocate(AddressRange range, long byteSize) {
         blocks.reserve(2);
         range.live.reserve(range.address);
         ranges.add(range);
@@ -118,7 +118,7 @@ final class BlockHeap {
     }
 
     /// As [#allocate], unless that failed and nothing became free since.
-    long allocateAfterMiss(long byteSize) {
+    public long allocateAfterMiss(long byteSize) {
         return byteSize == missedBytes ? 0 : allocate(byteSize);
     }
 
@@ -126,7 +126,7 @@ final class BlockHeap {
     /// needs of the Java heap was [reserved][#reserve].
     ///
     /// @return the block's address
-    long fillAndAllocate(int first, int count, long end, long byteSize) {
+    public long fillAndAllocate(int first, int count, long end, long byteSize) {
         for (int i = 1; i < count; i++) {
             blocks.absorbNext(first);
         }
@@ -142,7 +142,7 @@ final class BlockHeap {
     /// Claims what could go back to the driver, of the youngest regions first.
     ///
     /// @param claimed gets the blocks, also those claimed before a failure
-    void claimIdle(long wanted, ClaimedBlocks claimed) {
+    public void claimIdle(long wanted, ClaimedBlocks claimed) {
         long left = wanted;
         for (int block : freeBlocks()) {
             if (left <= 0) {
@@ -185,7 +185,7 @@ final class BlockHeap {
     /// Claims idle segments that came to rest at least as long ago as the average one. Arenas are none.
     ///
     /// @param claimed as of [#claimIdle]
-    void claimAged(long wanted, ClaimedBlocks claimed) {
+    public void claimAged(long wanted, ClaimedBlocks claimed) {
         List<AddressRange> idle = ranges.stream().filter(this::isIdleSegment).toList();
         double average =
                 idle.stream().mapToLong(range -> range.idleSince).average().orElse(0);
@@ -218,7 +218,7 @@ final class BlockHeap {
     }
 
     /// Claims an aliased block, or one that is spent but still has its mapping.
-    void claim(int block) {
+    public void claim(int block) {
         if (blocks.state[block] == Blocks.LENT) {
             freeRuns.claim(block, block);
         }
@@ -226,13 +226,13 @@ final class BlockHeap {
     }
 
     /// Makes a claimed block what it was.
-    void unclaim(int block, byte state) {
+    public void unclaim(int block, byte state) {
         missedBytes = 0;
         freeRuns.add(block, state);
     }
 
     /// A claimed block without memory now.
-    void gaveBack(int block) {
+    public void gaveBack(int block) {
         AddressRange range = blocks.range[block];
         if (!range.reusesAddresses() && range.keepsAddresses()) {
             blocks.state[block] = Blocks.RETIRED;
@@ -247,7 +247,7 @@ final class BlockHeap {
     /// Takes a part of a hole out of use.
     ///
     /// @return its block
-    int spend(AddressRange range, long from, long to) {
+    public int spend(AddressRange range, long from, long to) {
         int block = range.firstBlock;
         while (blocks.end(block) <= from) {
             block = blocks.next[block];
@@ -270,7 +270,7 @@ final class BlockHeap {
     ///
     /// @return the regions, or null if there are mappings left, in use or not
     @Nullable
-    List<AddressRange> removeEmptyRegions() {
+    public List<AddressRange> removeEmptyRegions() {
         if (!ranges.stream().allMatch(this::isEmpty)) {
             return null;
         }
@@ -301,7 +301,7 @@ final class BlockHeap {
     }
 
     /// Whether a block of this size is live at an address.
-    boolean isLive(long address, long byteSize) {
+    public boolean isLive(long address, long byteSize) {
         for (AddressRange range : ranges) {
             if (address >= range.address && address < range.end()) {
                 int block = range.live.find(address);
@@ -311,23 +311,23 @@ final class BlockHeap {
         return false;
     }
 
-    long liveBytes() {
+    public long liveBytes() {
         return counters.allocatedBytes();
     }
 
     /// What the shard has besides, for a survey of it.
-    List<AddressRange> ranges() {
+    public List<AddressRange> ranges() {
         return ranges;
     }
 
-    long largestFreeBytes() {
+    public long largestFreeBytes() {
         long[] largest = {0};
         freeRuns.forEachFree(0, block -> largest[0] = Math.max(largest[0], blocks.byteSize[block]));
         return largest[0];
     }
 
     /// How many blocks are counted as live.
-    long liveCount() {
+    public long liveCount() {
         return counters.gauge(CacheStat.ALLOCATION).current();
     }
 }

@@ -1,7 +1,8 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.caching.TestContext;
 import org.junit.jupiter.api.Test;
 
 class AddressRangeMapTest {

@@ -1,5 +1,8 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
+import io.cistern.caching.BlockPlaces;
+import io.cistern.caching.OneGpu;
+import io.cistern.caching.StreamShard;
 import io.cistern.internal.routing.Interleavings;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jetbrains.lincheck.datastructures.IntGen;

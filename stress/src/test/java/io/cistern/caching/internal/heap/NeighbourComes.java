@@ -1,8 +1,10 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
 import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
+import io.cistern.caching.OneGpu;
+import io.cistern.caching.StreamShard;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.JCStressTest;
 import org.openjdk.jcstress.annotations.Outcome;

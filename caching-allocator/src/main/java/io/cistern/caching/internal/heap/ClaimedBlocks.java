@@ -1,15 +1,15 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
 /// Blocks that are claimed to go back to the driver, in the order in which they were: a list through
 /// [Blocks#listNext], so that none is lost where the Java heap has no memory.
 ///
 /// Filled under the shard's lock; emptied by the thread that claims, which holds the driver lock.
-final class ClaimedBlocks {
+public final class ClaimedBlocks {
     private final Blocks blocks;
     private int first = Blocks.NONE;
     private int last = Blocks.NONE;
 
-    ClaimedBlocks(Blocks blocks) {
+    public ClaimedBlocks(Blocks blocks) {
         this.blocks = blocks;
     }
 
@@ -24,12 +24,12 @@ final class ClaimedBlocks {
     }
 
     /// The next one, or [Blocks#NONE].
-    int first() {
+    public int first() {
         return first;
     }
 
     /// Takes the next one out.
-    int remove() {
+    public int remove() {
         int block = first;
         first = blocks.listNext[block];
         return block;

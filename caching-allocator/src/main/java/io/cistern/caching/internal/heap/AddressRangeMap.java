@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Reading takes no lock: whoever has a live address got it after its slot was entered, and an entry
 /// for live memory does not change. Writers exclude each other.
-final class AddressRangeMap {
+public final class AddressRangeMap {
     private static final int SLOT_SHIFT = 21;
     private static final int LEVEL_SHIFT = 9;
     private static final int LEVEL_MASK = (1 << LEVEL_SHIFT) - 1;
@@ -26,7 +26,7 @@ final class AddressRangeMap {
 
     /// The region of a live address; null for an address that is in none.
     @Nullable
-    AddressRange find(long address) {
+    public AddressRange find(long address) {
         long slot = address >>> SLOT_SHIFT;
         if (slot >>> (LEVEL_SHIFT * 2) >= ROOT) {
             return null;
@@ -38,7 +38,7 @@ final class AddressRangeMap {
     }
 
     /// Makes the leaves of a range, so that [#put] needs no memory of the Java heap.
-    synchronized void reserve(long address, long byteSize) {
+    public synchronized void reserve(long address, long byteSize) {
         for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
             leaf(slot);
         }
@@ -46,7 +46,7 @@ final class AddressRangeMap {
 
     /// Enters a range of a region.
     @SuppressWarnings("ReferenceEquality") // There is one object for each.
-    synchronized void put(AddressRange range, long address, long byteSize) {
+    public synchronized void put(AddressRange range, long address, long byteSize) {
         for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
             @Nullable AddressRange[] leaf = leaf(slot);
             AddressRange other = leaf[(int) slot & LEVEL_MASK];
@@ -64,7 +64,7 @@ final class AddressRangeMap {
 
     /// Forgets a range of a region, if it was entered.
     @SuppressWarnings("ReferenceEquality")
-    synchronized void remove(AddressRange range, long address, long byteSize) {
+    public synchronized void remove(AddressRange range, long address, long byteSize) {
         for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
             @Nullable AddressRange[] leaf = findLeaf(slot);
             AddressRange entered = leaf == null ? null : leaf[(int) slot & LEVEL_MASK];

@@ -1,7 +1,7 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
 /// Whose blocks lie in a range of addresses.
-interface RangeOwner {
+public interface RangeOwner {
     /// Whether the blocks are small ones.
     boolean isSmall();
 }

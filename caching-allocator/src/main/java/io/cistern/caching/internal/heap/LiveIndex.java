@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
 import io.cistern.caching.internal.base.Sizes;
 import java.util.Arrays;
@@ -12,7 +12,7 @@ import java.util.Arrays;
 ///
 /// Chunks of 1024 buckets come when they are first needed: 4 KiB of heap for each 512 KiB of small blocks that was
 /// ever in use, for each GiB of large ones. Guarded by the shard's lock.
-final class LiveIndex {
+public final class LiveIndex {
     private static final int CHUNK_SHIFT = 10;
     private static final int CHUNK_MASK = (1 << CHUNK_SHIFT) - 1;
     private static final int[] ABSENT = {};
@@ -43,7 +43,7 @@ final class LiveIndex {
     }
 
     /// The block whose start is in the address's bucket, or [Blocks#NONE].
-    int find(long address) {
+    public int find(long address) {
         int bucket = bucket(address);
         int chunk = bucket >>> CHUNK_SHIFT;
         if (chunk >= chunks.length || chunks[chunk].length == 0) {

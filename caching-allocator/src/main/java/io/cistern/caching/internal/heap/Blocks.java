@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
 import java.util.Arrays;
 
@@ -7,47 +7,47 @@ import java.util.Arrays;
 ///
 /// The blocks of one [AddressRange] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`.
 /// Numbers of removed blocks are used again, through a list in [#next]. Guarded by the shard's lock.
-final class Blocks {
+public final class Blocks {
     /// No block.
-    static final int NONE = -1;
+    public static final int NONE = -1;
 
     /// The record is not in use.
-    static final byte UNUSED = 0;
+    public static final byte UNUSED = 0;
     /// Mapped, idle, in a size bin.
-    static final byte FREE = 1;
+    public static final byte FREE = 1;
     /// Handed out.
-    static final byte LIVE = 2;
+    public static final byte LIVE = 2;
     /// Freed, but another stream may still be using it.
-    static final byte FENCED = 3;
+    public static final byte FENCED = 3;
     /// Taken out of circulation by a thread that is making driver calls for it.
-    static final byte CLAIMED = 4;
+    public static final byte CLAIMED = 4;
     /// Addresses without physical memory.
-    static final byte HOLE = 5;
+    public static final byte HOLE = 5;
     /// Addresses of one mapping whose page is at home elsewhere: its size is the page's, and it merges with
     /// nothing.
-    static final byte LENT = 6;
+    public static final byte LENT = 6;
     /// Addresses that are not used again: a page left them and must stay the only one, or the driver would not
     /// unmap it.
-    static final byte RETIRED = 7;
+    public static final byte RETIRED = 7;
 
     private static final int FIRST_CAPACITY = 64;
 
-    long[] address = new long[FIRST_CAPACITY];
-    long[] byteSize = new long[FIRST_CAPACITY];
-    AddressRange[] range = new AddressRange[FIRST_CAPACITY];
+    public long[] address = new long[FIRST_CAPACITY];
+    public long[] byteSize = new long[FIRST_CAPACITY];
+    public AddressRange[] range = new AddressRange[FIRST_CAPACITY];
     /// Neighbours in the region, or [#NONE] at its ends.
-    int[] previous = new int[FIRST_CAPACITY];
-    int[] next = new int[FIRST_CAPACITY];
+    public int[] previous = new int[FIRST_CAPACITY];
+    public int[] next = new int[FIRST_CAPACITY];
     /// Neighbours in the list that the block's state puts it into: a size bin, the holes, the fenced.
     int[] listPrevious = new int[FIRST_CAPACITY];
-    int[] listNext = new int[FIRST_CAPACITY];
-    byte[] state = new byte[FIRST_CAPACITY];
+    public int[] listNext = new int[FIRST_CAPACITY];
+    public byte[] state = new byte[FIRST_CAPACITY];
     /// For the first block of a free run its last, and for the last the first; see [FreeRuns].
-    int[] gapEnd = new int[FIRST_CAPACITY];
+    public int[] gapEnd = new int[FIRST_CAPACITY];
     /// The bytes of the free run that a block in a bin begins; of others in a free run, as last
-    /// [measured][FreeRuns]. Of a block whose free is not [closed][FencedFrees] yet, the key of the stream that
+    /// [measured][FreeRuns]. Of a block whose free is not closed yet, the key of the stream that
     /// freed it.
-    long[] gapBytes = new long[FIRST_CAPACITY];
+    public long[] gapBytes = new long[FIRST_CAPACITY];
 
     private int firstUnused = NONE;
     private int unused;
@@ -55,7 +55,7 @@ final class Blocks {
 
     /// Makes room for so many more blocks: those are then taken without memory of the Java heap, so that a change
     /// that has begun is finished.
-    void reserve(int more) {
+    public void reserve(int more) {
         if (unused + state.length - used < more) {
             enlarge(2 * state.length);
         }
@@ -135,18 +135,18 @@ final class Blocks {
     }
 
     /// Whether there is such a block and it is in the given state.
-    boolean is(int block, byte wanted) {
+    public boolean is(int block, byte wanted) {
         return block != NONE && state[block] == wanted;
     }
 
     /// Whether addresses of a range lie in a block.
     @SuppressWarnings("ReferenceEquality") // There is one object for each.
-    boolean isAround(int block, AddressRange in, long from, long to) {
+    public boolean isAround(int block, AddressRange in, long from, long to) {
         return range[block] == in && address[block] <= from && to <= end(block);
     }
 
     /// The first address after a block.
-    long end(int block) {
+    public long end(int block) {
         return address[block] + byteSize[block];
     }
 

@@ -1,7 +1,7 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
 /// Hears which addresses of a heap become free and which are taken, under the lock of the heap's owner.
-interface FreeBlockObserver {
+public interface FreeBlockObserver {
     /// A range became part of a free block.
     void freed(int free, long from, long to);
 

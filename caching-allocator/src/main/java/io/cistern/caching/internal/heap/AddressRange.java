@@ -1,21 +1,21 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
 import org.jspecify.annotations.Nullable;
 
 /// A range of addresses whose blocks belong to one shard: an arena that grows by pages, or a segment that came
 /// whole.
-abstract class AddressRange {
+public abstract class AddressRange {
     /// Somebody needs the memory where it is.
-    static final long STAYS = -1;
+    public static final long STAYS = -1;
 
-    final long address;
-    final long byteSize;
-    final RangeOwner owner;
+    public final long address;
+    public final long byteSize;
+    public final RangeOwner owner;
     /// Finds its live blocks by address; guarded by the shard's lock.
-    final LiveIndex live;
+    public final LiveIndex live;
     /// The block at its start: always the same number, since a block joins the one before it. Guarded by the
     /// shard's lock.
-    int firstBlock = Blocks.NONE;
+    public int firstBlock = Blocks.NONE;
     /// When it came to rest, in searches of its shard, if all of it is one free block. Guarded by the shard's
     /// lock.
     long idleSince;
@@ -23,38 +23,38 @@ abstract class AddressRange {
     @Nullable
     AddressRange below;
 
-    AddressRange(RangeOwner owner, long address, long byteSize) {
+    public AddressRange(RangeOwner owner, long address, long byteSize) {
         this.owner = owner;
         this.address = address;
         this.byteSize = byteSize;
         this.live = new LiveIndex(address, owner.isSmall());
     }
 
-    final long end() {
+    public final long end() {
         return address + byteSize;
     }
 
     /// A part of a range of addresses.
-    record Range(long from, long to) {}
+    public record Range(long from, long to) {}
 
     /// The last part of an idle range that can go back to the driver for itself, or null. Under the shard's
     /// lock.
-    abstract @Nullable Range lastReturnable(long from, long to);
+    public abstract @Nullable Range lastReturnable(long from, long to);
 
     /// Gives a returnable range back to the driver. No work may use it any more.
     ///
     /// @return how many bytes went: none if they had gone to sleep before; or [#STAYS]
-    abstract long giveBack(long from, long to);
+    public abstract long giveBack(long from, long to);
 
     /// Whether somebody needs some of its memory where it is. Under the shard's lock.
-    abstract boolean isPinned();
+    public abstract boolean isPinned();
 
     /// Whether the addresses stay with the region when their memory goes.
-    abstract boolean keepsAddresses();
+    public abstract boolean keepsAddresses();
 
     /// Whether memory may come to addresses again whose memory went.
-    abstract boolean reusesAddresses();
+    public abstract boolean reusesAddresses();
 
     /// Ends a region that has no memory any more.
-    abstract void close();
+    public abstract void close();
 }

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.heap;
 
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.Sizes;
@@ -26,7 +26,7 @@ import java.util.function.IntPredicate;
 /// Where no page was ever aliased, a free run is one free block.
 ///
 /// Guarded by the shard's lock.
-final class FreeRuns {
+public final class FreeRuns {
     private final SizeBins bins;
     /// The free runs that begin with a hole or a aliased block, by their first block.
     private final SizeBins others;
@@ -128,7 +128,7 @@ final class FreeRuns {
 
     /// Takes neighbouring blocks out of their free run and claims them; what is left at their sides are free runs
     /// of their own.
-    void claim(int from, int to) {
+    public void claim(int from, int to) {
         int first = from;
         while (inGap(blocks.previous[first])) {
             first = blocks.previous[first];
@@ -137,7 +137,7 @@ final class FreeRuns {
     }
 
     /// The same where the free run's first block is known.
-    void claim(int first, int from, int to) {
+    public void claim(int first, int from, int to) {
         int last = blocks.gapEnd[first];
         unlistFirst(first);
         int before = blocks.previous[from];
@@ -165,7 +165,7 @@ final class FreeRuns {
     /// Makes a part of a free block aliased. The free run stays as it is.
     ///
     /// @return the part
-    int lend(int block, long from, long to) {
+    public int lend(int block, long from, long to) {
         boolean begins = !inGap(blocks.previous[block]);
         boolean ends = !inGap(blocks.next[block]);
         int first = ends ? blocks.gapEnd[block] : Blocks.NONE;
@@ -218,7 +218,7 @@ final class FreeRuns {
     ///
     /// @param seen told of each free run's first block; answers whether that is enough, once all of its bin are
     ///     seen
-    void forEachGap(long byteSize, IntPredicate seen) {
+    public void forEachGap(long byteSize, IntPredicate seen) {
         int bin = SizeBins.binOf(byteSize);
         boolean enough = false;
         while (!enough) {
@@ -236,7 +236,7 @@ final class FreeRuns {
 
     /// Has each block of the free runs of a size and more know the size of its free run, until that changes; else
     /// only the first one does.
-    void measure(long byteSize) {
+    public void measure(long byteSize) {
         forEachGap(byteSize, first -> {
             int end = blocks.next[blocks.gapEnd[first]];
             for (int block = blocks.next[first]; block != end; block = blocks.next[block]) {
@@ -258,7 +258,7 @@ final class FreeRuns {
     }
 
     /// Goes through the free blocks of a size and more.
-    void forEachFree(long byteSize, IntConsumer action) {
+    public void forEachFree(long byteSize, IntConsumer action) {
         IntConsumer large = block -> {
             if (blocks.byteSize[block] >= byteSize) {
                 action.accept(block);
@@ -271,7 +271,7 @@ final class FreeRuns {
     }
 
     /// The free block that addresses of a range lie in, or [Blocks#NONE].
-    int findFree(AddressRange in, long from, long to) {
+    public int findFree(AddressRange in, long from, long to) {
         for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
             if (blocks.isAround(block, in, from, to)) {
                 return block;
@@ -283,7 +283,7 @@ final class FreeRuns {
     /// Checks the lists.
     ///
     /// @return how many free blocks are listed
-    int checkInvariants() {
+    public int checkInvariants() {
         int count = bins.checkInvariants();
         others.checkInvariants();
         int before = Blocks.NONE;
@@ -298,7 +298,7 @@ final class FreeRuns {
     }
 
     /// Checks the free run that a block begins, if it does.
-    void check(int block) {
+    public void check(int block) {
         if (!inGap(block) || inGap(blocks.previous[block])) {
             return;
         }
