@@ -2,6 +2,8 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.page.PageTable;
+import io.cistern.caching.internal.page.Reserved;
 import java.util.List;
 
 /// What the cache of one device is made of, for those who work with several parts of it.

@@ -5,6 +5,15 @@ import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
+import io.cistern.caching.internal.page.CappedPages;
+import io.cistern.caching.internal.page.CappedRanges;
+import io.cistern.caching.internal.page.MappedRanges;
+import io.cistern.caching.internal.page.Page;
+import io.cistern.caching.internal.page.PageTable;
+import io.cistern.caching.internal.page.PhysicalPages;
+import io.cistern.caching.internal.page.ReserveCap;
+import io.cistern.caching.internal.page.ReserveLimit;
+import io.cistern.caching.internal.page.Reserved;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.StreamMemory;
@@ -38,7 +47,7 @@ import org.jspecify.annotations.Nullable;
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
 /// Three tiers: what a thread keeps to itself in [ThreadCache]; blocks in [StreamShard]; physical memory in
-/// [PageArena] and [PhysicalPages].
+/// [PageArena][io.cistern.caching.internal.page.PageArena] and [PhysicalPages].
 ///
 /// **Frees** are believed: the framework, which has the record of every block, finds a second free, an unknown
 /// address and a wrong size before it calls. Called alone, this finds unknown addresses outside its regions at

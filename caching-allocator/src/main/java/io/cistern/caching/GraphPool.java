@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.page.Page;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeadContext;
 import io.cistern.spi.GraphAllocator;

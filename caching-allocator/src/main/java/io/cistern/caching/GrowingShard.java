@@ -3,6 +3,9 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.Mapping;
+import io.cistern.caching.internal.page.PageArena;
+import io.cistern.caching.internal.page.PageOwner;
 import org.jspecify.annotations.Nullable;
 
 /// A shard that gets more memory: so much of it as [growth][Growth] needs. Called with the shard's driver lock.

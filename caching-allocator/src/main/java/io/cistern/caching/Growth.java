@@ -2,6 +2,8 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.Page;
+import io.cistern.caching.internal.page.PageTable;
 import java.util.Optional;
 
 /// How a shard gets more memory. Called with the shard's driver lock; holds no short lock across a driver call.

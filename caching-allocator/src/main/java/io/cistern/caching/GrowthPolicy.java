@@ -16,7 +16,7 @@ package io.cistern.caching;
 /// 5. Thread caches that miss often although memory is free elsewhere get more of it, up to a fixed amount,
 /// unless there is to be no slack.
 ///
-/// Guarded by the lock of the [PageTable].
+/// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
 final class GrowthPolicy {
     /// A workload on one stream comes to rest within a few passes with hardly a page more than its peak; fewer
     /// moves a page would buy what it never needs.

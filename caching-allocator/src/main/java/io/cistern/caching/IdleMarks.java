@@ -6,6 +6,8 @@ import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.heap.FreeBlockObserver;
 import io.cistern.caching.internal.heap.FreeRuns;
 import io.cistern.caching.internal.order.MissClock;
+import io.cistern.caching.internal.page.Mapping;
+import io.cistern.caching.internal.page.PageArena;
 
 /// Which pages at home in one shard lie wholly in a free block, and since when: marks at their homes, so that a
 /// [search][WindowSearch] asks in constant time.

@@ -2,6 +2,10 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.Mapping;
+import io.cistern.caching.internal.page.Page;
+import io.cistern.caching.internal.page.PageArena;
+import io.cistern.caching.internal.page.PageOwner;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -9,7 +13,7 @@ import java.util.Objects;
 /// Which pages may serve a stream, as one miss sees them. A page can change at once; so whoever takes one asks
 /// [again][PageOwner#lend].
 ///
-/// Guarded by the lock of the [PageTable].
+/// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
 final class IdlePages implements PageOwner.FreeBlocks {
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();

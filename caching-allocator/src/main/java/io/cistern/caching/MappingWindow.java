@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.heap.Blocks;
+import io.cistern.caching.internal.page.PageArena;
 import java.util.Arrays;
 
 /// Neighbouring blocks of an arena that a request can have once pages are put under all of them: free blocks,

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.caching.options.PageFit;
 
 /// How large new pages are.

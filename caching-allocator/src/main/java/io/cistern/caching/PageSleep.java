@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.page.Page;
+import io.cistern.caching.internal.page.PageTable;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.HostMemory;
 import io.cistern.spi.SleepMode;

@@ -9,6 +9,9 @@ import io.cistern.caching.internal.heap.BlockHeap;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.heap.FreeRuns;
 import io.cistern.caching.internal.order.MissClock;
+import io.cistern.caching.internal.page.Mapping;
+import io.cistern.caching.internal.page.PageArena;
+import io.cistern.caching.internal.page.PageOwner;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 

@@ -5,6 +5,8 @@ import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.BlockHeap;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.heap.FreeRuns;
+import io.cistern.caching.internal.page.Mapping;
+import io.cistern.caching.internal.page.PageArena;
 
 /// Walks all blocks of a shard and compares them with what the other structures say.
 final class ShardCheck {

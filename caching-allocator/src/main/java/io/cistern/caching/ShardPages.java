@@ -11,11 +11,16 @@ import io.cistern.caching.internal.heap.BlockHeap;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.Mapping;
+import io.cistern.caching.internal.page.Page;
+import io.cistern.caching.internal.page.PageArena;
+import io.cistern.caching.internal.page.PageOwner;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// The part of a shard that has to do with pages: what [PageGrowth] and [PageTable] ask it for, mostly while they
-/// hold the table's lock. Every method takes the shard's short lock.
+/// The part of a shard that has to do with pages: what [PageGrowth] and
+/// [PageTable][io.cistern.caching.internal.page.PageTable] ask it for, mostly while they hold the table's lock. Every
+/// method takes the shard's short lock.
 abstract sealed class ShardPages implements GrowingShard permits ShardReturns {
     /// See [Fences#key][io.cistern.caching.internal.order.Fences#key]. With the timeline, another one once a stream
     /// [inherits][StreamShard#passTo] the shard: no block is live then, so who has one, or found the shard by the

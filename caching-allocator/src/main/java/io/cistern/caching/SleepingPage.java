@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.page.Page;
 import java.util.List;
 
 /// A page that sleeps, or is about to.

@@ -1,6 +1,9 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.page.Page;
+import io.cistern.caching.internal.page.PageTable;
+import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;

@@ -11,6 +11,7 @@ import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.PageArena;
 import io.cistern.errors.UnknownAddressException;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;

@@ -4,6 +4,7 @@ import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.page.PageArena;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.spi.PageSource;
@@ -6,7 +6,7 @@ import io.cistern.spi.PageTraits;
 import java.util.List;
 
 /// Physical memory up to a [cap][ReserveCap]. The source itself is closed by whoever opened it.
-record CappedPages(PageSource source, ReserveCap cap) implements PageSource {
+public record CappedPages(PageSource source, ReserveCap cap) implements PageSource {
     @Override
     public PageTraits traits(int device) {
         return source.traits(device);

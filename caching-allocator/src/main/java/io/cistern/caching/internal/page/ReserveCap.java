@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.caching.options.CachingOption;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -7,14 +7,14 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /// The most that may be obtained from a source for one device: bytes are taken before the source is asked, and put
 /// back if it refuses or once it took them back. `taken = obtained + asked for now ≤ cap`.
-final class ReserveCap {
+public final class ReserveCap {
     private final int device;
     private final long capBytes;
     private final CachingOption<?> option;
     private final AtomicLong taken = new AtomicLong();
 
     /// @param option what sets it
-    ReserveCap(int device, long capBytes, CachingOption<?> option) {
+    public ReserveCap(int device, long capBytes, CachingOption<?> option) {
         this.device = device;
         this.capBytes = capBytes;
         this.option = option;
@@ -41,7 +41,7 @@ final class ReserveCap {
     }
 
     /// Whether a failure is that of a cap, so that the driver was not asked, whatever others made of it.
-    static boolean isReached(Throwable failure) {
+    public static boolean isReached(Throwable failure) {
         Throwable cause = failure.getCause();
         while (cause != null && !(cause instanceof Reached)) {
             cause = cause.getCause();
@@ -50,7 +50,7 @@ final class ReserveCap {
     }
 
     /// What a cap said, for people; empty if the failure is another.
-    static String told(Throwable failure) {
+    public static String told(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             if (cause.getCause() instanceof Reached && cause instanceof DeviceOutOfMemoryException reached) {
                 return reached.detail() + "; ";

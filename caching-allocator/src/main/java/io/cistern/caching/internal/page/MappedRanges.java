@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.cuda.AccessRights;
@@ -19,7 +19,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /// with a later call. Addresses that the driver keeps are only logged. A segment that its source needs stays.
 ///
 /// **Threads.** Any.
-final class MappedRanges implements RangeSource {
+public final class MappedRanges implements RangeSource {
     private static final System.Logger LOG = System.getLogger(MappedRanges.class.getName());
 
     private final VirtualMemory memory;
@@ -28,7 +28,7 @@ final class MappedRanges implements RangeSource {
     /// The handle at each address, until it is released.
     private final Map<Long, Long> handles = new ConcurrentHashMap<>();
 
-    MappedRanges(VirtualMemory memory, PageSource source) {
+    public MappedRanges(VirtualMemory memory, PageSource source) {
         this.memory = memory;
         this.source = source;
     }

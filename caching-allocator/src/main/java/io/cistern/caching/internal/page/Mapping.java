@@ -1,26 +1,26 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.heap.Blocks;
 import org.jspecify.annotations.Nullable;
 
 /// A page at an address of an arena.
-final class Mapping {
-    final Page page;
-    final PageArena arena;
-    final PageOwner owner;
-    final long address;
+public final class Mapping {
+    public final Page page;
+    public final PageArena arena;
+    public final PageOwner owner;
+    public final long address;
     private final long end;
     /// The arena's block for exactly these addresses, while they are [Blocks#LENT] or [Blocks#RETIRED].
-    int block = Blocks.NONE;
+    public int block = Blocks.NONE;
     /// Whether it is among its page's mappings.
     boolean entered;
 
     /// Of a home: whether the page lies wholly in a free block, since when, and in which, unless that was merged
-    /// since; see [IdleMarks]. Guarded by the lock of the shard; who reads without it asks it again.
-    boolean idle;
+    /// since; see `IdleMarks`. Guarded by the lock of the shard; who reads without it asks it again.
+    public boolean idle;
 
-    long freedAt;
-    int idleBlock = Blocks.NONE;
+    public long freedAt;
+    public int idleBlock = Blocks.NONE;
 
     /// Its neighbours among the [aliased ones][AliasMappings].
     @Nullable
@@ -29,7 +29,7 @@ final class Mapping {
     @Nullable
     Mapping lentAfter;
 
-    Mapping(Page page, PageArena arena, long address) {
+    public Mapping(Page page, PageArena arena, long address) {
         this.page = page;
         this.arena = arena;
         this.owner = arena.pageOwner;
@@ -37,11 +37,11 @@ final class Mapping {
         this.end = address + page.byteSize;
     }
 
-    long end() {
+    public long end() {
         return end;
     }
 
-    boolean isHome() {
+    public boolean isHome() {
         return page.home == this;
     }
 }

@@ -1,10 +1,10 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
 /// Plain ranges up to a [cap][ReserveCap]. The source itself is closed by whoever opened it.
-record CappedRanges(RangeSource source, ReserveCap cap) implements RangeSource {
+public record CappedRanges(RangeSource source, ReserveCap cap) implements RangeSource {
     @Override
     public Segment acquire(long byteSize, long byteAlignment, int device) {
         cap.take(byteSize);

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.ReservedList;
 
@@ -11,27 +11,27 @@ import io.cistern.caching.internal.base.ReservedList;
 /// **Stream order.** Only idle pages move, and a page moves to another stream only after that stream was made to
 /// wait for the one it comes from, or after the latter's fence had passed. So, by induction over its moves, all
 /// work that used the page through any mapping comes before a fence recorded on its home's stream while the page
-/// is free there. Where a stream [inherits][StreamShard#passTo] a whole shard, its pages move in the same sense.
+/// is free there. Where a stream inherits a whole shard, its pages move in the same sense.
 ///
 /// Guarded by the lock of the device's [PageTable], as are all mappings.
-final class Page {
+public final class Page {
     /// Why a page must stay where it is.
-    enum Pin {
+    public enum Pin {
         /// Registered with a network card or a communicator.
         REGISTERED,
         /// Exported to another process.
         EXPORTED,
         /// Its addresses are in a captured graph.
         CAPTURED,
-        /// It [sleeps][SleepingPages]: only its addresses are left.
+        /// It sleeps: only its addresses are left.
         ASLEEP,
         /// It is about to sleep or to wake.
         CHANGING
     }
 
     /// The physical memory, while there is any.
-    long handle;
-    final long byteSize;
+    public long handle;
+    public final long byteSize;
 
     /// Its place among the [table's][PageTable#all], or -1.
     int number = -1;
@@ -40,26 +40,26 @@ final class Page {
     /// A bit each.
     private int pins;
 
-    Mapping home;
+    public Mapping home;
 
     /// Whether there is physical memory, and whether it is mapped at its home; both, unless the page sleeps.
-    boolean hasMemory = true;
-    boolean isMapped = true;
+    public boolean hasMemory = true;
+    public boolean isMapped = true;
 
-    /// What [Mapping#freedAt] was when the [look][IdlePages] under way came across it, and the size of its free
+    /// What [Mapping#freedAt] was when the look under way came across it, and the size of its free
     /// run.
-    long seenFreedAt;
-    int seenGapDoublings;
-    /// The last [look][IdlePages] that took it.
-    long takenIn;
+    public long seenFreedAt;
+    public int seenGapDoublings;
+    /// The last look that took it.
+    public long takenIn;
     /// The last search that came across it aliased, and at what address.
-    long search;
-    long searchedAt;
+    public long search;
+    public long searchedAt;
 
     /// A page with one mapping, its home.
     ///
     /// @param handle 0 until there is memory
-    Page(long handle, long byteSize, PageArena arena, long address) {
+    public Page(long handle, long byteSize, PageArena arena, long address) {
         this.handle = handle;
         this.byteSize = byteSize;
         this.home = new Mapping(this, arena, address);
@@ -87,7 +87,7 @@ final class Page {
         pins &= ~bit(reason);
     }
 
-    boolean isPinned() {
+    public boolean isPinned() {
         return pins != 0;
     }
 
@@ -101,13 +101,13 @@ final class Page {
         return pins == 0 || pins == bit(Pin.ASLEEP);
     }
 
-    boolean isAsleep() {
+    public boolean isAsleep() {
         return (pins & bit(Pin.ASLEEP)) != 0;
     }
 
     /// Whether it may sleep: it will have other physical memory at the same address, which is all that graphs ask
     /// for, but not those who know the memory itself.
-    boolean maySleep() {
+    public boolean maySleep() {
         return mappings.size() == 1 && (pins & ~bit(Pin.CAPTURED)) == 0;
     }
 }

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.Invariant;
@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Guarded by the lock of the [PageTable], which is not held across driver calls; mappings that are about to end
 /// are claimed.
-final class AliasMappings {
+public final class AliasMappings {
     /// More than recorded programs have, by default and with `fit=tight`.
     private static final int MAX_A_PAGE = 16;
 
@@ -80,7 +80,7 @@ final class AliasMappings {
     ///
     /// @return false if some are left: somebody else is unmapping one at this moment, or needs it where it is
     /// @throws CudaException if the driver refuses
-    boolean unmap(Page page) {
+    public boolean unmap(Page page) {
         List<@Nullable Mapping> claimed = new ArrayList<>();
         try {
             return claimAll(page, claimed) && unmap(claimed);
@@ -118,7 +118,7 @@ final class AliasMappings {
     ///
     /// @return whether all of it that is unmapped here is gone
     /// @throws CudaException if the driver refuses
-    boolean unmap(PageOwner owner) {
+    public boolean unmap(PageOwner owner) {
         List<@Nullable Mapping> claimed = new ArrayList<>();
         try {
             claimAll(owner, claimed);
@@ -147,7 +147,7 @@ final class AliasMappings {
     }
 
     /// Takes old mappings away if there are too many. A refusal is no concern of who allocates: then they stay.
-    void unmapOld(CrossStreamOrder order) {
+    public void unmapOld(CrossStreamOrder order) {
         Map<StreamTimeline, Long> streams = streamsOfOld();
         if (streams.isEmpty()) {
             return;

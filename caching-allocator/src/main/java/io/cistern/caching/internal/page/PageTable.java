@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
@@ -24,11 +24,11 @@ import org.jspecify.annotations.Nullable;
 /// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards'
 /// short locks; whoever holds this lock may hold several of the latter, nobody else may. It is not held across
 /// driver calls.
-final class PageTable {
-    final PhysicalPages pages;
-    final AddressRangeMap ranges;
+public final class PageTable {
+    public final PhysicalPages pages;
+    public final AddressRangeMap ranges;
     /// Whether each virtual page keeps its physical page for life: no page moves, and addresses are used once.
-    final boolean stable;
+    public final boolean stable;
 
     private final ReentrantLock lock = new ReentrantLock();
     private final List<PageArena> arenas = new ArrayList<>();
@@ -36,29 +36,29 @@ final class PageTable {
     private final ReservedList<Page> all = new ReservedList<>();
     /// Mappings that the driver would not take away when a growth was rolled back.
     private final List<Mapping> stuck = new ArrayList<>();
-    final AliasMappings lent = new AliasMappings(this);
+    public final AliasMappings lent = new AliasMappings(this);
 
-    PageTable(PhysicalPages pages, AddressRangeMap ranges, boolean stable) {
+    public PageTable(PhysicalPages pages, AddressRangeMap ranges, boolean stable) {
         this.pages = pages;
         this.ranges = ranges;
         this.stable = stable;
     }
 
-    void lock() {
+    public void lock() {
         lock.lock();
     }
 
-    void unlock() {
+    public void unlock() {
         lock.unlock();
     }
 
     /// Those who have arenas. Under the lock.
-    List<PageOwner> owners() {
+    public List<PageOwner> owners() {
         return owners;
     }
 
     /// A new arena.
-    void enter(PageArena arena) {
+    public void enter(PageArena arena) {
         lock.lock();
         try {
             arenas.add(arena); // first: who fails then forgets it
@@ -96,7 +96,7 @@ final class PageTable {
     /// Makes sure that a mapping can [come home][#comesHome] without memory of the Java heap. Under the lock.
     ///
     /// @param newPages how many pages are new, with this one
-    void reserveFor(Mapping mapping, int newPages) {
+    public void reserveFor(Mapping mapping, int newPages) {
         ranges.reserve(mapping.address, mapping.page.byteSize);
         if (mapping.isHome()) {
             all.reserve(newPages);
@@ -107,7 +107,7 @@ final class PageTable {
 
     /// A page is at home at a mapping from now on, which may be new; if it was before, the page is. Under the
     /// lock.
-    void comesHome(Mapping mapping) {
+    public void comesHome(Mapping mapping) {
         Page page = mapping.page;
         if (mapping.isHome()) {
             add(page);
@@ -147,7 +147,7 @@ final class PageTable {
     }
 
     /// A mapping that a roll-back could not take away. Under the lock.
-    void stuck(Mapping mapping) {
+    public void stuck(Mapping mapping) {
         stuck.add(mapping);
         if (mapping.page.number < 0) {
             all.reserve(1);
@@ -228,7 +228,7 @@ final class PageTable {
     }
 
     /// Tries again to take new pages away that a roll-back had to leave.
-    void releaseStuck() {
+    public void releaseStuck() {
         List<Mapping> left;
         lock.lock();
         try {
@@ -265,7 +265,7 @@ final class PageTable {
 
     /// Pins the pages under a range of live blocks, or takes a reason away: while a page has one, it is not
     /// moved, unmapped or released.
-    void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
+    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
         forEachPage(address, byteSize, page -> {
             if (pinned) {
                 page.pin(reason);
@@ -276,7 +276,7 @@ final class PageTable {
     }
 
     /// All mappings that there are now.
-    List<Mapping> mappings() {
+    public List<Mapping> mappings() {
         lock.lock();
         try {
             List<Mapping> mappings = new ArrayList<>();
@@ -296,7 +296,7 @@ final class PageTable {
     }
 
     /// Whether a mapping is still there.
-    boolean has(Mapping mapping) {
+    public boolean has(Mapping mapping) {
         lock.lock();
         try {
             return mapping.page.number >= 0 && mapping.page.mappings.contains(mapping);
@@ -311,7 +311,7 @@ final class PageTable {
     /// @param which asked under the lock
     /// @param claimed gets them, also those claimed before a failure
     @SuppressWarnings("ReferenceEquality")
-    void beginChange(PageOwner owner, Predicate<Page> which, List<@Nullable Page> claimed) {
+    public void beginChange(PageOwner owner, Predicate<Page> which, List<@Nullable Page> claimed) {
         lock.lock();
         try {
             for (int i = 0; i < all.size(); i++) {
@@ -329,7 +329,7 @@ final class PageTable {
     /// Ends that.
     ///
     /// @param asleep whether the page sleeps now
-    void endChange(Page page, boolean asleep) {
+    public void endChange(Page page, boolean asleep) {
         lock.lock();
         try {
             page.unpin(Page.Pin.CHANGING);
@@ -344,7 +344,7 @@ final class PageTable {
     }
 
     /// Bytes of the shards' pages that have no memory, because they sleep.
-    long asleepBytes() {
+    public long asleepBytes() {
         lock.lock();
         try {
             long bytes = 0;
@@ -358,7 +358,7 @@ final class PageTable {
     }
 
     /// Takes a reason away from all pages.
-    void unpinAll(Page.Pin reason) {
+    public void unpinAll(Page.Pin reason) {
         lock.lock();
         try {
             for (int i = 0; i < all.size(); i++) {
@@ -385,7 +385,7 @@ final class PageTable {
     }
 
     /// Bytes of pages that lie in no shard, because a mapping of theirs is stuck.
-    long stuckBytes() {
+    public long stuckBytes() {
         lock.lock();
         try {
             return stuck.stream()
@@ -401,7 +401,7 @@ final class PageTable {
     ///
     /// @return bytes of pages that lie in no shard, because a mapping of theirs is stuck
     /// @throws IllegalStateException if an invariant does not hold
-    long checkInvariants() {
+    public long checkInvariants() {
         lock.lock();
         try {
             long bytes = 0;

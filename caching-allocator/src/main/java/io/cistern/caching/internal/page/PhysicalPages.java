@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.cuda.CudaException;
@@ -14,23 +14,23 @@ import org.jspecify.annotations.Nullable;
 
 /// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live
 /// handles`.
-final class PhysicalPages {
+public final class PhysicalPages {
     private record Handle(long value, long byteSize) {}
 
-    final int device;
-    final VirtualMemory memory;
+    public final int device;
+    public final VirtualMemory memory;
     /// Multiple of all page sizes and addresses.
-    final long slotBytes;
+    public final long slotBytes;
     /// Whether the memory is the device's own, and so not more than it has.
-    final boolean onDevice;
-    /// Who may use the memory: a list that never changes, exchanged under the lock of [PagePeers].
-    volatile List<MemoryLocation> accessors;
+    public final boolean onDevice;
+    /// Who may use the memory: a list that never changes, exchanged under the lock of `PagePeers`.
+    public volatile List<MemoryLocation> accessors;
     private final PageSource source;
     private final Reserved reserved;
     private final List<Handle> refused = new ArrayList<>();
 
     /// Takes memory from a source.
-    PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved) {
+    public PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved) {
         this.device = device;
         this.memory = memory;
         this.source = source;
@@ -41,7 +41,7 @@ final class PhysicalPages {
         this.slotBytes = Sizes.roundUp(Sizes.SLOT, traits.granularity());
     }
 
-    long create(long byteSize) {
+    public long create(long byteSize) {
         long handle = source.create(byteSize, device);
         try {
             reserved.created(byteSize);
@@ -53,12 +53,12 @@ final class PhysicalPages {
     }
 
     /// A page got a mapping, which is open to all [#accessors].
-    void mapped(Mapping mapping) {
+    public void mapped(Mapping mapping) {
         source.mapped(device, mapping.address, mapping.page.byteSize, mapping.page.handle);
     }
 
     /// Asks for leave to take a mapping away.
-    boolean mayUnmap(long address, long byteSize) {
+    public boolean mayUnmap(long address, long byteSize) {
         return source.unmapping(device, address, byteSize);
     }
 
@@ -66,7 +66,7 @@ final class PhysicalPages {
     ///
     /// @return false if somebody needs it where it is
     /// @throws CudaException if the driver refuses; then who was asked for leave is told that it is there still
-    boolean tryUnmap(Mapping mapping) {
+    public boolean tryUnmap(Mapping mapping) {
         if (!mayUnmap(mapping.address, mapping.page.byteSize)) {
             return false;
         }
@@ -83,7 +83,7 @@ final class PhysicalPages {
 
     /// Drops a handle, and those that the driver would not take back before. The handle first, and without memory
     /// of the Java heap.
-    synchronized void release(long handle, long byteSize) {
+    public synchronized void release(long handle, long byteSize) {
         CudaException refusal = refusal(handle, byteSize);
         if (refusal == null) {
             releaseRefused();
@@ -95,7 +95,7 @@ final class PhysicalPages {
     }
 
     /// Tries again what the driver would not take back; until it does, that is still reserved.
-    synchronized void releaseRefused() {
+    public synchronized void releaseRefused() {
         for (int i = refused.size() - 1; i >= 0; i--) {
             if (refusal(refused.get(i).value, refused.get(i).byteSize) == null) {
                 refused.remove(i);
@@ -117,11 +117,11 @@ final class PhysicalPages {
     }
 
     /// Bytes of handles without a mapping that the driver would not take back.
-    synchronized long refusedBytes() {
+    public synchronized long refusedBytes() {
         return refused.stream().mapToLong(Handle::byteSize).sum();
     }
 
-    Reserved reserved() {
+    public Reserved reserved() {
         return reserved;
     }
 }

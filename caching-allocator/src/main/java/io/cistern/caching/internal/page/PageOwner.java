@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.heap.RangeOwner;
 import io.cistern.caching.internal.order.StreamTimeline;
@@ -6,7 +6,7 @@ import java.util.function.Consumer;
 
 /// Whose blocks lie on pages: so much of a shard as pages need that move, sleep or go. Called mostly with the lock of
 /// the [PageTable]; every method that changes something guards itself.
-interface PageOwner extends RangeOwner {
+public interface PageOwner extends RangeOwner {
     /// Shown the free blocks of an owner.
     interface FreeBlocks {
         /// A free block.

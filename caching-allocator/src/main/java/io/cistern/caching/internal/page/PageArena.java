@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
@@ -21,13 +21,13 @@ import org.jspecify.annotations.Nullable;
 /// Under live, free and fenced blocks lie pages that are at home there; a aliased block is one mapping of a page
 /// that is at home elsewhere; a hole has no mappings. The table changes under the locks of the [PageTable] and of
 /// the arena's shard; either will do for reading.
-final class PageArena extends AddressRange {
+public final class PageArena extends AddressRange {
     /// Of all devices and allocators: they share the addresses of the process.
     private static final AtomicInteger OPEN = new AtomicInteger();
 
-    final PageOwner pageOwner;
+    public final PageOwner pageOwner;
     private final PageTable table;
-    final long slotBytes;
+    public final long slotBytes;
     private final int slotShift;
     private @Nullable Mapping[] mappings = {};
 
@@ -42,7 +42,7 @@ final class PageArena extends AddressRange {
     /// Reserves the addresses.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver has none
-    static PageArena reserve(PageOwner owner, long byteSize, PageTable table) {
+    public static PageArena reserve(PageOwner owner, long byteSize, PageTable table) {
         PhysicalPages pages = table.pages;
         long address = pages.memory.reserve(pages.device, byteSize, pages.slotBytes, 0);
         OPEN.incrementAndGet();
@@ -56,24 +56,24 @@ final class PageArena extends AddressRange {
     }
 
     /// How many there are in the process.
-    static int openCount() {
+    public static int openCount() {
         return OPEN.get();
     }
 
     /// What is mapped at an address, or null.
     @Nullable
-    Mapping mappingAt(long at) {
+    public Mapping mappingAt(long at) {
         int slot = slot(at);
         return slot < mappings.length ? mappings[slot] : null;
     }
 
     /// The page that memory at an address is at home in.
-    Mapping homeAt(long at) {
+    public Mapping homeAt(long at) {
         return Objects.requireNonNull(mappings[slot(at)]);
     }
 
     /// Shows the homes of pages here. Under either lock.
-    void forEachHome(Consumer<Mapping> action) {
+    public void forEachHome(Consumer<Mapping> action) {
         for (int slot = 0; slot < mappings.length; slot++) {
             Mapping mapping = mappings[slot];
             if (mapping != null && mapping.isHome() && slot == slot(mapping.address)) {
@@ -83,23 +83,23 @@ final class PageArena extends AddressRange {
     }
 
     /// Makes room for mappings up to an address, so that [#enter] needs no memory of the Java heap.
-    void reserve(long to) {
+    public void reserve(long to) {
         int end = slot(to);
         if (end > mappings.length) {
             mappings = Arrays.copyOf(mappings, Math.max(end, mappings.length * 2));
         }
     }
 
-    void enter(Mapping mapping) {
+    public void enter(Mapping mapping) {
         Arrays.fill(mappings, slot(mapping.address), slot(mapping.end()), mapping);
     }
 
-    void erase(Mapping mapping) {
+    public void erase(Mapping mapping) {
         Arrays.fill(mappings, slot(mapping.address), slot(mapping.end()), null);
     }
 
     /// Where the table ends: nothing is mapped from there on.
-    long mappedEnd() {
+    public long mappedEnd() {
         return address + ((long) mappings.length << slotShift);
     }
 
@@ -108,7 +108,7 @@ final class PageArena extends AddressRange {
     }
 
     /// The start of the first slot that begins at an address or after it.
-    long slotStart(long at) {
+    public long slotStart(long at) {
         return address + Sizes.roundUp(at - address, slotBytes);
     }
 

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
@@ -8,19 +8,19 @@ import java.util.concurrent.atomic.LongAccumulator;
 
 /// Bytes that one device's cache holds from the driver, and the most it ever held. `bytes = acquired − released`;
 /// the peak is exact, because every change goes through here.
-final class Reserved {
+public final class Reserved {
     private final int device;
     private final EventSink events;
-    final DeviceCounters counters;
+    public final DeviceCounters counters;
     private final AtomicLong bytes = new AtomicLong();
     private final AtomicLong obtained = new AtomicLong();
     private final LongAccumulator peak = new LongAccumulator(Math::max, 0);
 
-    Reserved(int device, EventSink events) {
+    public Reserved(int device, EventSink events) {
         this(device, events, new DeviceCounters(Long.MAX_VALUE));
     }
 
-    Reserved(int device, EventSink events, DeviceCounters counters) {
+    public Reserved(int device, EventSink events, DeviceCounters counters) {
         this.device = device;
         this.events = events;
         this.counters = counters;
@@ -50,13 +50,13 @@ final class Reserved {
     }
 
     /// A range became usable whose bytes were [created][#created].
-    void announceAcquired(long address, long byteSize) {
+    public void announceAcquired(long address, long byteSize) {
         counters.count(CacheEvent.PAGES_MAPPED);
         events.segmentAcquired(device, address, byteSize);
     }
 
     /// A range stopped being usable.
-    void announceReleased(long address, long byteSize) {
+    public void announceReleased(long address, long byteSize) {
         counters.count(CacheEvent.PAGES_UNMAPPED);
         events.segmentReleased(device, address, byteSize);
     }
@@ -67,31 +67,31 @@ final class Reserved {
     }
 
     /// Both at once, for a segment that comes whole.
-    void acquired(long address, long byteSize) {
+    public void acquired(long address, long byteSize) {
         add(byteSize);
         events.segmentAcquired(device, address, byteSize);
     }
 
     /// Both at once, for a segment that goes whole.
-    void released(long address, long byteSize) {
+    public void released(long address, long byteSize) {
         subtract(byteSize);
         events.segmentReleased(device, address, byteSize);
     }
 
-    long bytes() {
+    public long bytes() {
         return bytes.get();
     }
 
     /// All that was ever obtained.
-    long obtainedBytes() {
+    public long obtainedBytes() {
         return obtained.get();
     }
 
-    long peakBytes() {
+    public long peakBytes() {
         return peak.get();
     }
 
-    void resetPeak() {
+    public void resetPeak() {
         peak.reset();
         peak.accumulate(bytes.get());
     }
