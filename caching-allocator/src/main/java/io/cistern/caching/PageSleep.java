@@ -2,6 +2,8 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
+import io.cistern.caching.internal.sleep.SleepingPage;
+import io.cistern.caching.internal.sleep.SleepingPages;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.HostMemory;
 import io.cistern.spi.SleepMode;

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.sleep;
 
 import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.page.Page;
@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
 /// found again by the next try.
 ///
 /// **Threading.** By one thread at a time; the pages are [claimed][PageTable#beginChange].
-final class SleepingPages {
+public final class SleepingPages {
     private static final System.Logger LOG = System.getLogger(SleepingPages.class.getName());
 
     /// What is under way at a time, unless one page is larger: long enough to hide mapping, short beside the
@@ -46,34 +46,34 @@ final class SleepingPages {
     private @Nullable KeptBytes kept;
 
     /// Has none yet.
-    SleepingPages(CudaDriver driver, PageTable table) {
+    public SleepingPages(CudaDriver driver, PageTable table) {
         this.driver = driver;
         this.table = table;
         this.pages = table.pages;
     }
 
     /// Makes room for so many, so that [#add] needs no memory of the Java heap.
-    void reserve(int more) {
+    public void reserve(int more) {
         sleepers.reserve(more);
     }
 
     /// A claimed page is to sleep. By address.
-    void add(SleepingPage sleeper) {
+    public void add(SleepingPage sleeper) {
         sleepers.add(sleeper);
         offset += sleeper.byteSize();
     }
 
     /// Where the bytes of the next page are kept.
-    long nextOffset() {
+    public long nextOffset() {
         return offset;
     }
 
-    boolean isEmpty() {
+    public boolean isEmpty() {
         return sleepers.size() == 0;
     }
 
     /// The bytes of its pages.
-    long byteSize() {
+    public long byteSize() {
         long bytes = 0;
         for (int i = 0; i < sleepers.size(); i++) {
             bytes += sleepers.get(i).byteSize();
@@ -82,7 +82,7 @@ final class SleepingPages {
     }
 
     /// Gives up what is kept.
-    void dropKept() {
+    public void dropKept() {
         if (kept != null) {
             kept.close();
             kept = null;
@@ -92,7 +92,7 @@ final class SleepingPages {
     /// Forgets pages that were freed meanwhile.
     ///
     /// @param claimed those that were not
-    void retain(Set<@Nullable Page> claimed) {
+    public void retain(Set<@Nullable Page> claimed) {
         int left = 0;
         for (int i = 0; i < sleepers.size(); i++) {
             SleepingPage sleeper = sleepers.get(i);
@@ -107,7 +107,7 @@ final class SleepingPages {
     ///
     /// @param host where bytes are kept; null to give them up
     /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much
-    void fallAsleep(@Nullable HostMemory host) {
+    public void fallAsleep(@Nullable HostMemory host) {
         kept = host == null ? null : new KeptBytes(host, byteSize());
         List<List<SleepingPage>> batches = batches(sleepers.copy());
         try (SleepCopies copies = new SleepCopies(driver, pages.device, kept)) {
@@ -139,7 +139,7 @@ final class SleepingPages {
     ///
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    void wake() {
+    public void wake() {
         List<SleepingPage> asleep =
                 sleepers.copy().stream().filter(sleeper -> !sleeper.isWhole).toList();
         if (asleep.isEmpty()) {
@@ -182,7 +182,7 @@ final class SleepingPages {
     }
 
     /// Takes back what a wake did that is not [settled][#settle], or what an earlier one had to leave.
-    void sleepAgain() {
+    public void sleepAgain() {
         Throwable refusals = new IllegalStateException("what the driver would not take back stays awake");
         for (int i = 0; i < sleepers.size(); i++) {
             if (sleepers.get(i).hasGone) {
@@ -218,7 +218,7 @@ final class SleepingPages {
     }
 
     /// Ends the change: what is whole is awake, the rest asleep.
-    void settle() {
+    public void settle() {
         int asleep = 0;
         for (int i = 0; i < sleepers.size(); i++) {
             SleepingPage sleeper = sleepers.get(i);

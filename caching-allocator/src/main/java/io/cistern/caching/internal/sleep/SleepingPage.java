@@ -1,10 +1,10 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.sleep;
 
 import io.cistern.caching.internal.page.Page;
 import java.util.List;
 
 /// A page that sleeps, or is about to.
-final class SleepingPage {
+public final class SleepingPage {
     final Page page;
 
     /// Where its bytes are kept.
@@ -16,7 +16,7 @@ final class SleepingPage {
     /// Whether its bytes are where they belong.
     boolean isWhole = true;
 
-    SleepingPage(Page page, long offset) {
+    public SleepingPage(Page page, long offset) {
         this.page = page;
         this.offset = offset;
     }

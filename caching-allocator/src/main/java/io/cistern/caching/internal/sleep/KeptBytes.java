@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.sleep;
 
 import io.cistern.spi.HostMemory;
 import java.lang.foreign.MemorySegment;

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.sleep;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DeadContext;
