@@ -16,7 +16,8 @@ import java.util.function.LongSupplier;
 ///
 /// 1. Thread caches are emptied, if what they hold is worth it; above a threshold [idle memory
 ///    goes][IdleCollection].
-/// 2. Under the shard's driver lock: frees whose fences have passed, one more search, then [growth][Growth].
+/// 2. Under the shard's driver lock: frees whose fences have passed, one more search, then
+/// [growth][io.cistern.caching.internal.growth.Growth].
 /// 3. Where the driver has no memory: a [ReclaimSearch], unless a cap says that it is to fail at once.
 ///
 /// **Threads.** Any.
@@ -159,7 +160,7 @@ final class CacheMisses implements MissHandler {
 
     /// Searches once more, frees whose fences have passed included, and then grows.
     ///
-    /// @param idleFirst see [Growth#growAndAllocate]
+    /// @param idleFirst see [Growth#growAndAllocate][io.cistern.caching.internal.growth.Growth#growAndAllocate]
     long grow(StreamShard shard, long size, boolean idleFirst) {
         shard.driverLock.lock();
         try {

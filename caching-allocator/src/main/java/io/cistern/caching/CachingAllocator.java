@@ -1,6 +1,9 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.growth.Growth;
+import io.cistern.caching.internal.growth.PageGrowth;
+import io.cistern.caching.internal.growth.SegmentGrowth;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;

@@ -4,6 +4,8 @@ import io.cistern.caching.internal.base.BlockSizes;
 import io.cistern.caching.internal.base.Rounding;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitOptions;
+import io.cistern.caching.internal.growth.PagePolicy;
+import io.cistern.caching.internal.growth.SegmentPolicy;
 import io.cistern.caching.internal.page.ReserveLimit;
 import io.cistern.caching.options.CachingOption;
 import io.cistern.caching.options.CheckLevel;

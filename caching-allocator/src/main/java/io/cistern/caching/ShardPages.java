@@ -6,6 +6,10 @@ import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.growth.GrowingShard;
+import io.cistern.caching.internal.growth.IdlePages;
+import io.cistern.caching.internal.growth.MappingWindow;
+import io.cistern.caching.internal.growth.PagedHeap;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.BlockHeap;
 import io.cistern.caching.internal.heap.Blocks;
@@ -18,7 +22,7 @@ import io.cistern.caching.internal.page.PageOwner;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// The part of a shard that has to do with pages: what [PageGrowth] and
+/// The part of a shard that has to do with pages: what [PageGrowth][io.cistern.caching.internal.growth.PageGrowth] and
 /// [PageTable][io.cistern.caching.internal.page.PageTable] ask it for, mostly while they hold the table's lock. Every
 /// method takes the shard's short lock.
 abstract sealed class ShardPages implements GrowingShard permits ShardReturns {

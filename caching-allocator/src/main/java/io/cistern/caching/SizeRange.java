@@ -6,7 +6,7 @@ package io.cistern.caching;
 /// ones: those that a program keeps for long, strewn between large ones that come and go, each keep a part of a
 /// page from everybody else. They are apart where memory grows by pages that move, since an idle page serves
 /// either range then, and [not on the first stream][Shards].
-enum SizeRange {
+public enum SizeRange {
     /// Up to [Sizes#SMALL_LIMIT][io.cistern.caching.internal.base.Sizes#SMALL_LIMIT].
     SMALL,
     /// Up to [Sizes#MIDDLE_LIMIT][io.cistern.caching.internal.base.Sizes#MIDDLE_LIMIT].

@@ -50,9 +50,9 @@ public final class StreamShard extends ShardReturns {
     private long closingFence = Fences.PASSED;
     /// Makes an empty shard.
     ///
-    /// @param splitPolicy see [Growth#splitPolicy]
+    /// @param splitPolicy see [Growth#splitPolicy][io.cistern.caching.internal.growth.Growth#splitPolicy]
     /// @param clock the device's
-    StreamShard(
+    public StreamShard(
             StreamTimeline timeline, SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
         super(timeline, range, splitPolicy, clock, device);
         this.fenced = new FencedFrees(heap.blocks);
@@ -184,7 +184,7 @@ public final class StreamShard extends ShardReturns {
     /// @param lastStream the stream of the free
     /// @param uses what other streams it was used on
     /// @throws UnknownAddressException if no live block starts there
-    void free(AddressRange range, long address, long asked, long lastStream, RecordedUses uses) {
+    public void free(AddressRange range, long address, long asked, long lastStream, RecordedUses uses) {
         lock.lock();
         try {
             int block = heap.retire(range, address);
@@ -488,7 +488,7 @@ public final class StreamShard extends ShardReturns {
     ///
     /// @return bytes that have memory
     /// @throws IllegalStateException if one does not hold
-    long checkInvariants() {
+    public long checkInvariants() {
         transferCache.checkInvariants();
         driverLock.lock();
         lock.lock();

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.page.PageArena;
 import java.util.Arrays;

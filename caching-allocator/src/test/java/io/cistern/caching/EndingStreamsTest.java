@@ -145,7 +145,8 @@ class EndingStreamsTest {
         order.release(0, 1); // that it kept
     }
 
-    /// So that there is a fence on the giver: both together need more than is [little][GrowthPolicy#isLittle].
+    /// So that there is a fence on the giver: both together need more than is
+    /// [little][io.cistern.caching.internal.growth.GrowthPolicy#isLittle].
     private void passAPageOn(long giver, long taker) {
         free(allocate(48 * MIB, giver), giver);
         free(allocate(24 * MIB, taker), taker);

@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.growth.PagePolicy;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaDriver;
@@ -18,7 +19,7 @@ import java.util.Map;
 import java.util.function.LongPredicate;
 
 /// An environment over a simulated GPU: pages from its driver, fences as its events.
-final class GpuContext extends OneDeviceContext {
+public final class GpuContext extends OneDeviceContext {
     final SimulatedGpu gpu;
     long movedBytes;
     /// Which addresses somebody needs mapped.
@@ -82,8 +83,8 @@ final class GpuContext extends OneDeviceContext {
         return gpu;
     }
 
-    record GpuPages(CudaDriver gpu, LongPredicate needed) implements PageSource {
-        GpuPages(CudaDriver gpu) {
+    public record GpuPages(CudaDriver gpu, LongPredicate needed) implements PageSource {
+        public GpuPages(CudaDriver gpu) {
             this(gpu, _ -> false);
         }
 

@@ -12,6 +12,9 @@ import static org.mockito.Mockito.withSettings;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.growth.PagePolicy;
+import io.cistern.caching.internal.growth.PlainSegment;
+import io.cistern.caching.internal.growth.SegmentGrowth;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.MissClock;
@@ -87,7 +90,7 @@ public final class TestContext extends OneDeviceContext {
     }
 
     /// The timeline of a stream that begins with the clock.
-    static StreamTimeline timeline(long stream) {
+    public static StreamTimeline timeline(long stream) {
         return new StreamTimeline(stream, 0, false);
     }
 

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.Sizes;
@@ -25,7 +25,7 @@ import java.util.Optional;
 /// eighth. But a process has 128 TiB of addresses, which 800 such arenas of an H200 would take: so the more there
 /// are, the smaller are new ones, and where the driver has no addresses left, they are smaller still. A shard may
 /// have several.
-final class PageGrowth implements Growth {
+public final class PageGrowth implements Growth {
     /// Captures that may begin between two looks: more come from something else.
     private static final int MAX_REFUSED = 16;
 
@@ -45,7 +45,7 @@ final class PageGrowth implements Growth {
     private final IdlePages idle;
     private final long deviceBytes;
 
-    PageGrowth(PageTable table, MissClock clock, CrossStreamOrder order, PagePolicy policy, long deviceBytes) {
+    public PageGrowth(PageTable table, MissClock clock, CrossStreamOrder order, PagePolicy policy, long deviceBytes) {
         this.table = table;
         this.clock = clock;
         this.order = order;

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
@@ -21,7 +21,7 @@ import io.cistern.caching.internal.page.PageArena;
 /// and was freed at its time or before.
 ///
 /// Guarded by the shard's lock, except that [#areKept] and [#asked] are guesses for those who look without it.
-final class IdleMarks implements FreeBlockObserver {
+public final class IdleMarks implements FreeBlockObserver {
     /// A walk takes some microseconds, as much as so many takings save.
     private static final int UNASKED = 1024;
 
@@ -36,12 +36,12 @@ final class IdleMarks implements FreeBlockObserver {
     }
 
     /// Whether they are up to date.
-    boolean areKept() {
+    public boolean areKept() {
         return kept;
     }
 
     /// A search looks at them.
-    void asked() {
+    public void asked() {
         takings = 0;
     }
 

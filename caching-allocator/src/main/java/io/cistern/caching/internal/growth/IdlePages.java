@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.StreamTimeline;
@@ -14,7 +14,7 @@ import java.util.Objects;
 /// [again][PageOwner#lend].
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
-final class IdlePages implements PageOwner.FreeBlocks {
+public final class IdlePages implements PageOwner.FreeBlocks {
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();
     private List<PageOwner> shards = List.of();

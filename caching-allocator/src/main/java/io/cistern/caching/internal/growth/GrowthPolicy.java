@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 /// When new pages are made although others are idle.
 ///

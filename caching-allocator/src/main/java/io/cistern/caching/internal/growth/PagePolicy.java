@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
@@ -13,18 +13,19 @@ import java.util.List;
 /// @param reuse whether idle pages of one stream serve another
 /// @param slack how much more than the peak of live bytes may be reserved to save moving pages, as a share of it
 /// @param stableMapping whether every virtual page keeps its physical page for life
-record PagePolicy(
+public record PagePolicy(
         long fixedBytes, long largestBytes, PageFit fit, PageReuse reuse, double slack, boolean stableMapping) {
     /// So large that the calls for a page hardly depend on its size any more.
-    static final long LARGEST_BYTES = 512L << 20;
+    public static final long LARGEST_BYTES = 512L << 20;
 
     /// With less, recorded programs reserve hardly less and search for pages more often; with more, they reserve more.
-    static final double USUAL_SLACK = 0.08;
+    public static final double USUAL_SLACK = 0.08;
 
-    static final PagePolicy USUAL = new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.WAIT, USUAL_SLACK, false);
+    public static final PagePolicy USUAL =
+            new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.WAIT, USUAL_SLACK, false);
 
     /// What keeps idle pages apart, with what to set instead.
-    List<String> whyInPieces() {
+    public List<String> whyInPieces() {
         List<String> why = new ArrayList<>();
         if (stableMapping) {
             why.add("stable_mapping=true keeps idle pages where they are");
@@ -40,12 +41,12 @@ record PagePolicy(
     }
 
     /// How much more than the peak may be reserved where nothing is said of it.
-    static double usualSlack(PageFit fit) {
+    public static double usualSlack(PageFit fit) {
         return fit == PageFit.TIGHT ? 0 : USUAL_SLACK;
     }
 
     /// The same without moving anything.
-    PagePolicy stable() {
+    public PagePolicy stable() {
         return new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.NEVER, slack, true);
     }
 }

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.base.ShardCounters;
@@ -17,14 +17,14 @@ import org.jspecify.annotations.Nullable;
 
 /// The blocks of a shard together with the pages under them: which pages are idle, which blocks are aliased, and the
 /// windows that a request can have. Guarded by the shard's lock.
-final class PagedHeap {
-    final BlockHeap heap;
-    final IdleMarks marks;
+public final class PagedHeap {
+    public final BlockHeap heap;
+    public final IdleMarks marks;
     private final Blocks blocks;
     private final FreeRuns freeRuns;
     private final WindowSearch search;
 
-    PagedHeap(SplitPolicy splitPolicy, MissClock clock, ShardCounters counters) {
+    public PagedHeap(SplitPolicy splitPolicy, MissClock clock, ShardCounters counters) {
         this.blocks = new Blocks();
         this.marks = new IdleMarks(blocks, clock);
         this.heap = new BlockHeap(blocks, splitPolicy, marks, counters);
@@ -34,7 +34,7 @@ final class PagedHeap {
 
     /// Claims a window, the last one being gone. Under the shard's driver lock.
     @Nullable
-    MappingWindow claimWindow(long byteSize, @Nullable IdlePages idle) {
+    public MappingWindow claimWindow(long byteSize, @Nullable IdlePages idle) {
         MappingWindow window = search.best(freeRuns, idle, byteSize);
         if (window != null) {
             freeRuns.claim(window.gap(), window.first(), window.last());
@@ -46,7 +46,7 @@ final class PagedHeap {
     /// heap for that, nothing has changed.
     ///
     /// @return the block's address
-    long fillAndAllocate(MappingWindow window, ReservedList<Mapping> entered, long end, long byteSize) {
+    public long fillAndAllocate(MappingWindow window, ReservedList<Mapping> entered, long end, long byteSize) {
         heap.reserve(window.first(), 2);
         window.arena().reserve(end);
         for (int i = 0; i < entered.size(); i++) {
@@ -56,14 +56,14 @@ final class PagedHeap {
     }
 
     /// Makes the blocks of a window what they were.
-    void abandon(MappingWindow window) {
+    public void abandon(MappingWindow window) {
         for (int i = 0; i < window.count(); i++) {
             heap.unclaim(window.block(i), window.state(i));
         }
     }
 
     /// Shows all free blocks that pages may lie in.
-    void findIdle(PageOwner.FreeBlocks seen) {
+    public void findIdle(PageOwner.FreeBlocks seen) {
         freeRuns.measure(Sizes.SLOT);
         freeRuns.forEachFree(Sizes.SLOT, block -> {
             if (blocks.range[block] instanceof PageArena arena) {
@@ -74,7 +74,7 @@ final class PagedHeap {
 
     /// Whether no block is in use, and all pages at home here may go elsewhere. With the page table's lock;
     /// without, a guess.
-    boolean isVacant() {
+    public boolean isVacant() {
         return heap.liveBytes() == 0 && heap.ranges().stream().allMatch(range -> isFree(range) && !range.isPinned());
     }
 
@@ -98,7 +98,7 @@ final class PagedHeap {
     }
 
     /// Has all that is free count as freed now, and pages at home elsewhere as left now.
-    void freeAnew() {
+    public void freeAnew() {
         marks.stamp(freeRuns);
         for (AddressRange range : heap.ranges()) {
             for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
@@ -110,14 +110,14 @@ final class PagedHeap {
     }
 
     /// Makes the marks at idle pages anew, if they were let go.
-    void renewMarks() {
+    public void renewMarks() {
         marks.renew(heap.ranges(), freeRuns);
     }
 
     /// Takes the addresses of an idle page out of the free blocks: its home will be elsewhere.
     ///
     /// @return whether the page is still idle
-    boolean lend(Mapping home) {
+    public boolean lend(Mapping home) {
         if (!marks.areKept() || !home.idle || !home.isHome()) {
             return false;
         }
@@ -131,13 +131,13 @@ final class PagedHeap {
     }
 
     /// A page has come home: its block is free.
-    void returned(Mapping home) {
+    public void returned(Mapping home) {
         freeRuns.claim(home.block, home.block);
         heap.makeFree(home.block);
     }
 
     /// Takes a part of a hole out of use, because a mapping is stuck there.
-    void spend(Mapping stuck) {
+    public void spend(Mapping stuck) {
         stuck.arena.reserve(stuck.end());
         stuck.block = heap.spend(stuck.arena, stuck.address, stuck.end());
         stuck.arena.enter(stuck);
@@ -147,7 +147,7 @@ final class PagedHeap {
     ///
     /// @return bytes that have memory
     /// @throws IllegalStateException if an invariant does not hold
-    long checkInvariants() {
+    public long checkInvariants() {
         return new ShardCheck(heap, marks).check();
     }
 }

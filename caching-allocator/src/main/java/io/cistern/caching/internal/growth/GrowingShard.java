@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.heap.AddressRange;
@@ -9,7 +9,7 @@ import io.cistern.caching.internal.page.PageOwner;
 import org.jspecify.annotations.Nullable;
 
 /// A shard that gets more memory: so much of it as [growth][Growth] needs. Called with the shard's driver lock.
-interface GrowingShard extends PageOwner {
+public interface GrowingShard extends PageOwner {
     /// Takes a block of exactly this size.
     ///
     /// @param byteSize whole granules

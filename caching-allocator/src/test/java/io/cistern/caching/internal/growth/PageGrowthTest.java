@@ -1,8 +1,13 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.Mockito.mock;
 
+import io.cistern.caching.GpuContext;
+import io.cistern.caching.SizeRange;
+import io.cistern.caching.StreamShard;
+import io.cistern.caching.TestContext;
+import io.cistern.caching.TestOrder;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.StreamTimeline;
@@ -7,7 +7,7 @@ import io.cistern.caching.internal.page.PageTable;
 import java.util.Optional;
 
 /// How a shard gets more memory. Called with the shard's driver lock; holds no short lock across a driver call.
-sealed interface Growth permits PageGrowth, SegmentGrowth {
+public sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// Whether memory moves between shards, in pages.
     default boolean movesPages() {
         return false;

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.page.PageArena;
@@ -8,7 +8,7 @@ import java.util.Arrays;
 /// holes, and aliased blocks whose pages are idle. Claimed; knows what they were.
 ///
 /// A shard has one, used again by each search, and so by one thread at a time: that which holds the driver lock.
-final class MappingWindow {
+public final class MappingWindow {
     private static final int FIRST_CAPACITY = 16;
 
     private final Blocks all;

@@ -1,11 +1,11 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.spi.Segment;
 import org.jspecify.annotations.Nullable;
 
 /// A segment from a source of plain ranges. It goes back whole or not at all.
-final class PlainSegment extends AddressRange {
+public final class PlainSegment extends AddressRange {
     private final SegmentGrowth maker;
     final Segment segment;
 
@@ -17,7 +17,7 @@ final class PlainSegment extends AddressRange {
     ///
     /// @param from where the first may begin
     /// @param byteSize how many bytes from there are for blocks
-    PlainSegment(SegmentGrowth maker, GrowingShard shard, Segment segment, long from, long byteSize) {
+    public PlainSegment(SegmentGrowth maker, GrowingShard shard, Segment segment, long from, long byteSize) {
         super(shard, from, byteSize);
         this.maker = maker;
         this.segment = segment;
@@ -42,7 +42,7 @@ final class PlainSegment extends AddressRange {
     }
 
     /// Whether a live block's address is one of the shard's, here.
-    boolean holds(long blockAddress) {
+    public boolean holds(long blockAddress) {
         return !gone && Long.compareUnsigned(blockAddress - address, byteSize) < 0;
     }
 

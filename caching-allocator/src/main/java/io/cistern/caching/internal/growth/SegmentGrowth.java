@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.base.Sizes;
@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /// are below half of it, else what is asked for. Where the source has no room for a segment that blocks share, it
 /// is asked for one that is just large enough. Where blocks are not cut, each block has a segment of its own, in
 /// whole 2 MiB.
-final class SegmentGrowth implements Growth {
+public final class SegmentGrowth implements Growth {
     /// What every allocator promises and every source can give; a wider one is made from more bytes.
     private static final long ALIGNMENT = 256;
 
@@ -35,7 +35,7 @@ final class SegmentGrowth implements Growth {
     /// `smallBytes` = the segments of small blocks, acquired − released.
     private final AtomicLong smallBytes = new AtomicLong();
 
-    SegmentGrowth(
+    public SegmentGrowth(
             int device,
             RangeSource source,
             Reserved reserved,

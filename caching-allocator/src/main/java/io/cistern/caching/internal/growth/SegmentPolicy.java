@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.SplitOptions;
 
@@ -9,7 +9,7 @@ import io.cistern.caching.internal.base.SplitOptions;
 /// @param largeSegmentBytes the size of a segment that large blocks share
 /// @param splitOptions which blocks are cut
 /// @param hasSlack whether more than what is live may be reserved
-record SegmentPolicy(
+public record SegmentPolicy(
         long alignment, long blockUnit, long largeSegmentBytes, SplitOptions splitOptions, boolean hasSlack) {
     boolean splits() {
         return splitOptions.splits();
