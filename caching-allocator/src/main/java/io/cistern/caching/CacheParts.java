@@ -5,6 +5,8 @@ import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.Reserved;
+import io.cistern.caching.internal.shard.DeviceShards;
+import io.cistern.caching.internal.shard.StreamShard;
 import java.util.List;
 
 /// What the cache of one device is made of, for those who work with several parts of it.

@@ -5,6 +5,8 @@ import io.cistern.caching.internal.base.CacheStat;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.SharedPeak;
+import io.cistern.caching.internal.shard.ShardSurvey;
+import io.cistern.caching.internal.shard.StreamShard;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

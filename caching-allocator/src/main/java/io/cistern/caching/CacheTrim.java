@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.shard.ShardSurvey;
+import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.TrimResult.Left;

@@ -17,6 +17,7 @@ import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.page.ReserveCap;
 import io.cistern.caching.internal.page.ReserveLimit;
 import io.cistern.caching.internal.page.Reserved;
+import io.cistern.caching.internal.shard.TransferCache;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.StreamMemory;
@@ -49,7 +50,8 @@ import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
-/// Three tiers: what a thread keeps to itself in [ThreadCache]; blocks in [StreamShard]; physical memory in
+/// Three tiers: what a thread keeps to itself in [ThreadCache]; blocks in
+/// [StreamShard][io.cistern.caching.internal.shard.StreamShard]; physical memory in
 /// [PageArena][io.cistern.caching.internal.page.PageArena] and [PhysicalPages].
 ///
 /// **Frees** are believed: the framework, which has the record of every block, finds a second free, an unknown

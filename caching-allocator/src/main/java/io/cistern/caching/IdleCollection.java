@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.shard.StreamShard;
+
 /// Gives idle memory back where more is obtained while more than a threshold is reserved: so that what a phase of
 /// a program left behind does not wait for the device to be full.
 ///

@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.diagnostics.ReclaimStep;
 
 /// What goes back to the driver, or becomes free, for a request that can't be served:

@@ -1,5 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.shard.StreamShard;
+
 /// Serves requests for which no shard has a free block.
 interface MissHandler {
     /// Allocates, with more memory if need be.

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
+import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryLocation;

@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
+import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.sleep.SleepingPage;
 import io.cistern.caching.internal.sleep.SleepingPages;
 import io.cistern.cuda.CudaDriver;

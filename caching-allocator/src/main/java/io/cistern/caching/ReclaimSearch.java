@@ -2,6 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.page.ReserveCap;
+import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;

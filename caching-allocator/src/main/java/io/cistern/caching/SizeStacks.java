@@ -2,6 +2,9 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.shard.AddressBatch;
+import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.TransferCache;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 

@@ -6,6 +6,8 @@ import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.shard.AddressBatch;
+import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.internal.threads.ThreadState;
 import org.jspecify.annotations.Nullable;
 
@@ -30,9 +32,9 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Whoever has [entered][#tryEnter] or [claimed][#claim] it reads and writes it, but for what is
 /// noted of blocks that go past, which is the owner's. Walks of others are a guess while somebody changes it, and exact
 /// at rest.
-final class ThreadCache extends ThreadState {
+public final class ThreadCache extends ThreadState {
     /// Larger blocks always go to their shard, of any device.
-    static final long LARGEST_KEPT = 64L << 20;
+    public static final long LARGEST_KEPT = 64L << 20;
 
     private static final long NOTHING = -1;
 
@@ -103,7 +105,7 @@ final class ThreadCache extends ThreadState {
     ///
     /// @param owned whether one thread alone uses it
     /// @param largestKept larger blocks always go to their shard; at most [#LARGEST_KEPT]
-    ThreadCache(boolean owned, long largestKept, DeviceCounters counters) {
+    public ThreadCache(boolean owned, long largestKept, DeviceCounters counters) {
         super(owned);
         this.largestKept = largestKept;
         this.small = new ThreadCacheCounters(true, counters);

@@ -6,6 +6,9 @@ import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.page.PageArena;
+import io.cistern.caching.internal.shard.AddressBatch;
+import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.TransferCache;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -29,7 +32,7 @@ final class ThreadCacheBins extends SizeStacks {
     @Nullable
     StreamShard small;
 
-    /// Null also where [its range][SizeRange] is not apart.
+    /// Null also where [its range][io.cistern.caching.internal.shard.SizeRange] is not apart.
     @Nullable
     StreamShard middle;
 

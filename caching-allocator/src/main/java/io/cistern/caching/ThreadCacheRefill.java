@@ -3,6 +3,11 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.shard.AddressBatch;
+import io.cistern.caching.internal.shard.BlockAddresses;
+import io.cistern.caching.internal.shard.DeviceShards;
+import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.TransferCache;
 import io.cistern.internal.names.StackRoom;
 import org.jspecify.annotations.Nullable;
 

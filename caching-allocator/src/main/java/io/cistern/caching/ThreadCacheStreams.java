@@ -3,6 +3,8 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.shard.AddressBatch;
+import io.cistern.caching.internal.shard.StreamShard;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;

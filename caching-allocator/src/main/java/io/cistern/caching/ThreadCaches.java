@@ -2,6 +2,10 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardTotals;
+import io.cistern.caching.internal.shard.AddressBatch;
+import io.cistern.caching.internal.shard.BlockAddresses;
+import io.cistern.caching.internal.shard.BlockKeeper;
+import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.Arrays;
 import java.util.List;

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.heap.AddressRangeMap;
+import io.cistern.caching.internal.shard.AddressBatch;
+import io.cistern.caching.internal.shard.BlockAddresses;
+import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.AbstractList;
 import java.util.ArrayList;

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.caching.internal.page.Page;
+import io.cistern.caching.internal.shard.RecycledShards;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.DeviceMemory;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.shard.RecycledShards;
+import io.cistern.caching.internal.shard.TransferCache;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;

@@ -7,6 +7,9 @@ import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.shard.ShardTable;
+import io.cistern.caching.internal.shard.SizeRange;
+import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.VirtualMemory;
@@ -46,7 +49,7 @@ public final class OneGpu implements PageSource {
     }
 
     /// An allocator over it.
-    static CachingAllocator open() {
+    public static CachingAllocator open() {
         OneGpu gpu = new OneGpu();
         AllocatorContext context = only(
                 AllocatorContext.class,
@@ -71,17 +74,17 @@ public final class OneGpu implements PageSource {
                 new DeviceCounters(Long.MAX_VALUE));
     }
 
-    static StreamTimeline timeline(long stream) {
+    public static StreamTimeline timeline(long stream) {
         return new StreamTimeline(stream, 0, false);
     }
 
     /// A table without shards.
-    static ShardTable shards() {
+    public static ShardTable shards() {
         return new ShardTable(SizeRange.SMALL, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// The shard of a stream in a table, made if there is none.
-    static StreamShard open(ShardTable table, StreamTimeline timeline) {
+    public static StreamShard open(ShardTable table, StreamTimeline timeline) {
         return table.open(timeline, (_, _) -> null);
     }
 

@@ -1,6 +1,8 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.shard.AddressBatch;
+import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.internal.routing.Interleavings;
 import org.jetbrains.lincheck.datastructures.IntGen;

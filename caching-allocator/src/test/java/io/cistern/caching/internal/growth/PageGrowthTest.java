@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.Mockito.mock;
 
 import io.cistern.caching.GpuContext;
-import io.cistern.caching.SizeRange;
-import io.cistern.caching.StreamShard;
 import io.cistern.caching.TestContext;
 import io.cistern.caching.TestOrder;
 import io.cistern.caching.internal.base.SplitPolicy;
@@ -17,6 +15,8 @@ import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.page.Reserved;
+import io.cistern.caching.internal.shard.SizeRange;
+import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.AccessRights;

@@ -2,7 +2,7 @@ package io.cistern.caching.internal.heap;
 
 import io.cistern.caching.BlockPlaces;
 import io.cistern.caching.OneGpu;
-import io.cistern.caching.StreamShard;
+import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.internal.routing.Interleavings;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jetbrains.lincheck.datastructures.IntGen;

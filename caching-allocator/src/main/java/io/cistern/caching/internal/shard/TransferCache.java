@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.ShardTotals;
@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 /// the shard, of the class's size.
 ///
 /// **Threads.** Any; a word that is held while some addresses are copied. Who finds it held goes to the shard.
-final class TransferCache {
+public final class TransferCache {
     /// Enough for batches to differ; little beside what thread caches may hold.
     static final long BOUND = 2L << 20;
 
@@ -78,14 +78,14 @@ final class TransferCache {
     }
 
     /// How many blocks of a class should move at once.
-    static int batch(int sizeClass) {
+    public static int batch(int sizeClass) {
         return Math.clamp(BATCH_BYTES / SizeClasses.byteSize(sizeClass), 1, BATCH_BLOCKS);
     }
 
     /// Takes blocks for a thread cache that has none.
     ///
     /// @param into gets at most `wanted` of them
-    void take(ThreadState threadCache, int sizeClass, int wanted, AddressBatch into) {
+    public void take(ThreadState threadCache, int sizeClass, int wanted, AddressBatch into) {
         if (!tryHold()) {
             return;
         }
@@ -106,7 +106,7 @@ final class TransferCache {
     ///
     /// @return how many were taken, the first ones
     @SuppressWarnings("ReferenceEquality") // A thread cache is itself.
-    int leave(ThreadState threadCache, int sizeClass, long[] blocks, int start, int count) {
+    public int leave(ThreadState threadCache, int sizeClass, long[] blocks, int start, int count) {
         Batches shelf = shelves[sizeClass]; // a guess, which spares most thread caches the word
         if (shelf == null || shelf.missing == threadCache || !tryHold()) {
             return 0;
@@ -126,7 +126,7 @@ final class TransferCache {
     }
 
     /// Takes everything out.
-    void empty(AddressBatch evicted) {
+    public void empty(AddressBatch evicted) {
         if (bytes == 0 && !shard.isClosed()) {
             return;
         }
@@ -151,12 +151,12 @@ final class TransferCache {
     }
 
     /// Bytes of the blocks that are here; a guess while others change it, exact at rest.
-    long bytes() {
+    public long bytes() {
         return bytes;
     }
 
     /// Corrects what the shard counted: what is here is not allocated.
-    void addTo(ShardTotals totals) {
+    public void addTo(ShardTotals totals) {
         totals.heldByThreadCaches(blockCount, bytes);
     }
 

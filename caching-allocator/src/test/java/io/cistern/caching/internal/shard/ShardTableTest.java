@@ -1,7 +1,8 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.caching.TestContext;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.MissClock;

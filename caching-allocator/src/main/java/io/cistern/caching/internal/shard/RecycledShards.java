@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.growth.Growth;
@@ -25,23 +25,23 @@ import org.jspecify.annotations.Nullable;
 /// 3. Until then, others may have idle pages of such a shard as of any. What is left of the first streams that
 /// end, and what can't be inherited, goes back to the driver at the end of a stream, this one or a later one, as
 /// soon as its work is done. Of streams that came after [#MANY] others it waits to be inherited, until [#KEPT]
-/// more have ended. Trimming and [reclaiming][ReclaimSearch] take what they want at any time.
+/// more have ended. Trimming and reclaiming take what they want at any time.
 ///
 /// The stream that ended last is the first to be inherited from, if its work has finished: so the others get old.
 /// Else it is the one that ended first, which has had the most time.
 ///
 /// **Threads.** Any; one stream ends at a time, and of one range of sizes one inherits.
-final class RecycledShards {
+public final class RecycledShards {
     /// Ends of other streams for which a shard waits to be inherited. What was not wanted meanwhile seldom is
     /// later; and each shard keeps addresses for a whole device.
     private static final int KEPT = 64;
 
     /// A thread's stream can't be recorded on by others: its end is a fence behind all streams, and a wait of the
     /// host where the driver has no such fence. So some are ended together.
-    static final int SOME_ORPHANS = 16;
+    public static final int SOME_ORPHANS = 16;
 
     /// Programs end some streams at their beginning: those that read weights, warm up, or capture.
-    static final int MANY = 8;
+    public static final int MANY = 8;
 
     private final Growth growth;
     private final Fences fences;
@@ -64,7 +64,7 @@ final class RecycledShards {
 
     /// @param open the shards of streams that have not ended
     /// @param keeper lets go of blocks of ended ones
-    RecycledShards(
+    public RecycledShards(
             Growth growth,
             Fences fences,
             CrossStreamOrder order,
@@ -83,7 +83,7 @@ final class RecycledShards {
     }
 
     /// The stream ends, and what waits for it gets its fence.
-    void streamClosing(long stream) {
+    public void streamClosing(long stream) {
         long key = Fences.key(stream);
         ending.lock();
         try {
@@ -141,7 +141,7 @@ final class RecycledShards {
 
     /// The stream ends, and what waits for it gets its fence; its own memory stays for a stream with the same
     /// handle.
-    void streamEnded(long stream) {
+    public void streamEnded(long stream) {
         long key = Fences.key(stream);
         uses.replace(key, () -> fences.end(key));
         recordFences();
@@ -313,7 +313,7 @@ final class RecycledShards {
     }
 
     /// Drops shards that have no memory any more.
-    void dropEmpty() {
+    public void dropEmpty() {
         fences.releasePassed();
         for (StreamShard shard : shards()) {
             if (shard.reservedBytes() == 0) {
@@ -353,7 +353,7 @@ final class RecycledShards {
     }
 
     /// Ends a shard that has no memory and no work any more, and drops it.
-    void dispose(StreamShard shard) {
+    public void dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
             boolean hasNoMemory = shard.reservedBytes() == 0; // first, since the next but one goes over all pages

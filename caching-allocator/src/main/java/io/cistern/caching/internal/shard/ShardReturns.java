@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
@@ -29,7 +29,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     /// @param wanted stop at this many bytes
     /// @param idle answers, with the blocks claimed, whether the work of the stream has finished
     /// @return bytes given back
-    long giveBack(long wanted, BooleanSupplier idle) {
+    public long giveBack(long wanted, BooleanSupplier idle) {
         ClaimedBlocks claimed = new ClaimedBlocks(heap.blocks);
         try {
             claimIdle(wanted, claimed);
@@ -40,7 +40,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     }
 
     /// As [#giveBack], for segments that have been idle for long.
-    long giveBackAged(long wanted, BooleanSupplier idle) {
+    public long giveBackAged(long wanted, BooleanSupplier idle) {
         ClaimedBlocks claimed = new ClaimedBlocks(heap.blocks);
         try {
             claimAged(wanted, claimed);
@@ -63,7 +63,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     /// the driver lock and without `lock`.
     ///
     /// @return bytes given back
-    long giveBack(ClaimedBlocks claimed) {
+    public long giveBack(ClaimedBlocks claimed) {
         long bytes = 0;
         try {
             while (claimed.first() != Blocks.NONE) {
@@ -76,7 +76,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     }
 
     /// What the driver would not take back is free as before, and goes with a later call.
-    void keepRefused(CudaException refusal) {
+    public void keepRefused(CudaException refusal) {
         if (refusal.result().endsContext()) {
             throw refusal;
         }
@@ -110,7 +110,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     }
 
     /// Makes claimed blocks free as before.
-    void restore(ClaimedBlocks claimed) {
+    public void restore(ClaimedBlocks claimed) {
         lock.lock();
         try {
             while (claimed.first() != Blocks.NONE) {
@@ -122,7 +122,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     }
 
     /// Claims what could go back to the driver: nobody has it until it went or is [free again][#restore].
-    void claimIdle(long wanted, ClaimedBlocks claimed) {
+    public void claimIdle(long wanted, ClaimedBlocks claimed) {
         lock.lock();
         try {
             heap.claimIdle(wanted, claimed);

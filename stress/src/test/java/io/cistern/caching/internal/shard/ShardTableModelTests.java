@@ -1,5 +1,7 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
+import io.cistern.caching.BlockPlaces;
+import io.cistern.caching.OneGpu;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.internal.routing.Interleavings;
 import org.jetbrains.lincheck.datastructures.IntGen;

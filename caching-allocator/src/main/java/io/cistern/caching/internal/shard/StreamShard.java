@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardCounters;
@@ -30,18 +30,18 @@ import java.util.concurrent.locks.ReentrantLock;
 /// held by whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before
 /// `lock`; nobody who holds it waits for the work of a stream.
 public final class StreamShard extends ShardReturns {
-    final ReentrantLock driverLock = new ReentrantLock();
+    public final ReentrantLock driverLock = new ReentrantLock();
 
     /// Held by who waits for the work of the stream, to give back what is idle here: a second one who does so
     /// finds what the first one's wait gave. Taken before the driver lock.
-    final ReentrantLock waiting = new ReentrantLock();
+    public final ReentrantLock waiting = new ReentrantLock();
 
-    final TransferCache transferCache = new TransferCache(this);
+    public final TransferCache transferCache = new TransferCache(this);
 
     private final FencedFrees fenced;
 
     /// The shard whose blocks lie in a range.
-    static StreamShard of(AddressRange range) {
+    public static StreamShard of(AddressRange range) {
         return (StreamShard) range.owner;
     }
 
@@ -70,7 +70,7 @@ public final class StreamShard extends ShardReturns {
 
     /// Takes blocks of one size, as many as there are up to a number; the one at the lowest address last, for a
     /// caller who asked for so many bytes; counted, unless there is none.
-    void allocateMany(long byteSize, long asked, int wanted, AddressBatch into) {
+    public void allocateMany(long byteSize, long asked, int wanted, AddressBatch into) {
         into.reserve(wanted);
         lock.lock();
         try {
@@ -110,7 +110,7 @@ public final class StreamShard extends ShardReturns {
     }
 
     /// Whether a block of this size is live at an address.
-    boolean isLive(long address, long byteSize) {
+    public boolean isLive(long address, long byteSize) {
         lock.lock();
         try {
             return heap.isLive(address, byteSize);
@@ -135,7 +135,7 @@ public final class StreamShard extends ShardReturns {
     }
 
     /// Counts a search in vain.
-    void missed() {
+    public void missed() {
         lock.lock();
         try {
             counters.searched(false);
@@ -145,7 +145,7 @@ public final class StreamShard extends ShardReturns {
     }
 
     /// Counts what a caller asked for who was served after a miss.
-    void requested(long asked) {
+    public void requested(long asked) {
         lock.lock();
         try {
             counters.requested(asked);
@@ -155,7 +155,7 @@ public final class StreamShard extends ShardReturns {
     }
 
     /// As [#allocate], also from a block that is worth more whole.
-    long allocateFromAny(long byteSize) {
+    public long allocateFromAny(long byteSize) {
         lock.lock();
         try {
             return heap.allocateFromAny(byteSize);
@@ -217,7 +217,7 @@ public final class StreamShard extends ShardReturns {
     /// Moves blocks whose fences have passed to the free ones. Call with the driver lock and without `lock`.
     ///
     /// @return bytes moved
-    long settle(Fences fences) {
+    public long settle(Fences fences) {
         if (fenced.isEmpty()) { // read without the lock: a block freed this moment waits for the next call
             return 0;
         }
@@ -239,7 +239,7 @@ public final class StreamShard extends ShardReturns {
     }
 
     /// The same after waiting for all fences. Without locks: others need the driver lock meanwhile.
-    long settleAfterWaiting(Fences fences) {
+    public long settleAfterWaiting(Fences fences) {
         FenceWait wait = beginWait(fences);
         try {
             wait.await(fences);
@@ -367,7 +367,7 @@ public final class StreamShard extends ShardReturns {
         }
     }
 
-    boolean isClosed() {
+    public boolean isClosed() {
         return closed;
     }
 
@@ -407,7 +407,7 @@ public final class StreamShard extends ShardReturns {
     }
 
     /// Whether the work of the shard's stream has finished. Under the driver lock.
-    boolean quiet(Fences fences) {
+    public boolean quiet(Fences fences) {
         if (!closed) {
             return fences.quiet(stream);
         }
@@ -418,7 +418,7 @@ public final class StreamShard extends ShardReturns {
     }
 
     /// A fence behind the work of the shard's stream, to be [released][Fences#release]. Under the driver lock.
-    long end(Fences fences) {
+    public long end(Fences fences) {
         return closed ? closingFence : fences.record(stream);
     }
 
@@ -445,7 +445,7 @@ public final class StreamShard extends ShardReturns {
     }
 
     /// Adds what was counted here.
-    void addTo(ShardTotals totals) {
+    public void addTo(ShardTotals totals) {
         lock.lock();
         try {
             totals.add(counters);
@@ -454,7 +454,7 @@ public final class StreamShard extends ShardReturns {
         }
     }
 
-    void resetPeaks() {
+    public void resetPeaks() {
         lock.lock();
         try {
             counters.resetPeaks();
@@ -466,7 +466,7 @@ public final class StreamShard extends ShardReturns {
     /// Looks at all that is here.
     ///
     /// @param tellReturnable whether to find out what could go back; then with the driver lock
-    ShardSurvey survey(boolean tellReturnable) {
+    public ShardSurvey survey(boolean tellReturnable) {
         lock.lock();
         try {
             return ShardSurvey.of(this, heap.blocks, heap.ranges(), tellReturnable);
@@ -475,7 +475,7 @@ public final class StreamShard extends ShardReturns {
         }
     }
 
-    long largestFreeBytes() {
+    public long largestFreeBytes() {
         lock.lock();
         try {
             return heap.largestFreeBytes();

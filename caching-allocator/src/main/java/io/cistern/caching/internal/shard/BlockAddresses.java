@@ -1,21 +1,21 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.errors.UnknownAddressException;
 
 /// The way from the addresses of live blocks to their shards, on one device. Takes no lock but those of shards.
-final class BlockAddresses {
+public final class BlockAddresses {
     private final AddressRangeMap ranges;
 
-    BlockAddresses(AddressRangeMap ranges) {
+    public BlockAddresses(AddressRangeMap ranges) {
         this.ranges = ranges;
     }
 
     /// The range of a live block.
     ///
     /// @throws UnknownAddressException if there is none
-    AddressRange range(long address) {
+    public AddressRange range(long address) {
         AddressRange range = ranges.find(address);
         if (range == null) {
             throw new UnknownAddressException(address);
@@ -24,7 +24,7 @@ final class BlockAddresses {
     }
 
     /// Frees blocks that were all last used on the streams of their shards, and empties the batch.
-    void freeAll(AddressBatch batch) {
+    public void freeAll(AddressBatch batch) {
         int end = batch.count;
         batch.count = 0;
         for (int from = 0; from < end; ) {

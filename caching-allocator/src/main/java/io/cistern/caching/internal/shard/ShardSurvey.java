@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.Blocks;
@@ -18,7 +18,7 @@ import java.util.OptionalLong;
 /// @param idleBytes free
 /// @param returnableBytes free in whole pages or segments; 0 if it was not asked for
 /// @param largestFreeBytes the largest free block
-record ShardSurvey(
+public record ShardSurvey(
         OptionalLong stream,
         boolean small,
         long liveBytes,
@@ -61,7 +61,7 @@ record ShardSurvey(
     }
 
     /// With so many bytes of the live ones told as idle, since thread caches hold them.
-    ShardSurvey withIdle(long threadCacheBytes) {
+    public ShardSurvey withIdle(long threadCacheBytes) {
         return new ShardSurvey(
                 stream,
                 small,
@@ -73,7 +73,7 @@ record ShardSurvey(
     }
 
     /// Free in pages or segments that have a block in use too.
-    long sharedBytes() {
+    public long sharedBytes() {
         return idleBytes - returnableBytes;
     }
 }

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.CacheStat;
 import io.cistern.caching.internal.base.DeviceCounters;
@@ -29,17 +29,17 @@ abstract sealed class ShardPages implements GrowingShard permits ShardReturns {
     /// See [Fences#key][io.cistern.caching.internal.order.Fences#key]. With the timeline, another one once a stream
     /// [inherits][StreamShard#passTo] the shard: no block is live then, so who has one, or found the shard by the
     /// stream, reads both without a lock.
-    long stream;
+    public long stream;
     /// How far the stream has got.
     StreamTimeline timeline;
 
-    final SizeRange range;
-    final boolean small;
+    public final SizeRange range;
+    public final boolean small;
     final ShortLock lock = new ShortLock();
     /// Guarded by the lock, as the counters.
     final PagedHeap pages;
 
-    final BlockHeap heap;
+    public final BlockHeap heap;
 
     final ShardCounters counters;
 

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
 
 /// The shards of one device for one range of sizes, by stream: an open-addressed table that is replaced, not
 /// changed, so that look-ups take no lock.
-final class ShardTable {
+public final class ShardTable {
     /// What ended streams left.
-    interface Left {
+    public interface Left {
         /// A shard for a stream that opens, or null.
         @Nullable
         StreamShard inherit(StreamTimeline heir, SizeRange range);
@@ -27,7 +27,7 @@ final class ShardTable {
     /// Never changed once it is here.
     private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
 
-    ShardTable(SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
+    public ShardTable(SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
         this.clock = clock;
         this.counters = counters;
         this.range = range;
@@ -49,7 +49,7 @@ final class ShardTable {
 
     /// The shard of a stream; if there is none, one that an ended stream left, or a new one. One stream inherits
     /// at a time.
-    synchronized StreamShard open(StreamTimeline timeline, Left ended) {
+    public synchronized StreamShard open(StreamTimeline timeline, Left ended) {
         StreamShard shard = find(timeline.key);
         if (shard == null) {
             StreamShard left = ended.inherit(timeline, range);

@@ -1,5 +1,8 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
+import io.cistern.caching.BlockPlaces;
+import io.cistern.caching.OneGpu;
+import io.cistern.caching.ThreadCache;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.internal.routing.Interleavings;

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.heap.Blocks;

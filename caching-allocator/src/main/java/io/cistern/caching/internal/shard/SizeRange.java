@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 /// Ranges of block sizes that have shards and arenas of their own.
 ///

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SizeClasses;
@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /// between two arenas. Between streams it is lost to all others.
 ///
 /// **Threads.** Any; look-ups take no lock.
-final class Shards {
+public final class Shards {
     /// No key of a stream.
     private static final long NONE = Fences.PASSED;
 
@@ -38,7 +38,7 @@ final class Shards {
     /// Has none yet.
     ///
     /// @param middleApart whether streams but the first have middle blocks apart from large ones
-    Shards(boolean middleApart, SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
+    public Shards(boolean middleApart, SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
         this.middleApart = middleApart;
         this.clock = clock;
         this.small = new ShardTable(SizeRange.SMALL, splitPolicy, clock, counters);

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.BlockSizes;
 import io.cistern.caching.internal.base.Sizes;
@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
 /// joins its free neighbours, or waits behind a fence.
 ///
 /// **Threads.** Any.
-final class DeviceShards {
-    final BlockAddresses addresses;
-    final RecycledShards ended;
+public final class DeviceShards {
+    public final BlockAddresses addresses;
+    public final RecycledShards ended;
     private final Shards open;
     private final Fences fences;
     private final RecordedUses uses;
@@ -28,7 +28,7 @@ final class DeviceShards {
 
     /// @param open the shards of streams that have not ended
     /// @param ended those of streams that have
-    DeviceShards(
+    public DeviceShards(
             BlockAddresses addresses,
             Shards open,
             RecycledShards ended,
@@ -45,7 +45,7 @@ final class DeviceShards {
     }
 
     /// The shard of a stream for blocks of a size, made if there is none.
-    StreamShard shard(long key, long byteSize) {
+    public StreamShard shard(long key, long byteSize) {
         StreamShard shard = open.find(key, byteSize);
         if (shard != null) {
             return shard;
@@ -60,7 +60,7 @@ final class DeviceShards {
     /// Ends the default streams of threads that have ended.
     ///
     /// @param least fewer are left for later
-    void endOrphans(int least) {
+    public void endOrphans(int least) {
         if (endsOrphans) {
             ended.endOrphans(least);
         }
@@ -68,19 +68,19 @@ final class DeviceShards {
 
     /// The shard of a stream for a request, or null.
     @Nullable
-    StreamShard find(long stream, long byteSize) {
+    public StreamShard find(long stream, long byteSize) {
         return open.find(Fences.key(stream), rounded(byteSize));
     }
 
     /// What a request for so many bytes takes of a shard; of one that is too large, something.
-    long rounded(long byteSize) {
+    public long rounded(long byteSize) {
         return sizes.rounded(Math.min(byteSize, Sizes.LARGEST));
     }
 
     /// Takes a free block of a shard for a caller who asked for so many bytes, if there is one that fits.
     ///
     /// @return its address, or 0
-    long find(StreamShard shard, long byteSize) {
+    public long find(StreamShard shard, long byteSize) {
         if (byteSize > Sizes.LARGEST) {
             return 0;
         }
@@ -89,7 +89,7 @@ final class DeviceShards {
     }
 
     /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.
-    void settleIfDue(StreamShard shard) {
+    public void settleIfDue(StreamShard shard) {
         if (shard.settlingIsDue() && shard.driverLock.tryLock()) {
             try {
                 shard.settle(fences);
@@ -103,14 +103,14 @@ final class DeviceShards {
     ///
     /// @param asked bytes that the caller had asked for
     /// @throws UnknownAddressException if no live block starts there
-    void free(AddressRange range, long address, long asked, long key) {
+    public void free(AddressRange range, long address, long asked, long key) {
         StreamShard.of(range).free(range, address, asked, key, uses);
     }
 
     /// Says that a live block is used on another stream too until it is freed.
     ///
     /// @throws UnknownAddressException if no live block starts there
-    void recordUse(long address, long stream) {
+    public void recordUse(long address, long stream) {
         AddressRange range = addresses.range(address);
         long key = Fences.key(stream);
         fences.opened(key);
@@ -118,29 +118,29 @@ final class DeviceShards {
     }
 
     /// Whether a use of a live block on another stream was recorded, or may have been.
-    boolean isUsedElsewhere(long address) {
+    public boolean isUsedElsewhere(long address) {
         return uses.mayContain(address);
     }
 
     /// The handle is in use (again).
-    void opened(long stream) {
+    public void opened(long stream) {
         fences.opened(Fences.key(stream));
     }
 
     /// Whether blocks of a size lie in a shard, if it is of the right stream.
-    boolean isOf(StreamShard shard, long byteSize) {
+    public boolean isOf(StreamShard shard, long byteSize) {
         return open.rangeOf(shard.stream, byteSize) == shard.range;
     }
 
     /// All shards, those of ended streams first.
-    List<StreamShard> all() {
+    public List<StreamShard> all() {
         List<StreamShard> all = new ArrayList<>(ended.shards());
         all.addAll(open.all());
         return all;
     }
 
     /// Looks at all that a shard has, and what of it could go back, when nobody makes driver calls for it.
-    ShardSurvey survey(StreamShard shard) {
+    public ShardSurvey survey(StreamShard shard) {
         shard.driverLock.lock();
         try {
             return shard.survey(true);
@@ -150,7 +150,7 @@ final class DeviceShards {
     }
 
     /// Waits for growth that began before: who grows holds the driver lock until his pages are published.
-    void awaitGrowth() {
+    public void awaitGrowth() {
         all().forEach(this::survey);
     }
 }
