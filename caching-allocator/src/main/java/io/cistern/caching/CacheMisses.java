@@ -7,6 +7,7 @@ import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.ReserveCap;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.thread.MissHandler;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;

@@ -7,6 +7,7 @@ import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.thread.ThreadCaches;
 import java.util.List;
 
 /// What the cache of one device is made of, for those who work with several parts of it.

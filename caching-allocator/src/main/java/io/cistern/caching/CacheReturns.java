@@ -6,6 +6,7 @@ import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.thread.ThreadCaches;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import java.util.function.Consumer;

@@ -36,11 +36,12 @@ import java.util.function.Function;
 /// graphs][io.cistern.graph.GraphMemory] are allocators of their own, with caches of their own, so that no figure
 /// here contains theirs, and no pair of numbers names them. Each tells its own.
 ///
-/// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128
-/// MiB a stream (large ones), 128 blocks a stream, or a 16th of the stream's own peak; exact while one stream
-/// allocates. Peaks of bytes in blocks are never above `reserved_bytes.all.peak`, where the blocks lie. What
-/// [thread caches][ThreadCache] held then counts in the peaks of allocated and active blocks.
-/// `reserved_bytes.all.peak` is exact. A pool's share of it counts pages that come from other places as allocated.
+/// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128 MiB
+/// a stream (large ones), 128 blocks a stream, or a 16th of the stream's own peak; exact while one stream allocates.
+/// Peaks of bytes in blocks are never above `reserved_bytes.all.peak`, where the blocks lie. What [thread
+/// caches][io.cistern.caching.internal.thread.ThreadCache] held then counts in the peaks of allocated and active
+/// blocks. `reserved_bytes.all.peak` is exact. A pool's share of it counts pages that come from other places as
+/// allocated.
 ///
 /// **Threads.** Any.
 final class CacheStatistics {

@@ -18,6 +18,8 @@ import io.cistern.caching.internal.page.ReserveCap;
 import io.cistern.caching.internal.page.ReserveLimit;
 import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.TransferCache;
+import io.cistern.caching.internal.thread.ThreadCache;
+import io.cistern.caching.internal.thread.ThreadCacheRefill;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.StreamMemory;

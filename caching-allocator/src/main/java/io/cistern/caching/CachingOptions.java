@@ -7,6 +7,8 @@ import io.cistern.caching.internal.base.SplitOptions;
 import io.cistern.caching.internal.growth.PagePolicy;
 import io.cistern.caching.internal.growth.SegmentPolicy;
 import io.cistern.caching.internal.page.ReserveLimit;
+import io.cistern.caching.internal.thread.ThreadCache;
+import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.caching.options.CachingOption;
 import io.cistern.caching.options.CheckLevel;
 import io.cistern.caching.options.PageFit;

@@ -6,6 +6,7 @@ import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.verify;
 
 import io.cistern.caching.internal.growth.PagePolicy;
+import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import org.junit.jupiter.api.AfterEach;

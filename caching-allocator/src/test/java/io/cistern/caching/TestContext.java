@@ -22,6 +22,7 @@ import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.SizeRange;
 import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaDriver;

@@ -7,6 +7,7 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.shard.RecycledShards;
 import io.cistern.caching.internal.shard.TransferCache;
+import io.cistern.caching.internal.thread.ThreadCache;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;

@@ -10,6 +10,7 @@ import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.shard.ShardTable;
 import io.cistern.caching.internal.shard.SizeRange;
 import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
 import io.cistern.cuda.VirtualMemory;

@@ -2,9 +2,9 @@ package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.BlockPlaces;
 import io.cistern.caching.OneGpu;
-import io.cistern.caching.ThreadCache;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.internal.routing.Interleavings;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;

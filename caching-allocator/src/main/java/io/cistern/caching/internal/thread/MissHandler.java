@@ -1,9 +1,9 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.shard.StreamShard;
 
 /// Serves requests for which no shard has a free block.
-interface MissHandler {
+public interface MissHandler {
     /// Allocates, with more memory if need be.
     ///
     /// @param asked bytes that the caller asked for

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.SizeClasses;

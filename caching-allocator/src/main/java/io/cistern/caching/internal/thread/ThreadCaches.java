@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardTotals;
@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /// back to their shards after the claims have ended. Owners never wait for it.
 ///
 /// **Threads.** Any. Those who empty thread caches take turns; no lock of a shard is taken meanwhile.
-final class ThreadCaches implements BlockKeeper {
+public final class ThreadCaches implements BlockKeeper {
     private final ThreadTable<ThreadCache> threads;
     private final BlockAddresses addresses;
 
@@ -29,7 +29,7 @@ final class ThreadCaches implements BlockKeeper {
     ///
     /// @param entries where threads find theirs, of all devices
     /// @param largestKept larger blocks always go to their shard
-    ThreadCaches(
+    public ThreadCaches(
             @Nullable ThreadCache[] entries,
             int device,
             long largestKept,
@@ -53,7 +53,7 @@ final class ThreadCaches implements BlockKeeper {
 
     /// Bytes of a shard's blocks in thread caches and its transfer cache; a guess while others change it, exact
     /// at rest.
-    long bytesOf(StreamShard shard) {
+    public long bytesOf(StreamShard shard) {
         long bytes = shard.transferCache.bytes();
         for (ThreadCache threadCache : threads.all()) {
             bytes += threadCache.bytesOf(shard);
@@ -62,7 +62,7 @@ final class ThreadCaches implements BlockKeeper {
     }
 
     /// The size of the largest block in a thread cache, or 0; a guess while others change it, exact at rest.
-    long largestBytes() {
+    public long largestBytes() {
         return Arrays.stream(threads.all())
                 .mapToLong(ThreadCache::largestBytes)
                 .max()
@@ -71,26 +71,26 @@ final class ThreadCaches implements BlockKeeper {
 
     /// Corrects what shards counted for what thread caches hold and hand out: a guess while others use them,
     /// exact at rest.
-    void addTo(ShardTotals small, ShardTotals large) {
+    public void addTo(ShardTotals small, ShardTotals large) {
         for (ThreadCache threadCache : threads.all()) {
             threadCache.addTo(small, large);
         }
     }
 
     /// Makes the present values of all thread caches their peaks.
-    void resetPeaks() {
+    public void resetPeaks() {
         threads.claimEach(ThreadCache::resetPeaks);
     }
 
     /// Bytes of the blocks in thread caches: live for the shards, but idle.
-    long bytesOf(List<StreamShard> shards) {
+    public long bytesOf(List<StreamShard> shards) {
         return shards.stream().mapToLong(this::bytesOf).sum();
     }
 
     /// Has what is held of a shard freed, if it is at least so much.
     ///
     /// @return whether it was
-    boolean empty(StreamShard shard, long worthIt) {
+    public boolean empty(StreamShard shard, long worthIt) {
         if (bytesOf(shard) < worthIt) {
             return false;
         }
@@ -126,7 +126,7 @@ final class ThreadCaches implements BlockKeeper {
     /// Checks the invariants of every thread cache.
     ///
     /// @throws IllegalStateException if one does not hold
-    void checkInvariants() {
+    public void checkInvariants() {
         threads.claimEach(ThreadCache::checkInvariants);
     }
 }

@@ -1,5 +1,7 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.thread;
 
+import io.cistern.caching.BlockPlaces;
+import io.cistern.caching.OneGpu;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.StreamShard;

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Invariant;
@@ -128,7 +128,7 @@ public final class ThreadCache extends ThreadState {
     /// Takes a block that the owner freed on the stream that it used last.
     ///
     /// @return its address, or 0
-    long take(long byteSize, long stream) {
+    public long take(long byteSize, long stream) {
         boolean ofSmall = SizeClasses.has(byteSize);
         if (stream != lastStream || !(ofSmall || keepsLarge()) || !tryEnter()) {
             return 0;
@@ -234,7 +234,7 @@ public final class ThreadCache extends ThreadState {
     /// Keeps a block that the owner frees on the stream that it used last.
     ///
     /// @return false if there is no room, or it may not be one of that stream
-    boolean keep(long block, long byteSize, long stream) {
+    public boolean keep(long block, long byteSize, long stream) {
         boolean ofSmall = SizeClasses.has(byteSize);
         if (stream != lastStream || (ofSmall ? isUseless() : !keepsLarge()) || !tryEnter()) {
             return false;
@@ -299,7 +299,7 @@ public final class ThreadCache extends ThreadState {
     ///
     /// @param mayHold the most that the thread cache may hold now, at least one block
     /// @param evicted gets what has to go for that
-    void keep(ThreadCacheBins into, long block, long byteSize, long mayHold, AddressBatch evicted) {
+    public void keep(ThreadCacheBins into, long block, long byteSize, long mayHold, AddressBatch evicted) {
         if (holdsLarge()) {
             evicted.addInHand(takeLast());
         } else if (key != NOTHING) {

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.heap.AddressRange;
@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Virtual threads use what shared thread caches have, and go to the shards themselves for the rest, block by
 /// block.
-final class ThreadCacheRefill {
+public final class ThreadCacheRefill {
     /// Unless told otherwise, a thread cache holds up to 96 KiB while the cache asks for pages, since blocks in
     /// thread caches keep pages from others. Recorded programs reserve as much with 64 to 256 KiB; with 1 MiB
     /// more, and one took twice as many passes to come to rest.
@@ -59,7 +59,8 @@ final class ThreadCacheRefill {
     ///
     /// @param threadCacheBytes what a thread cache may hold, or 0 for an amount that follows whether the cache
     ///     grows
-    ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, MissHandler misses, long threadCacheBytes) {
+    public ThreadCacheRefill(
+            DeviceShards shards, ThreadCaches threadCaches, MissHandler misses, long threadCacheBytes) {
         this.shards = shards;
         this.addresses = shards.addresses;
         this.misses = misses;
@@ -73,7 +74,7 @@ final class ThreadCacheRefill {
     }
 
     /// The cache asks for pages.
-    void pagesAreMissing() {
+    public void pagesAreMissing() {
         quiet = 0;
         bound = SMALLEST_BOUND;
     }
@@ -88,7 +89,7 @@ final class ThreadCacheRefill {
     /// The calling thread's thread cache, made if there is none, perhaps from that of a thread which has ended; null
     /// for a virtual thread, which has none of its own.
     @Nullable
-    ThreadCache ownThreadCache() {
+    public ThreadCache ownThreadCache() {
         ThreadCache threadCache = threadCaches.own();
         if (threadCache != null) {
             addresses.freeAll(threadCache.batch);
@@ -97,7 +98,7 @@ final class ThreadCacheRefill {
     }
 
     /// Allocates for the owner of a thread cache.
-    long allocate(ThreadCache threadCache, long byteSize, long stream) {
+    public long allocate(ThreadCache threadCache, long byteSize, long stream) {
         StackRoom.require();
         boolean small = SizeClasses.has(byteSize);
         StreamShard shard = shards.shard(Fences.key(stream), byteSize);
@@ -288,7 +289,7 @@ final class ThreadCacheRefill {
     }
 
     /// Frees for the owner of a thread cache.
-    void free(ThreadCache threadCache, long address, long byteSize, long stream) {
+    public void free(ThreadCache threadCache, long address, long byteSize, long stream) {
         StackRoom.require();
         AddressRange range = addresses.range(address);
         StreamShard shard = StreamShard.of(range);
@@ -345,7 +346,7 @@ final class ThreadCacheRefill {
     }
 
     /// Allocates for a virtual thread.
-    long allocateShared(long byteSize, long stream) {
+    public long allocateShared(long byteSize, long stream) {
         StackRoom.require();
         long key = Fences.key(stream);
         long address = SizeClasses.has(byteSize) ? takeShared(byteSize, key) : 0;
@@ -369,7 +370,7 @@ final class ThreadCacheRefill {
     }
 
     /// Frees for a virtual thread.
-    void freeShared(long address, long byteSize, long stream) {
+    public void freeShared(long address, long byteSize, long stream) {
         StackRoom.require();
         AddressRange range = addresses.range(address);
         StreamShard shard = StreamShard.of(range);
