@@ -29,7 +29,6 @@ import io.cistern.internal.names.Failures;
 import io.cistern.internal.threads.ThreadTable;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.Availability;
-import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.EventSink;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySharing;
@@ -60,7 +59,7 @@ import org.jspecify.annotations.Nullable;
 /// address and a wrong size before it calls. Called alone, this finds unknown addresses outside its regions at
 /// once, and the others when the block leaves the thread cache; except where the size is given as 0, for which no
 /// thread cache is used. More is found by the [checking levels][io.cistern.caching.options.CheckLevel].
-final class CachingAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
+final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, StreamUses, MemorySharing {
     private final CudaDriver driver;
     private final StreamOrder streams;
     private final EventSink events;
@@ -459,10 +458,8 @@ final class CachingAllocator implements DeviceAllocator, MemoryStatistics, Memor
         }
     }
 
-    /// Checks every invariant of every device.
-    ///
-    /// @throws IllegalStateException if one does not hold
-    void checkInvariants() {
+    @Override
+    public void checkInvariants() {
         for (int device = 0; device < caches.length(); device++) {
             DeviceCache cache = caches.get(device);
             if (cache != null) {

@@ -38,7 +38,7 @@ final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     /// As wide as the alignment that every allocator promises.
     private static final long GUARD_BYTES = 256;
 
-    private final CachingAllocator caching;
+    private final VerifiableAllocator caching;
     private final CudaDriver driver;
     private final PoisonedRanges poisoned;
     private final MemoryPattern pattern;
@@ -48,7 +48,7 @@ final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     private final Set<Long> unguarded = new HashSet<>();
 
     /// @param poisoned hears of all memory that the caching allocator obtains and gives back
-    ParanoidAllocator(CachingAllocator caching, CudaDriver driver, PoisonedRanges poisoned) {
+    ParanoidAllocator(VerifiableAllocator caching, CudaDriver driver, PoisonedRanges poisoned) {
         this.caching = caching;
         this.driver = driver;
         this.poisoned = poisoned;

@@ -8,6 +8,9 @@ public abstract class AddressRange {
     /// Somebody needs the memory where it is.
     public static final long STAYS = -1;
 
+    /// No block, where the number of one is noted.
+    public static final int NO_BLOCK = Blocks.NONE;
+
     public final long address;
     public final long byteSize;
     public final RangeOwner owner;

@@ -1,6 +1,6 @@
 package io.cistern.caching.internal.page;
 
-import io.cistern.caching.internal.heap.Blocks;
+import io.cistern.caching.internal.heap.AddressRange;
 import org.jspecify.annotations.Nullable;
 
 /// A page at an address of an arena.
@@ -10,8 +10,8 @@ public final class Mapping {
     public final PageOwner owner;
     public final long address;
     private final long end;
-    /// The arena's block for exactly these addresses, while they are [Blocks#LENT] or [Blocks#RETIRED].
-    public int block = Blocks.NONE;
+    /// The number that the arena's owner has for these addresses, while the page is at home elsewhere or stuck here.
+    public int block = AddressRange.NO_BLOCK;
     /// Whether it is among its page's mappings.
     boolean entered;
 
@@ -20,7 +20,7 @@ public final class Mapping {
     public boolean idle;
 
     public long freedAt;
-    public int idleBlock = Blocks.NONE;
+    public int idleBlock = AddressRange.NO_BLOCK;
 
     /// Its neighbours among the [aliased ones][AliasMappings].
     @Nullable
