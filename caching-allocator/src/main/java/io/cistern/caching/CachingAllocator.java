@@ -1,6 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.check.VerifiableAllocator;
 import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.growth.PageGrowth;
 import io.cistern.caching.internal.growth.SegmentGrowth;

@@ -1,5 +1,8 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.check.CheckedAllocator;
+import io.cistern.caching.internal.check.ParanoidAllocator;
+import io.cistern.caching.internal.check.PoisonedRanges;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;

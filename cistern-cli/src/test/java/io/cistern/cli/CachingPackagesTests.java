@@ -83,8 +83,7 @@ final class CachingPackagesTests {
     void programsSeeTheProviderAlone() {
         assertThat(CLASSES.stream()
                         .filter(type -> type.getPackageName().equals(CACHING))
-                        .filter(type -> type.getModifiers()
-                                .contains(JavaModifier.PUBLIC))
+                        .filter(type -> type.getModifiers().contains(JavaModifier.PUBLIC))
                         .map(JavaClass::getSimpleName))
                 .containsExactly("CachingProvider");
     }

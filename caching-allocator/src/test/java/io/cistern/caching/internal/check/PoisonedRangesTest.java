@@ -1,10 +1,10 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.check;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.verify;
 
-import io.cistern.caching.PoisonedRanges.Range;
+import io.cistern.caching.internal.check.PoisonedRanges.Range;
 import io.cistern.spi.EventSink;
 import org.junit.jupiter.api.Test;
 

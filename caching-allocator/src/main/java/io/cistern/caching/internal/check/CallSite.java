@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.check;
 
 import io.cistern.internal.names.FrameworkFrames;
 import java.lang.StackWalker.StackFrame;

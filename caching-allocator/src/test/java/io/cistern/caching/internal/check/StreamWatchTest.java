@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.check;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.mockito.Mockito.mock;

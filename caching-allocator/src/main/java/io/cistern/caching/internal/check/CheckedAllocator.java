@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.check;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.BlockHistory;
@@ -25,7 +25,7 @@ import java.util.OptionalLong;
 ///
 /// A call that is refused changes nothing, but for a stream whose end was not announced: that end is made up for,
 /// and a free is carried out. The record of a block goes before its free, since the address may come back at once.
-final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistics, MemoryReclaim, StreamUses {
+public final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistics, MemoryReclaim, StreamUses {
     private final DeviceAllocator allocator;
     private final MemoryStatistics statistics;
     private final MemoryReclaim reclaim;
@@ -33,7 +33,7 @@ final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistic
     private final CheckedBlocks blocks = new CheckedBlocks();
     private final StreamWatch streams;
 
-    CheckedAllocator(DeviceAllocator allocator, CudaDriver driver) {
+    public CheckedAllocator(DeviceAllocator allocator, CudaDriver driver) {
         super(allocator);
         this.allocator = allocator;
         this.statistics = allocator.extension(MemoryStatistics.class).orElseGet(() -> new MemoryStatistics() {});

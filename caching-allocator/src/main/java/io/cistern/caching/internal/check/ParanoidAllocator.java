@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.check;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
@@ -34,7 +34,7 @@ import java.util.function.Supplier;
 ///
 /// All calls that move memory take turns, since the invariants hold between them. What the driver refuses is not
 /// checked: a context that died must not keep a program from freeing.
-final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
+public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     /// As wide as the alignment that every allocator promises.
     private static final long GUARD_BYTES = 256;
 
@@ -48,7 +48,7 @@ final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     private final Set<Long> unguarded = new HashSet<>();
 
     /// @param poisoned hears of all memory that the caching allocator obtains and gives back
-    ParanoidAllocator(VerifiableAllocator caching, CudaDriver driver, PoisonedRanges poisoned) {
+    public ParanoidAllocator(VerifiableAllocator caching, CudaDriver driver, PoisonedRanges poisoned) {
         this.caching = caching;
         this.driver = driver;
         this.poisoned = poisoned;

@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.check;
 
 import io.cistern.cuda.CudaDriver;
 import java.lang.foreign.Arena;

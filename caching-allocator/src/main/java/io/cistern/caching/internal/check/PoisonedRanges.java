@@ -1,4 +1,4 @@
-package io.cistern.caching;
+package io.cistern.caching.internal.check;
 
 import io.cistern.spi.EventSink;
 import java.util.ArrayList;
@@ -11,7 +11,7 @@ import java.util.TreeMap;
 /// event sink, and passes it on. No two ranges overlap.
 ///
 /// **Threads.** Any.
-final class PoisonedRanges implements EventSink {
+public final class PoisonedRanges implements EventSink {
     private final EventSink next;
     /// By start.
     private final TreeMap<Long, Range> ranges = new TreeMap<>();
@@ -23,7 +23,7 @@ final class PoisonedRanges implements EventSink {
         }
     }
 
-    PoisonedRanges(EventSink next) {
+    public PoisonedRanges(EventSink next) {
         this.next = next;
     }
 
