@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.growth.Growth;
-import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.DeviceShards;
@@ -56,7 +55,7 @@ final class CacheReturns {
 
     /// The blocks are claimed before the wait, and nobody's until it has ended.
     private long giveBackAfterWaiting(StreamShard shard, long wanted) {
-        ClaimedBlocks claimed = new ClaimedBlocks(shard.heap.blocks);
+        ClaimedBlocks claimed = shard.noClaims();
         shard.waiting.lock();
         try {
             shard.settleAfterWaiting(fences);
@@ -90,7 +89,7 @@ final class CacheReturns {
         shard.driverLock.lock();
         try {
             shard.claimIdle(wanted, claimed);
-            return claimed.first() == Blocks.NONE ? Fences.PASSED : shard.end(fences);
+            return claimed.isEmpty() ? Fences.PASSED : shard.end(fences);
         } finally {
             shard.driverLock.unlock();
         }

@@ -32,6 +32,7 @@ final class CachingPackagesTests {
             INTERNAL + "growth",
             INTERNAL + "shard",
             INTERNAL + "thread",
+            INTERNAL + "check",
             CACHING);
 
     /// All that pages share with the heap above them: which range an address lies in, and whose it is.

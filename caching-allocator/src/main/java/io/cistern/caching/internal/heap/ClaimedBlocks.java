@@ -23,6 +23,10 @@ public final class ClaimedBlocks {
         last = block;
     }
 
+    public boolean isEmpty() {
+        return first == Blocks.NONE;
+    }
+
     /// The next one, or [Blocks#NONE].
     public int first() {
         return first;

@@ -39,7 +39,7 @@ abstract sealed class ShardPages implements GrowingShard permits ShardReturns {
     /// Guarded by the lock, as the counters.
     final PagedHeap pages;
 
-    public final BlockHeap heap;
+    final BlockHeap heap;
 
     final ShardCounters counters;
 

@@ -4,7 +4,6 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
-import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
@@ -30,7 +29,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     /// @param idle answers, with the blocks claimed, whether the work of the stream has finished
     /// @return bytes given back
     public long giveBack(long wanted, BooleanSupplier idle) {
-        ClaimedBlocks claimed = new ClaimedBlocks(heap.blocks);
+        ClaimedBlocks claimed = noClaims();
         try {
             claimIdle(wanted, claimed);
             return giveBackIf(idle, claimed);
@@ -41,7 +40,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
 
     /// As [#giveBack], for segments that have been idle for long.
     public long giveBackAged(long wanted, BooleanSupplier idle) {
-        ClaimedBlocks claimed = new ClaimedBlocks(heap.blocks);
+        ClaimedBlocks claimed = noClaims();
         try {
             claimAged(wanted, claimed);
             return giveBackIf(idle, claimed);
@@ -50,9 +49,14 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         }
     }
 
+    /// A place for blocks to be claimed.
+    public ClaimedBlocks noClaims() {
+        return new ClaimedBlocks(heap.blocks);
+    }
+
     private long giveBackIf(BooleanSupplier idle, ClaimedBlocks claimed) {
         try {
-            return claimed.first() != Blocks.NONE && idle.getAsBoolean() ? giveBack(claimed) : 0;
+            return !claimed.isEmpty() && idle.getAsBoolean() ? giveBack(claimed) : 0;
         } catch (CudaException refusal) {
             keepRefused(refusal);
             return 0;
@@ -66,7 +70,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     public long giveBack(ClaimedBlocks claimed) {
         long bytes = 0;
         try {
-            while (claimed.first() != Blocks.NONE) {
+            while (!claimed.isEmpty()) {
                 bytes += giveBackFirst(claimed);
             }
         } catch (CudaException refusal) {
@@ -113,7 +117,7 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     public void restore(ClaimedBlocks claimed) {
         lock.lock();
         try {
-            while (claimed.first() != Blocks.NONE) {
+            while (!claimed.isEmpty()) {
                 heap.makeFree(claimed.remove());
             }
         } finally {

@@ -40,14 +40,10 @@ public final class StreamShard extends ShardReturns {
 
     private final FencedFrees fenced;
 
-    /// The shard whose blocks lie in a range.
-    public static StreamShard of(AddressRange range) {
-        return (StreamShard) range.owner;
-    }
-
     private volatile boolean closed;
     /// Its end, if it was closed. Guarded by the driver lock once it is.
     private long closingFence = Fences.PASSED;
+
     /// Makes an empty shard.
     ///
     /// @param splitPolicy see [Growth#splitPolicy][io.cistern.caching.internal.growth.Growth#splitPolicy]
@@ -56,6 +52,11 @@ public final class StreamShard extends ShardReturns {
             StreamTimeline timeline, SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
         super(timeline, range, splitPolicy, clock, device);
         this.fenced = new FencedFrees(heap.blocks);
+    }
+
+    /// The shard whose blocks lie in a range.
+    public static StreamShard of(AddressRange range) {
+        return (StreamShard) range.owner;
     }
 
     @Override
