@@ -35,7 +35,7 @@ final class CachingPackagesTests {
             INTERNAL + "check",
             CACHING);
 
-    /// All that pages share with the heap above them: which range an address lies in, and whose it is.
+    /// All that pages need of the package below them: which range an address lies in, and whose it is.
     private static final Set<String> KNOWN_TO_PAGES = Set.of("AddressRange", "AddressRangeMap", "Range", "RangeOwner");
 
     private static final JavaClasses CLASSES = new ClassFileImporter()

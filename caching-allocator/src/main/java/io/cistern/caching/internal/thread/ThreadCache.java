@@ -299,7 +299,7 @@ public final class ThreadCache extends ThreadState {
     ///
     /// @param mayHold the most that the thread cache may hold now, at least one block
     /// @param evicted gets what has to go for that
-    public void keep(ThreadCacheBins into, long block, long byteSize, long mayHold, AddressBatch evicted) {
+    void keep(ThreadCacheBins into, long block, long byteSize, long mayHold, AddressBatch evicted) {
         if (holdsLarge()) {
             evicted.addInHand(takeLast());
         } else if (key != NOTHING) {
