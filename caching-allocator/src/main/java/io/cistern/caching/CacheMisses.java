@@ -38,24 +38,20 @@ final class CacheMisses implements MissHandler {
     /// Not the memory of graphs.
     private final boolean givesBack;
     private final LongSupplier nanoTime;
-    private final Runnable onPagesMissing;
 
     /// @param deviceBytes the device's memory
-    /// @param onPagesMissing run before memory is asked for
     CacheMisses(
             CacheParts parts,
             CacheReturns returns,
             CachingOptions options,
             long deviceBytes,
             MemoryReclaim.Choice reclaimChoice,
-            LongSupplier nanoTime,
-            Runnable onPagesMissing) {
+            LongSupplier nanoTime) {
         this.parts = parts;
         this.shards = parts.shards();
         this.returns = returns;
         this.reclaimChoice = reclaimChoice;
         this.nanoTime = nanoTime;
-        this.onPagesMissing = onPagesMissing;
         this.collection = new IdleCollection(parts, returns, options.limit().thresholdBytes(deviceBytes));
         this.failsAtCap = options.limit().failsAtOnce();
         this.givesBack = options.givesBack();
@@ -69,7 +65,6 @@ final class CacheMisses implements MissHandler {
         StackRoom.require();
         long size = shards.rounded(asked);
         shard.missed();
-        onPagesMissing.run();
         parts.threadCaches().empty(shard, shard.small ? WORTH_EMPTYING : 1);
         boolean collects = collection.isDue();
         long obtained = parts.reserved().obtainedBytes();
@@ -97,24 +92,6 @@ final class CacheMisses implements MissHandler {
         } catch (RuntimeException | Error failure) {
             shards.free(shards.addresses.range(address), address, asked, key);
             throw failure;
-        }
-    }
-
-    @Override
-    public long allocateForThreadCache(StreamShard shard, long asked) {
-        if (collection.isDue() || !parts.growth().hasThreadCacheShareLeft()) {
-            return 0;
-        }
-        try {
-            shard.missed();
-            long address = grow(shard, shards.rounded(asked), false);
-            shard.requested(asked);
-            return address;
-        } catch (DeviceOutOfMemoryException | CudaException failure) {
-            if (!MemoryRefusal.isOutOfMemory(failure)) {
-                throw failure;
-            }
-            return 0;
         }
     }
 

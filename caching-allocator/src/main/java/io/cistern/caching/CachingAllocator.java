@@ -203,7 +203,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
             CrossStreamOrder order =
                     new CrossStreamOrder(fences, clock, options.pages().reuse(), reserved.counters);
             long deviceBytes = driver.devices().totalBytes(device);
-            Growth growth = growth(device, reserved, ranges, clock, order, deviceBytes);
+            Growth growth = growth(device, reserved, ranges, clock, order, fences, deviceBytes);
             cache = new DeviceCache(
                     device,
                     reserved,
@@ -229,6 +229,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
             AddressRangeMap ranges,
             MissClock clock,
             CrossStreamOrder order,
+            Fences fences,
             long deviceBytes) {
         SegmentSource segments = capped(device, deviceBytes);
         if (segments instanceof PageSource physical && options.growsByPages(true)) {
@@ -239,6 +240,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
                             options.pages().stableMapping()),
                     clock,
                     order,
+                    fences,
                     options.pages(),
                     deviceBytes);
         }

@@ -67,7 +67,6 @@ record CachingOptions(
             CachingOption.PAGE_SIZE,
             CachingOption.FIT,
             CachingOption.REUSE,
-            CachingOption.SLACK,
             CachingOption.STABLE_MAPPING);
 
     /// Every option as it usually is.
@@ -170,13 +169,11 @@ record CachingOptions(
 
     private static PagePolicy readPages(OptionReader reader, long largeSegmentBytes) {
         boolean limited = reader.value(CachingOption.LARGE_SEGMENT_SIZE_MB) != null;
-        PageFit fit = reader.value(CachingOption.FIT, PageFit.USUAL);
         PagePolicy policy = new PagePolicy(
                 readPageBytes(reader),
                 limited ? largeSegmentBytes : PagePolicy.LARGEST_BYTES,
-                fit,
+                reader.value(CachingOption.FIT, PageFit.USUAL),
                 reader.value(CachingOption.REUSE, PageReuse.WAIT),
-                reader.value(CachingOption.SLACK, PagePolicy.usualSlack(fit)),
                 reader.value(CachingOption.STABLE_MAPPING, false));
         checkPolicy(reader, policy);
         return policy;
@@ -189,10 +186,6 @@ record CachingOptions(
         if (policy.stableMapping() && reader.value(CachingOption.REUSE) != null && policy.reuse() != PageReuse.NEVER) {
             throw contradiction(
                     "reuse=" + policy.reuse(), "stable_mapping=true", "no page moves; legal: reuse=never, or no reuse");
-        }
-        if (policy.stableMapping() && reader.value(CachingOption.SLACK) != null) {
-            throw contradiction(
-                    "slack", "stable_mapping=true", "no page moves that slack could save; leave one of them out");
         }
     }
 
@@ -289,7 +282,9 @@ record CachingOptions(
             throw contradiction(
                     "thread_cache_bytes", "thread_caches=false", "threads keep nothing; leave one of them out");
         }
-        return new ThreadCacheLimit(used, threadCacheBytes == null ? 0 : threadCacheBytes);
+        return threadCacheBytes == null
+                ? used ? ThreadCacheLimit.USUAL : ThreadCacheLimit.NONE
+                : new ThreadCacheLimit(used, threadCacheBytes);
     }
 
     /// The same for the memory of graphs: pages stay where they are, and threads keep nothing, since a block that
@@ -306,7 +301,7 @@ record CachingOptions(
                 splitOptions,
                 new ReserveLimit(limit.maxBytes(), limit.fraction(), 1, false),
                 0,
-                new ThreadCacheLimit(false, 0),
+                ThreadCacheLimit.NONE,
                 CheckLevel.OFF,
                 false);
     }
@@ -317,7 +312,7 @@ record CachingOptions(
 
     /// How memory grows by plain segments.
     SegmentPolicy segments() {
-        return new SegmentPolicy(alignment, blockUnit(), largeSegmentBytes, splitOptions, pages.slack() > 0);
+        return new SegmentPolicy(alignment, blockUnit(), largeSegmentBytes, splitOptions);
     }
 
     /// What a request for so many bytes takes.

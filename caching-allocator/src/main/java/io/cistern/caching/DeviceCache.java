@@ -78,20 +78,15 @@ final class DeviceCache {
         DeviceCounters counters = reserved.counters;
         BlockAddresses addresses = new BlockAddresses(ranges);
         this.threadCaches = new ThreadCaches(threadCaches, device, options.largestInThreadCache(), counters, addresses);
-        Shards open = new Shards(growth.movesPages(), growth.splitPolicy(), clock, counters);
+        Shards open = new Shards(growth.splitPolicy(), clock, counters);
         RecycledShards ended = new RecycledShards(growth, fences, order, open, addresses, this.threadCaches, counters);
         this.shards = new DeviceShards(addresses, open, ended, fences, options.blockSizes(), options.givesBack());
         this.parts = new CacheParts(device, reserved, growth, fences, shards, this.threadCaches);
         this.statistics = new CacheStatistics(parts);
         this.returns = new CacheReturns(parts);
-        this.misses =
-                new CacheMisses(parts, returns, options, deviceBytes, reclaimChoice, nanoTime, this::pagesAreMissing);
+        this.misses = new CacheMisses(parts, returns, options, deviceBytes, reclaimChoice, nanoTime);
         this.exchange = new ThreadCacheRefill(
                 shards, this.threadCaches, misses, options.threadCaches().bytes());
-    }
-
-    private void pagesAreMissing() {
-        exchange.pagesAreMissing();
     }
 
     long allocate(long byteSize, long stream) {

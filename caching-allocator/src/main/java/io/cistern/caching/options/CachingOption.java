@@ -40,9 +40,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "fit",
             "`usual`, `tight`; `tight` not with `page_size`",
             "`usual`",
-            "how fine the pages of large blocks are: 1/64 of the most that was ever live at once, 1/128 once pages have"
-                    + " to move, from 8 MiB on (4 while that is little); or, tight, 1/1024 of it from 2 MiB on, and no slack: the least memory,"
-                    + " for a longer first pass",
+            "how fine the pages of large blocks are: a power of two of at most 1/128 of the most that was ever live at"
+                    + " once; or, tight, of 1/1024: the least memory, for a longer first pass",
             wordOf(PageFit.class));
 
     /// Whether idle pages of one stream serve another.
@@ -53,15 +52,6 @@ public final class CachingOption<T> extends SpecOption<T> {
             "whether idle pages of one stream serve another: never, until that has ended and finished; once the work on"
                     + " them has finished; or also before, the other stream waiting on the device",
             wordOf(PageReuse.class));
-
-    /// How much more than is live may be reserved so that fewer pages move.
-    public static final CachingOption<Double> SLACK = new CachingOption<>(
-            "slack",
-            "a fraction from 0 to 1",
-            "0.08; 0 with `fit=tight`",
-            "how much more than the peak of live bytes may be reserved so that fewer pages need to move, as a share of"
-                    + " that peak",
-            FRACTION);
 
     /// Whether a virtual page keeps its physical page for life.
     public static final CachingOption<Boolean> STABLE_MAPPING = new CachingOption<>(
@@ -97,7 +87,7 @@ public final class CachingOption<T> extends SpecOption<T> {
     public static final CachingOption<Long> THREAD_CACHE_BYTES = new CachingOption<>(
             "thread_cache_bytes",
             "from 1MiB to 1GiB",
-            "96 KiB while memory is obtained, then up to 32 MiB",
+            "32MiB",
             "how much of small blocks each thread keeps at most",
             BYTES);
 
@@ -214,7 +204,6 @@ public final class CachingOption<T> extends SpecOption<T> {
             PAGE_SIZE,
             FIT,
             REUSE,
-            SLACK,
             STABLE_MAPPING,
             ALIGNMENT,
             SPLITS,

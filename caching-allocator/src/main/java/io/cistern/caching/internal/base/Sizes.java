@@ -11,11 +11,6 @@ public final class Sizes {
     /// Blocks up to this size live in arenas of their own, so that they do not cut up the room of large ones.
     public static final long SMALL_LIMIT = 1L << 20;
 
-    /// Blocks above that and up to this size lie apart from larger ones, where that pays: the usual
-    /// size of a page, of which they would be a part. With any limit from 5 to 16 MiB, a recorded program of
-    /// five streams reserves less in tight pages than without.
-    public static final long MIDDLE_LIMIT = 8L << 20;
-
     /// The smallest page: the granularity of physical memory on every GPU so far.
     public static final long SLOT = 2L << 20;
 

@@ -23,10 +23,6 @@ public sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// @throws io.cistern.cuda.CudaException for what else a driver call says; everything is as it was before
     long growAndAllocate(GrowingShard shard, long byteSize, boolean idleFirst);
 
-    /// Whether small blocks may have more memory than is needed, so that thread caches that miss often find
-    /// enough.
-    boolean hasThreadCacheShareLeft();
-
     /// Checks its own books.
     ///
     /// @return bytes reserved that belong to no shard, because the driver would not take them back

@@ -20,8 +20,6 @@ public final class IdlePages implements PageOwner.FreeBlocks {
     private List<PageOwner> shards = List.of();
     private long number;
     private long liveBytes;
-    private long smallReservedBytes;
-    private boolean sparesSmall;
     private boolean sorted;
 
     IdlePages(CrossStreamOrder order) {
@@ -30,17 +28,14 @@ public final class IdlePages implements PageOwner.FreeBlocks {
 
     /// Begins to look at shards on behalf of one of them.
     void look(List<PageOwner> shards, PageOwner taker) {
-        sparesSmall = false;
         number++;
         this.shards = shards;
         sorted = false;
         liveBytes = 0;
-        smallReservedBytes = 0;
         for (PageOwner shard : shards) {
             shard.lookedAt();
             lookAt(shard.timeline(), taker.timeline());
             liveBytes += shard.liveBytes();
-            smallReservedBytes += shard.isSmall() ? shard.reservedBytes() : 0;
         }
     }
 
@@ -64,19 +59,9 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         return late;
     }
 
-    /// From now on, pages of small blocks may not be had.
-    void spareSmall() {
-        sparesSmall = true;
-    }
-
     /// Live bytes of all shards.
     long liveBytes() {
         return liveBytes;
-    }
-
-    /// Bytes of pages that are at home with small blocks.
-    long smallReservedBytes() {
-        return smallReservedBytes;
     }
 
     /// The number of this look.
@@ -91,7 +76,6 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         return home.idle
                 && page.takenIn != number
                 && !page.isPinned()
-                && !(sparesSmall && shard.isSmall())
                 && home.freedAt <= shard.timeline().newestTakeable;
     }
 
@@ -100,9 +84,8 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         page.takenIn = number;
     }
 
-    /// All idle pages, the largest first; among equals those in the largest free runs, by doublings, since
-    /// requests go to the smallest; and then those that have been idle for longest. Those are the least likely to
-    /// be wanted where they are. Some may have been [taken][#has].
+    /// All idle pages, the largest first; among equals those that have been idle for longest, since they are the least
+    /// likely to be wanted where they are. Some may have been [taken][#has].
     List<Page> bySize() {
         if (!sorted) {
             sorted = true;
@@ -121,23 +104,16 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         if (one.byteSize != other.byteSize) {
             return Long.compare(other.byteSize, one.byteSize);
         }
-        if (one.seenGapDoublings != other.seenGapDoublings) {
-            return Integer.compare(other.seenGapDoublings, one.seenGapDoublings);
-        }
         return Long.compare(one.seenFreedAt, other.seenFreedAt);
     }
 
     /// Called back by a shard: one of its free blocks.
-    ///
-    /// @param gapBytes of the free run that it lies in
     @Override
-    public void add(PageArena arena, long from, long to, long gapBytes) {
-        int gapDoublings = Long.SIZE - Long.numberOfLeadingZeros(gapBytes);
+    public void add(PageArena arena, long from, long to) {
         for (long at = arena.slotStart(from); at < to; ) {
             Mapping mapping = Objects.requireNonNull(arena.mappingAt(at));
             if (mapping.address >= from && mapping.end() <= to && has(mapping.page)) {
                 mapping.page.seenFreedAt = mapping.freedAt;
-                mapping.page.seenGapDoublings = gapDoublings;
                 pages.add(mapping.page);
             }
             at = mapping.end();

@@ -4,6 +4,7 @@ import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.CrossStreamOrder;
+import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Page;
@@ -40,17 +41,17 @@ public final class PageGrowth implements Growth {
     private final PageTable table;
     private final MissClock clock;
     private final CrossStreamOrder order;
+    private final Fences fences;
     private final GrowthPolicy growthPolicy;
-    private final PageSizes sizes;
     private final IdlePages idle;
     private final long deviceBytes;
 
-    public PageGrowth(PageTable table, MissClock clock, CrossStreamOrder order, PagePolicy policy, long deviceBytes) {
+    public PageGrowth(PageTable table, MissClock clock, CrossStreamOrder order, Fences fences, PagePolicy policy, long deviceBytes) {
         this.table = table;
         this.clock = clock;
         this.order = order;
-        this.growthPolicy = new GrowthPolicy(policy.slack(), deviceBytes);
-        this.sizes = new PageSizes(policy, table.pages.slotBytes);
+        this.fences = fences;
+        this.growthPolicy = new GrowthPolicy(policy, table.pages.slotBytes);
         this.deviceBytes = deviceBytes;
         this.idle = new IdlePages(order);
     }
@@ -68,14 +69,21 @@ public final class PageGrowth implements Growth {
                     byteSize, table.pages.device, "the device has " + deviceBytes + " bytes");
         }
         int changed = 0;
+        boolean hasSettled = false;
         for (int refused = 0; ; ) { // both counts are bounded, and after a new arena there is a window
-            WindowFill fill = new WindowFill(table, idle, growthPolicy, sizes, shard, byteSize);
-            switch (findOrPlan(shard, byteSize, changed > MAX_CHANGED ? WindowFill.Way.BUY : way, fill)) {
+            WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize);
+            switch (findOrPlan(shard, byteSize, changed > MAX_CHANGED ? WindowFill.Way.CREATE : way, fill)) {
                 case FOUND -> {
                     table.pages.reserved().counters.count(CacheEvent.PAGES_HIT);
                     return fill.address();
                 }
                 case PLANNED -> {
+                    if (fill.lacksIdle() && !hasSettled) {
+                        hasSettled = true;
+                        fill.undo();
+                        settleAll();
+                        continue;
+                    }
                     try {
                         fill.fill(order);
                         table.pages.reserved().counters.count(CacheEvent.PAGES_MISS);
@@ -98,6 +106,19 @@ public final class PageGrowth implements Growth {
         }
     }
 
+    /// Frees whose fences have passed may leave pages idle, which are had for less than new ones.
+    private void settleAll() {
+        List<PageOwner> all;
+        table.lock();
+        try {
+            all = List.copyOf(table.owners());
+        } finally {
+            table.unlock();
+        }
+        all.forEach(each -> each.trySettle(fences));
+        clock.advance();
+    }
+
     /// Whatever that fails with, the block is nobody's then.
     private void unmapOld(GrowingShard shard, long address) {
         try {
@@ -114,7 +135,7 @@ public final class PageGrowth implements Growth {
 
     private WindowFill.Way way(boolean idleFirst) {
         if (table.stable) {
-            return WindowFill.Way.BUY;
+            return WindowFill.Way.CREATE;
         }
         return idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;
     }
@@ -136,7 +157,7 @@ public final class PageGrowth implements Growth {
             clock.advance();
             idle.look(table.owners(), shard);
             tooNew = idle.tooNew();
-            found = look(shard, byteSize, way, fill);
+            found = look(byteSize, way, fill);
         } finally {
             table.unlock();
         }
@@ -161,46 +182,12 @@ public final class PageGrowth implements Growth {
         }
     }
 
-    private Look look(GrowingShard shard, long byteSize, WindowFill.Way way, WindowFill fill) {
+    private Look look(long byteSize, WindowFill.Way way, WindowFill fill) {
         growthPolicy.needed(idle.liveBytes() + byteSize);
-        if (!fill.claim(way == WindowFill.Way.USUAL ? usualWay(shard, byteSize) : way)) {
+        if (!fill.claim(way)) {
             return Look.NO_WINDOW;
         }
         return fill.address() != 0 ? Look.FOUND : plan(fill);
-    }
-
-    @Override
-    public boolean hasThreadCacheShareLeft() {
-        table.lock();
-        try {
-            return smallReservedBytes() + Sizes.SLOT <= growthPolicy.threadCacheShareBytes();
-        } finally {
-            table.unlock();
-        }
-    }
-
-    private long smallReservedBytes() {
-        return table.owners().stream()
-                .filter(PageOwner::isSmall)
-                .mapToLong(PageOwner::reservedBytes)
-                .sum();
-    }
-
-    private WindowFill.Way usualWay(GrowingShard shard, long byteSize) {
-        long reserved = table.pages.reserved().bytes();
-        boolean isLittle = !shard.timeline().oneOfMany && growthPolicy.isLittle(reserved, byteSize);
-        return isLittle ? WindowFill.Way.BUY : mindSmallShare(shard);
-    }
-
-    private WindowFill.Way mindSmallShare(GrowingShard shard) {
-        long small = idle.smallReservedBytes();
-        if (shard.isSmall() && small + Sizes.SLOT <= growthPolicy.smallShareBytes()) {
-            return WindowFill.Way.BUY;
-        }
-        if (!shard.isSmall() && small <= growthPolicy.smallShareBytes()) {
-            idle.spareSmall();
-        }
-        return WindowFill.Way.USUAL;
     }
 
     private Look plan(WindowFill fill) {
@@ -284,7 +271,7 @@ public final class PageGrowth implements Growth {
     }
 
     private PageArena newArena(GrowingShard shard, long byteSize) {
-        long least = Sizes.roundUp(byteSize, sizes.unit());
+        long least = Sizes.roundUp(byteSize, growthPolicy.unit());
         for (long wanted = reservation(shard, byteSize); ; wanted = smaller(wanted, least)) {
             try {
                 return PageArena.reserve(shard, wanted, table);
@@ -297,12 +284,12 @@ public final class PageGrowth implements Growth {
     }
 
     private long smaller(long refused, long least) {
-        return Math.max(least, Sizes.roundUp(refused / 8, sizes.unit()));
+        return Math.max(least, Sizes.roundUp(refused / 8, growthPolicy.unit()));
     }
 
     private long reservation(GrowingShard shard, long byteSize) {
         long usual = shard.isSmall() ? deviceBytes / 8 : deviceBytes / 8 * 9;
         long shared = usual / (1 + PageArena.openCount() / ROOMY_ARENAS);
-        return Sizes.roundUp(Math.max(shared, byteSize), sizes.unit());
+        return Sizes.roundUp(Math.max(shared, byteSize), growthPolicy.unit());
     }
 }

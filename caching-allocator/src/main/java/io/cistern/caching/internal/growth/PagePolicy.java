@@ -11,18 +11,13 @@ import java.util.List;
 /// @param largestBytes where those stop growing
 /// @param fit how fine those are
 /// @param reuse whether idle pages of one stream serve another
-/// @param slack how much more than the peak of live bytes may be reserved to save moving pages, as a share of it
 /// @param stableMapping whether every virtual page keeps its physical page for life
-public record PagePolicy(
-        long fixedBytes, long largestBytes, PageFit fit, PageReuse reuse, double slack, boolean stableMapping) {
+public record PagePolicy(long fixedBytes, long largestBytes, PageFit fit, PageReuse reuse, boolean stableMapping) {
     /// So large that the calls for a page hardly depend on its size any more.
     public static final long LARGEST_BYTES = 512L << 20;
 
-    /// With less, recorded programs reserve hardly less and search for pages more often; with more, they reserve more.
-    public static final double USUAL_SLACK = 0.08;
-
     public static final PagePolicy USUAL =
-            new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.WAIT, USUAL_SLACK, false);
+            new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.WAIT, false);
 
     /// What keeps idle pages apart, with what to set instead.
     public List<String> whyInPieces() {
@@ -40,13 +35,8 @@ public record PagePolicy(
         return why;
     }
 
-    /// How much more than the peak may be reserved where nothing is said of it.
-    public static double usualSlack(PageFit fit) {
-        return fit == PageFit.TIGHT ? 0 : USUAL_SLACK;
-    }
-
     /// The same without moving anything.
     public PagePolicy stable() {
-        return new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.NEVER, slack, true);
+        return new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.NEVER, true);
     }
 }

@@ -64,10 +64,9 @@ public final class PagedHeap {
 
     /// Shows all free blocks that pages may lie in.
     public void findIdle(PageOwner.FreeBlocks seen) {
-        freeRuns.measure(Sizes.SLOT);
         freeRuns.forEachFree(Sizes.SLOT, block -> {
             if (blocks.range[block] instanceof PageArena arena) {
-                seen.add(arena, blocks.address[block], blocks.end(block), blocks.gapBytes[block]);
+                seen.add(arena, blocks.address[block], blocks.end(block));
             }
         });
     }

@@ -12,7 +12,6 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.util.Optional;
-import java.util.concurrent.atomic.AtomicLong;
 
 /// Growth by plain segments: 2 MiB for small blocks; for larger ones a size that is an option (20 MiB) if they
 /// are below half of it, else what is asked for. Where the source has no room for a segment that blocks share, it
@@ -32,8 +31,6 @@ public final class SegmentGrowth implements Growth {
     private final SegmentPolicy policy;
     private final long deviceBytes;
 
-    /// `smallBytes` = the segments of small blocks, acquired − released.
-    private final AtomicLong smallBytes = new AtomicLong();
 
     public SegmentGrowth(
             int device,
@@ -78,7 +75,6 @@ public final class SegmentGrowth implements Growth {
             throw failure;
         }
         reserved.acquired(segment.address(), segment.byteSize());
-        count(range, 1);
         return address;
     }
 
@@ -111,15 +107,8 @@ public final class SegmentGrowth implements Growth {
         }
         if (released) {
             reserved.released(range.segment.address(), range.segment.byteSize());
-            count(range, -1);
         }
         return released;
-    }
-
-    private void count(PlainSegment range, int sign) {
-        if (range.owner.isSmall()) {
-            smallBytes.addAndGet(sign * range.segment.byteSize());
-        }
     }
 
     /// Asks for more bytes if the source happens to align to fewer than blocks are to have: `cuMemAlloc` aligns
@@ -131,13 +120,6 @@ public final class SegmentGrowth implements Growth {
         }
         source.release(segment);
         return source.acquire(byteSize + policy.alignment(), ALIGNMENT, device);
-    }
-
-    @Override
-    public boolean hasThreadCacheShareLeft() {
-        return policy.splits()
-                && policy.hasSlack()
-                && smallBytes.get() + Sizes.SLOT <= GrowthPolicy.THREAD_CACHE_SHARE_BYTES;
     }
 
     /// None: such a segment stays with its shard.

@@ -8,9 +8,7 @@ import io.cistern.caching.internal.base.SplitOptions;
 /// @param blockUnit what all block sizes are multiples of
 /// @param largeSegmentBytes the size of a segment that large blocks share
 /// @param splitOptions which blocks are cut
-/// @param hasSlack whether more than what is live may be reserved
-public record SegmentPolicy(
-        long alignment, long blockUnit, long largeSegmentBytes, SplitOptions splitOptions, boolean hasSlack) {
+public record SegmentPolicy(long alignment, long blockUnit, long largeSegmentBytes, SplitOptions splitOptions) {
     boolean splits() {
         return splitOptions.splits();
     }

@@ -2,6 +2,7 @@ package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.page.Mapping;
@@ -18,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 /// Puts pages under a window, which it claims first, for one request.
 ///
 /// 1. **Plan**, under the page table's lock: the idle pages of its aliased blocks come home; each hole gets
-/// pieces, which are idle pages of other places or sizes to be bought. Whatever is taken is out of its giver's
+/// pieces, which are idle pages of other places or new ones. Whatever is taken is out of its giver's
 /// free blocks from then on.
 /// 2. **Act**, without that lock: order after the streams that pages come from; then create → map for each piece,
 /// and one setAccess for each hole.
@@ -28,12 +29,12 @@ import org.jspecify.annotations.Nullable;
 final class WindowFill {
     /// Where pages come from.
     enum Way {
-        /// Bought or moved, as [GrowthPolicy] say.
+        /// Created or moved, as the [GrowthPolicy] says.
         USUAL,
         /// Moved, as long as there are idle ones.
         MOVE,
-        /// Bought.
-        BUY
+        /// Created.
+        CREATE
     }
 
     /// New memory, or an idle page, at an address of a hole, and how far it is.
@@ -54,13 +55,9 @@ final class WindowFill {
         }
     }
 
-    /// An idle page that is many times larger than what is missing would keep its rest from everybody else.
-    private static final int MAX_OVERSHOOT = 4;
-
     private final PageTable table;
     private final IdlePages idle;
     private final GrowthPolicy growthPolicy;
-    private final PageSizes sizes;
     private final GrowingShard shard;
     private final long byteSize;
 
@@ -83,6 +80,9 @@ final class WindowFill {
     private long needEnd;
     private long planned;
 
+    /// Whether a page is to be created that nobody needs, because none was idle.
+    private boolean lacksIdle;
+
     /// Of pages that are new, or at home in other shards.
     private long cameBytes;
 
@@ -99,13 +99,11 @@ final class WindowFill {
             PageTable table,
             IdlePages idle,
             GrowthPolicy growthPolicy,
-            PageSizes sizes,
             GrowingShard shard,
             long byteSize) {
         this.table = table;
         this.idle = idle;
         this.growthPolicy = growthPolicy;
-        this.sizes = sizes;
         this.shard = shard;
         this.byteSize = byteSize;
     }
@@ -117,7 +115,7 @@ final class WindowFill {
         way = chosen;
         address = shard.allocateAfterMiss(byteSize);
         if (address == 0) {
-            window = shard.claimWindow(byteSize, way == Way.BUY ? null : idle);
+            window = shard.claimWindow(byteSize, way == Way.CREATE ? null : idle);
         }
         return address != 0 || window != null;
     }
@@ -125,6 +123,11 @@ final class WindowFill {
     /// The address of the block for the request, or 0 while there is none.
     long address() {
         return address;
+    }
+
+    /// Whether more is to be created than was ever live at once, because no page was idle that fits.
+    boolean lacksIdle() {
+        return lacksIdle;
     }
 
     /// Step 1.
@@ -151,13 +154,10 @@ final class WindowFill {
         return Objects.requireNonNull(window);
     }
 
-    /// Returns whether a page comes from another stream.
-    private boolean noteForeign(Page page) {
-        boolean isForeign = page.home.owner.timeline() != shard.timeline();
-        if (isForeign) {
+    private void noteForeign(Page page) {
+        if (page.home.owner.timeline() != shard.timeline()) {
             foreign.add(page);
         }
-        return isForeign;
     }
 
     private boolean comeHome(MappingWindow claimed, long at) {
@@ -195,41 +195,31 @@ final class WindowFill {
     }
 
     private void plan(Piece piece, long missing, long space) {
-        long reserved = table.pages.reserved().bytes() + planned;
-        long whole = Math.min(sizes.pageBytes(growthPolicy, shard), space);
-        long cut = sizes.cut(whole, missing);
-        if (way != Way.MOVE && !table.stable && growthPolicy.isNeeded(reserved)) {
-            buy(piece, whole);
-        } else if (way == Way.BUY || (way == Way.USUAL && mayBuy(reserved, cut)) || !takeIdle(piece, missing, space)) {
-            buy(piece, cut);
+        long page = Math.min(growthPolicy.pageBytes(shard.isSmall()), space);
+        boolean moves = way != Way.CREATE && !table.stable;
+        if (way == Way.USUAL && moves && growthPolicy.isNeeded(table.pages.reserved().bytes() + planned)) {
+            create(piece, page);
+            return;
+        }
+        long atMost = Math.min(Sizes.roundUp(missing, growthPolicy.unit()), space);
+        if (!moves || !takeIdle(piece, atMost)) {
+            lacksIdle |= moves;
+            create(piece, Math.min(page, atMost));
         }
     }
 
-    private boolean mayBuy(long reserved, long size) {
-        return (shard.isSmall() && growthPolicy.fitsSmallSlack(reserved, size))
-                || (!shard.timeline().oneOfMany && growthPolicy.isEarned(reserved, size));
-    }
-
-    private void buy(Piece piece, long size) {
+    private void create(Piece piece, long size) {
         planned += size;
         cameBytes += size;
-        growthPolicy.bought(size);
         piece.byteSize = size;
     }
 
-    /// The largest idle page that does not hold more than is missing, or else the smallest that has room.
-    private boolean takeIdle(Piece piece, long missing, long space) {
+    /// The largest idle page that does not hold more than is missing.
+    private boolean takeIdle(Piece piece, long missing) {
         List<Page> pages = idle.bySize();
         for (; next < pages.size(); next++) {
             Page page = pages.get(next);
             if (page.byteSize <= missing && take(piece, page)) {
-                return true;
-            }
-        }
-        long most = Math.min(space, missing * MAX_OVERSHOOT);
-        for (int i = pages.size() - 1; i >= 0 && pages.get(i).byteSize <= most; i--) {
-            Page page = pages.get(i);
-            if (page.byteSize > missing && take(piece, page)) {
                 return true;
             }
         }
@@ -246,7 +236,7 @@ final class WindowFill {
         }
         piece.taken = page;
         piece.byteSize = page.byteSize;
-        growthPolicy.moved(page.byteSize, noteForeign(page));
+        noteForeign(page);
         noteComing(page.home);
         return true;
     }

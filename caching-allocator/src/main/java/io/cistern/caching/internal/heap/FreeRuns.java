@@ -234,18 +234,6 @@ public final class FreeRuns {
         }
     }
 
-    /// Has each block of the free runs of a size and more know the size of its free run, until that changes; else
-    /// only the first one does.
-    public void measure(long byteSize) {
-        forEachGap(byteSize, first -> {
-            int end = blocks.next[blocks.gapEnd[first]];
-            for (int block = blocks.next[first]; block != end; block = blocks.next[block]) {
-                blocks.gapBytes[block] = blocks.gapBytes[first];
-            }
-            return false;
-        });
-    }
-
     private void enlist(int block) {
         blocks.link(block, inner);
         inner = block;

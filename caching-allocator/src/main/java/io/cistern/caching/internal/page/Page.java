@@ -46,10 +46,8 @@ public final class Page {
     public boolean hasMemory = true;
     public boolean isMapped = true;
 
-    /// What [Mapping#freedAt] was when the look under way came across it, and the size of its free
-    /// run.
+    /// What [Mapping#freedAt] was when the look under way came across it.
     public long seenFreedAt;
-    public int seenGapDoublings;
     /// The last look that took it.
     public long takenIn;
     /// The last search that came across it aliased, and at what address.

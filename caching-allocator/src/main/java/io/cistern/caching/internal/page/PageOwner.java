@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.heap.RangeOwner;
+import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.function.Consumer;
 
@@ -10,9 +11,7 @@ public interface PageOwner extends RangeOwner {
     /// Shown the free blocks of an owner.
     interface FreeBlocks {
         /// A free block.
-        ///
-        /// @param gapBytes of the free run that it lies in
-        void add(PageArena arena, long from, long to, long gapBytes);
+        void add(PageArena arena, long from, long to);
     }
 
     /// How far its stream has got.
@@ -23,6 +22,10 @@ public interface PageOwner extends RangeOwner {
 
     /// Bytes of live blocks; can be one operation old.
     long liveBytes();
+
+    /// Frees the blocks whose fences have passed, unless somebody else makes driver calls for it now. Without the lock
+    /// of the table.
+    void trySettle(Fences fences);
 
     /// A search begins that looks at the pages that are idle here.
     void lookedAt();

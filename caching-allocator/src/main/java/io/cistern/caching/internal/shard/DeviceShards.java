@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.BlockSizes;
+import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.Fences;
@@ -90,12 +91,8 @@ public final class DeviceShards {
 
     /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.
     public void settleIfDue(StreamShard shard) {
-        if (shard.settlingIsDue() && shard.driverLock.tryLock()) {
-            try {
-                shard.settle(fences);
-            } finally {
-                shard.driverLock.unlock();
-            }
+        if (shard.settlingIsDue()) {
+            shard.trySettle(fences);
         }
     }
 
@@ -129,7 +126,7 @@ public final class DeviceShards {
 
     /// Whether blocks of a size lie in a shard, if it is of the right stream.
     public boolean isOf(StreamShard shard, long byteSize) {
-        return open.rangeOf(shard.stream, byteSize) == shard.range;
+        return SizeClasses.has(byteSize) == shard.small;
     }
 
     /// All shards, those of ended streams first.

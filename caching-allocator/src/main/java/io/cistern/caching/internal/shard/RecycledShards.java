@@ -212,12 +212,12 @@ public final class RecycledShards {
     ///
     /// @return null if there is none that may be had now
     @Nullable
-    StreamShard inherit(StreamTimeline heir, SizeRange range) {
+    StreamShard inherit(StreamTimeline heir, boolean small) {
         if (!growth.movesPages()) {
             return null;
         }
         List<StreamShard> left =
-                shards().stream().filter(shard -> shard.range == range).toList();
+                shards().stream().filter(shard -> shard.small == small).toList();
         try {
             return inherit(heir, left);
         } catch (CudaException refusal) {

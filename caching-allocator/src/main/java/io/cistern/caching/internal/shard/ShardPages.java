@@ -33,7 +33,6 @@ abstract sealed class ShardPages implements GrowingShard permits ShardReturns {
     /// How far the stream has got.
     StreamTimeline timeline;
 
-    public final SizeRange range;
     public final boolean small;
     final ShortLock lock = new ShortLock();
     /// Guarded by the lock, as the counters.
@@ -44,9 +43,8 @@ abstract sealed class ShardPages implements GrowingShard permits ShardReturns {
     final ShardCounters counters;
 
     ShardPages(
-            StreamTimeline timeline, SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
-        this.range = range;
-        this.small = range == SizeRange.SMALL;
+            StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
+        this.small = small;
         this.counters = new ShardCounters(small, device);
         this.timeline = timeline;
         this.stream = timeline.key;

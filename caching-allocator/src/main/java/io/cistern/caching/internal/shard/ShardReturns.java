@@ -18,8 +18,8 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
     private boolean refusalLogged;
 
     ShardReturns(
-            StreamTimeline timeline, SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
-        super(timeline, range, splitPolicy, clock, device);
+            StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
+        super(timeline, small, splitPolicy, clock, device);
     }
 
     /// Gives idle memory back to the driver, if the stream has got past its last use. Call with the driver lock

@@ -15,22 +15,22 @@ public final class ShardTable {
     public interface Left {
         /// A shard for a stream that opens, or null.
         @Nullable
-        StreamShard inherit(StreamTimeline heir, SizeRange range);
+        StreamShard inherit(StreamTimeline heir, boolean small);
     }
 
     static final int SMALLEST = 16;
 
-    private final SizeRange range;
+    private final boolean small;
     private final SplitPolicy splitPolicy;
     private final MissClock clock;
     private final DeviceCounters counters;
     /// Never changed once it is here.
     private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
 
-    public ShardTable(SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
+    public ShardTable(boolean small, SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
         this.clock = clock;
         this.counters = counters;
-        this.range = range;
+        this.small = small;
         this.splitPolicy = splitPolicy;
     }
 
@@ -52,8 +52,8 @@ public final class ShardTable {
     public synchronized StreamShard open(StreamTimeline timeline, Left ended) {
         StreamShard shard = find(timeline.key);
         if (shard == null) {
-            StreamShard left = ended.inherit(timeline, range);
-            shard = left != null ? left : new StreamShard(timeline, range, splitPolicy, clock, counters);
+            StreamShard left = ended.inherit(timeline, small);
+            shard = left != null ? left : new StreamShard(timeline, small, splitPolicy, clock, counters);
             List<StreamShard> all = all();
             all.add(shard);
             table = tableOf(all);
@@ -70,19 +70,15 @@ public final class ShardTable {
         return shard;
     }
 
-    /// Takes a stream's shards out of three tables, or out of none if the Java heap has no memory for that.
-    /// Nobody who holds the monitor of one waits for that of another.
-    static void remove(long stream, ShardTable one, ShardTable two, ShardTable three) {
+    /// Takes a stream's shards out of two tables, or out of none if the Java heap has no memory for that.
+    /// Nobody who holds the monitor of one waits for that of the other.
+    static void remove(long stream, ShardTable one, ShardTable two) {
         synchronized (one) {
             synchronized (two) {
-                synchronized (three) {
-                    @Nullable StreamShard[] ofOne = one.without(one.find(stream));
-                    @Nullable StreamShard[] ofTwo = two.without(two.find(stream));
-                    @Nullable StreamShard[] ofThree = three.without(three.find(stream));
-                    one.table = ofOne;
-                    two.table = ofTwo;
-                    three.table = ofThree;
-                }
+                @Nullable StreamShard[] ofOne = one.without(one.find(stream));
+                @Nullable StreamShard[] ofTwo = two.without(two.find(stream));
+                one.table = ofOne;
+                two.table = ofTwo;
             }
         }
     }

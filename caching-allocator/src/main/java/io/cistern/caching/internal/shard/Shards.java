@@ -2,9 +2,7 @@ package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SizeClasses;
-import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
-import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.ArrayList;
@@ -13,79 +11,48 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// The shards of the streams of one device that have not ended: of each stream one for every
-/// [range][SizeRange] of sizes that it uses, with one timeline.
-///
-/// The first stream has no range of middle blocks: they are among its large ones. Most programs know only that
-/// stream, and what a block keeps of a page there, the stream itself uses again; pages would go to and fro
-/// between two arenas. Between streams it is lost to all others.
+/// The shards of the streams of one device that have not ended: of each stream one for small blocks and one for large
+/// ones, with one timeline. Small blocks, of which there are many, would cut up the room of large ones.
 ///
 /// **Threads.** Any; look-ups take no lock.
 public final class Shards {
-    /// No key of a stream.
-    private static final long NONE = Fences.PASSED;
-
-    private final boolean middleApart;
     private final MissClock clock;
     private final ShardTable small;
-    private final ShardTable middle;
     private final ShardTable large;
     /// Of the streams that have shards. Guarded by itself.
     private final Map<Long, StreamTimeline> timelines = new HashMap<>();
-    /// The first stream that was [opened][#open]; written once, under the lock of the timelines.
-    private volatile long first = NONE;
-
     /// Has none yet.
-    ///
-    /// @param middleApart whether streams but the first have middle blocks apart from large ones
-    public Shards(boolean middleApart, SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
-        this.middleApart = middleApart;
+    public Shards(SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
         this.clock = clock;
-        this.small = new ShardTable(SizeRange.SMALL, splitPolicy, clock, counters);
-        this.middle = new ShardTable(SizeRange.MIDDLE, splitPolicy, clock, counters);
-        this.large = new ShardTable(SizeRange.LARGE, splitPolicy, clock, counters);
+        this.small = new ShardTable(true, splitPolicy, clock, counters);
+        this.large = new ShardTable(false, splitPolicy, clock, counters);
     }
 
-    /// The range that a block of a size is of, if the stream has shards.
-    SizeRange rangeOf(long key, long byteSize) {
-        if (SizeClasses.has(byteSize)) {
-            return SizeRange.SMALL;
-        }
-        boolean isMiddle = middleApart && byteSize <= Sizes.MIDDLE_LIMIT && key != first;
-        return isMiddle ? SizeRange.MIDDLE : SizeRange.LARGE;
-    }
-
-    private ShardTable table(long key, long byteSize) {
-        return switch (rangeOf(key, byteSize)) {
-            case SMALL -> small;
-            case MIDDLE -> middle;
-            case LARGE -> large;
-        };
+    private ShardTable table(long byteSize) {
+        return SizeClasses.has(byteSize) ? small : large;
     }
 
     /// The shard of a stream for blocks of a size, or null.
     @Nullable
     StreamShard find(long key, long byteSize) {
-        return table(key, byteSize).find(key);
+        return table(byteSize).find(key);
     }
 
     /// The same, inherited or made if there is none.
     StreamShard open(long key, long byteSize, RecycledShards ended) {
-        StreamTimeline timeline = timeline(key, ended.areMany()); // before the range is asked for: it may be the first
-        return table(key, byteSize).open(timeline, ended::inherit);
+        return table(byteSize).open(timeline(key, ended.areMany()), ended::inherit);
     }
 
     private StreamTimeline timeline(long key, boolean oneOfMany) {
         synchronized (timelines) {
-            first = first == NONE ? key : first;
             return timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.now(), oneOfMany));
         }
     }
 
     /// The shards of a stream, in a new list.
     List<StreamShard> of(long key) {
-        List<StreamShard> all = new ArrayList<>(3);
-        for (ShardTable table : new ShardTable[] {small, middle, large}) {
+        List<StreamShard> all = new ArrayList<>(2);
+        for (ShardTable table : new ShardTable[] {small, large}) {
             StreamShard shard = table.find(key);
             if (shard != null) {
                 all.add(shard);
@@ -99,7 +66,7 @@ public final class Shards {
     void remove(long key) {
         synchronized (timelines) {
             Long boxed = key;
-            ShardTable.remove(key, small, middle, large);
+            ShardTable.remove(key, small, large);
             timelines.remove(boxed);
         }
     }
@@ -125,7 +92,6 @@ public final class Shards {
     /// All that there are now.
     List<StreamShard> all() {
         List<StreamShard> all = new ArrayList<>(small.all());
-        all.addAll(middle.all());
         all.addAll(large.all());
         return all;
     }

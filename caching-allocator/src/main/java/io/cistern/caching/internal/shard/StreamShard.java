@@ -16,7 +16,7 @@ import io.cistern.errors.UnknownAddressException;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 
-/// The blocks of one device, one stream and one [range][SizeRange] of sizes: taken and freed here, their memory
+/// The blocks of one device, one stream, either small or large ones: taken and freed here, their memory
 /// [given back][ShardReturns], their pages [aliased and filled in][ShardPages].
 ///
 /// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
@@ -49,8 +49,8 @@ public final class StreamShard extends ShardReturns {
     /// @param splitPolicy see [Growth#splitPolicy][io.cistern.caching.internal.growth.Growth#splitPolicy]
     /// @param clock the device's
     public StreamShard(
-            StreamTimeline timeline, SizeRange range, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
-        super(timeline, range, splitPolicy, clock, device);
+            StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
+        super(timeline, small, splitPolicy, clock, device);
         this.fenced = new FencedFrees(heap.blocks);
     }
 
@@ -239,7 +239,18 @@ public final class StreamShard extends ShardReturns {
         }
     }
 
-    /// The same after waiting for all fences. Without locks: others need the driver lock meanwhile.
+    @Override
+    public void trySettle(Fences fences) {
+        if (!fenced.isEmpty() && driverLock.tryLock()) {
+            try {
+                settle(fences);
+            } finally {
+                driverLock.unlock();
+            }
+        }
+    }
+
+    /// As [#settle], after waiting for all fences. Without locks: others need the driver lock meanwhile.
     public long settleAfterWaiting(Fences fences) {
         FenceWait wait = beginWait(fences);
         try {

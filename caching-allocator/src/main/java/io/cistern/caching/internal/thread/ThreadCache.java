@@ -50,9 +50,6 @@ public final class ThreadCache extends ThreadState {
 
     private static final int LONGEST_PAUSE = 16 * FIRST_PAUSE;
 
-    /// A page takes as long as some hundred cuts.
-    private static final int SHORTAGES_A_PAGE = 64;
-
     /// How often in a row a program has to ask for just the large block that it freed. Without, two of five
     /// recorded programs reserved more.
     private static final int PROOF = 4;
@@ -84,9 +81,6 @@ public final class ThreadCache extends ThreadState {
 
     /// Hits against misses of small requests; below 0 by more than [#MAX_USEFUL] the thread cache is useless.
     private int usefulness;
-
-    /// Misses for which there was no free block.
-    private int shortages;
 
     /// How many requests still pass by, and how many will next time.
     private int passing;
@@ -188,13 +182,6 @@ public final class ThreadCache extends ThreadState {
             passing = pause;
             pause = Math.min(2 * pause, LONGEST_PAUSE);
         }
-    }
-
-    /// Notes a miss for which a block would have to be cut.
-    ///
-    /// @return whether more memory may help, which is tried once in some such misses
-    boolean isTurnToGrow() {
-        return ++shortages % SHORTAGES_A_PAGE == 0;
     }
 
     /// Notes that a small request passed the thread cache by.
@@ -424,7 +411,7 @@ public final class ThreadCache extends ThreadState {
         if (now == NOTHING) {
             return null;
         }
-        return now < SizeClasses.COUNT ? last.small : last.shardOf(now);
+        return now < SizeClasses.COUNT ? last.small : last.large;
     }
 
     private long bytesOfLast() {

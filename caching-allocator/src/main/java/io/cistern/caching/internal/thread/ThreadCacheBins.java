@@ -32,10 +32,6 @@ final class ThreadCacheBins extends SizeStacks {
     @Nullable
     StreamShard small;
 
-    /// Null also where [its range][io.cistern.caching.internal.shard.SizeRange] is not apart.
-    @Nullable
-    StreamShard middle;
-
     @Nullable
     StreamShard large;
 
@@ -43,8 +39,6 @@ final class ThreadCacheBins extends SizeStacks {
     private long smallBase;
 
     private long smallSpan;
-    private long middleBase;
-    private long middleSpan;
     private long largeBase;
     private long largeSpan;
 
@@ -86,10 +80,8 @@ final class ThreadCacheBins extends SizeStacks {
     void end() {
         ended = true;
         small = null;
-        middle = null;
         large = null;
         smallSpan = 0;
-        middleSpan = 0;
         largeSpan = 0;
         smallSegment = null;
         largeSegment = null;
@@ -100,10 +92,9 @@ final class ThreadCacheBins extends SizeStacks {
         return Long.compareUnsigned(address - smallBase, smallSpan) < 0 || holds(smallSegment, address);
     }
 
-    /// Whether an address is known to be one of the large shard, or of the middle one.
+    /// Whether an address is known to be one of the large shard.
     boolean knowsLarge(long address) {
         return Long.compareUnsigned(address - largeBase, largeSpan) < 0
-                || Long.compareUnsigned(address - middleBase, middleSpan) < 0
                 || holds(largeSegment, address);
     }
 
@@ -115,11 +106,7 @@ final class ThreadCacheBins extends SizeStacks {
     ///
     /// @return false if these bins are of an earlier stream of the same handle
     boolean learn(StreamShard shard) {
-        return switch (shard.range) {
-            case SMALL -> (small = known(small, shard)) == shard;
-            case MIDDLE -> (middle = known(middle, shard)) == shard;
-            case LARGE -> (large = known(large, shard)) == shard;
-        };
+        return shard.small ? (small = known(small, shard)) == shard : (large = known(large, shard)) == shard;
     }
 
     private static StreamShard known(@Nullable StreamShard before, StreamShard learned) {
@@ -138,30 +125,17 @@ final class ThreadCacheBins extends SizeStacks {
     }
 
     private void learn(PageArena arena) {
-        switch (StreamShard.of(arena).range) {
-            case SMALL -> {
-                smallBase = arena.address;
-                smallSpan = arena.byteSize;
-            }
-            case MIDDLE -> {
-                middleBase = arena.address;
-                middleSpan = arena.byteSize;
-            }
-            case LARGE -> {
-                largeBase = arena.address;
-                largeSpan = arena.byteSize;
-            }
+        if (arena.owner.isSmall()) {
+            smallBase = arena.address;
+            smallSpan = arena.byteSize;
+        } else {
+            largeBase = arena.address;
+            largeSpan = arena.byteSize;
         }
     }
 
     boolean isOf(StreamShard shard) {
-        return shard == small || shard == middle || shard == large;
-    }
-
-    /// The shard of a block that is not small.
-    @Nullable
-    StreamShard shardOf(long byteSize) {
-        return middle != null && byteSize <= Sizes.MIDDLE_LIMIT ? middle : large;
+        return shard == small || shard == large;
     }
 
     /// Notes that a class had no block.
@@ -225,19 +199,6 @@ final class ThreadCacheBins extends SizeStacks {
     /// @return false if there is none
     boolean evictLargest(int sizeClass, AddressBatch evicted) {
         for (int larger = SizeClasses.COUNT - 1; larger > sizeClass; larger--) {
-            if (depth(larger) > 0) {
-                giveBack(larger, 1, evicted);
-                return true;
-            }
-        }
-        return false;
-    }
-
-    /// Takes a block out that is larger than those of a class, but the smallest of such.
-    ///
-    /// @return false if there is none
-    boolean evictNextLarger(int sizeClass, AddressBatch evicted) {
-        for (int larger = sizeClass + 1; larger < SizeClasses.COUNT; larger++) {
             if (depth(larger) > 0) {
                 giveBack(larger, 1, evicted);
                 return true;

@@ -16,9 +16,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. **A miss** takes one block for the caller, and some more for the thread cache: a batch from the shard's
 /// [TransferCache], if another thread left some there; or else, if the class misses often, up to 64 KiB from the
-/// shard, and no memory is obtained for them. If the shard has none, a larger block of the thread cache goes back
-/// and is cut, if the cache did not grow lately, or once in a while a page is added; else what the own thread
-/// cache and the transfer cache hold of it goes back before the cache grows.
+/// shard, and no memory is obtained for them. If the shard has none, what the own thread cache and the transfer cache
+/// hold of it goes back before the cache grows.
 /// 2. **No room**: older blocks of the class go to the transfer cache, if another thread misses them, or go back,
 /// or those of streams used less; see [ThreadCache].
 /// 3. **Large blocks** go past the thread cache, so that best fit sees what it would see without thread caches.
@@ -28,62 +27,24 @@ import org.jspecify.annotations.Nullable;
 /// Virtual threads use what shared thread caches have, and go to the shards themselves for the rest, block by
 /// block.
 public final class ThreadCacheRefill {
-    /// Unless told otherwise, a thread cache holds up to 96 KiB while the cache asks for pages, since blocks in
-    /// thread caches keep pages from others. Recorded programs reserve as much with 64 to 256 KiB; with 1 MiB
-    /// more, and one took twice as many passes to come to rest.
-    private static final long SMALLEST_BOUND = 96L << 10;
-
-    /// Once it asks for none, up to so much, which serves 64 live blocks of mixed sizes. It is given back before
-    /// the cache grows again: five recorded programs reserve the same as with 8 MiB.
-    private static final long LARGEST_BOUND = 32L << 20;
-
     /// Blocks of more than an eighth of the bound go past a thread cache: few would fit, and fewer come again.
     private static final int MIN_BLOCKS = 8;
-
-    /// Misses of thread caches, without one of the cache, after which thread caches may hold twice as much.
-    private static final int QUIET = 4096;
 
     private final DeviceShards shards;
     private final BlockAddresses addresses;
     private final MissHandler misses;
     private final ThreadCaches threadCaches;
-    private final long threadCacheBytes;
-
-    /// What a thread cache may hold now, and misses since the cache last asked for pages. Written without order:
-    /// a lost count makes no difference that matters.
-    private long bound = SMALLEST_BOUND;
-
-    private int quiet;
+    private final long bound;
 
     /// Connects them.
     ///
-    /// @param threadCacheBytes what a thread cache may hold, or 0 for an amount that follows whether the cache
-    ///     grows
-    public ThreadCacheRefill(
-            DeviceShards shards, ThreadCaches threadCaches, MissHandler misses, long threadCacheBytes) {
+    /// @param bound the most bytes that a thread cache may hold
+    public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, MissHandler misses, long bound) {
         this.shards = shards;
         this.addresses = shards.addresses;
         this.misses = misses;
         this.threadCaches = threadCaches;
-        this.threadCacheBytes = threadCacheBytes;
-    }
-
-    /// The most that a thread cache may hold now.
-    private long bound() {
-        return threadCacheBytes != 0 ? threadCacheBytes : bound;
-    }
-
-    /// The cache asks for pages.
-    public void pagesAreMissing() {
-        quiet = 0;
-        bound = SMALLEST_BOUND;
-    }
-
-    private void countQuiet() {
-        if (++quiet >= QUIET) {
-            quiet = 0;
-            bound = Math.min(2 * bound, LARGEST_BOUND);
-        }
+        this.bound = bound;
     }
 
     /// The calling thread's thread cache, made if there is none, perhaps from that of a thread which has ended; null
@@ -132,13 +93,12 @@ public final class ThreadCacheRefill {
 
     /// Whether small blocks of a size pass a thread cache by.
     private boolean passesBy(ThreadCache threadCache, long byteSize) {
-        return threadCache.isUseless() || byteSize > bound() / MIN_BLOCKS;
+        return threadCache.isUseless() || byteSize > bound / MIN_BLOCKS;
     }
 
     private long allocateBeside(ThreadCache threadCache, StreamShard shard, long byteSize) {
         threadCache.small.missed();
         threadCache.passedBy();
-        countQuiet();
         return allocateFromShard(threadCache, shard, byteSize);
     }
 
@@ -181,25 +141,15 @@ public final class ThreadCacheRefill {
     }
 
     private long takeBatch(ThreadCache threadCache, ThreadCacheBins bins, StreamShard shard, long byteSize) {
-        countQuiet();
         int sizeClass = SizeClasses.of(byteSize);
         long size = SizeClasses.byteSize(sizeClass);
         AddressBatch batch = threadCache.batch;
         shards.settleIfDue(shard);
-        int wanted = threadCache.missed(bins, sizeClass, bound());
+        int wanted = threadCache.missed(bins, sizeClass, bound);
         shard.transferCache.take(threadCache, sizeClass, Math.max(wanted, TransferCache.batch(sizeClass)), batch);
         boolean fromTransferCache = batch.count > 0;
         if (!fromTransferCache) {
             shard.allocateMany(size, byteSize, wanted, batch);
-            if (batch.count == 0 && isQuiet()) {
-                long address = threadCache.isTurnToGrow() ? misses.allocateForThreadCache(shard, byteSize) : 0;
-                if (address != 0) {
-                    return address;
-                }
-                if (cutNextLarger(threadCache, bins, sizeClass)) {
-                    shard.allocateMany(size, byteSize, wanted, batch);
-                }
-            }
         }
         if (batch.count == 0) {
             return growAndAllocate(threadCache, shard, byteSize);
@@ -220,29 +170,10 @@ public final class ThreadCacheRefill {
     /// What finds no room goes back, and all if the Java heap has no memory: who asked for a block has one.
     private void stock(ThreadCache threadCache, ThreadCacheBins bins, int sizeClass) {
         try {
-            threadCache.stock(bins, sizeClass, bound(), threadCache.batch);
+            threadCache.stock(bins, sizeClass, bound, threadCache.batch);
         } catch (OutOfMemoryError noRoom) {
             // as if there were none
         } finally {
-            addresses.freeAll(threadCache.batch);
-        }
-    }
-
-    /// Whether the cache did not ask for pages lately. While it does, larger blocks are wanted whole: with cuts,
-    /// one recorded program reserved more.
-    private boolean isQuiet() {
-        return bound > SMALLEST_BOUND;
-    }
-
-    /// Has a larger block of the thread cache freed.
-    private boolean cutNextLarger(ThreadCache threadCache, ThreadCacheBins bins, int sizeClass) {
-        if (!threadCache.tryEnter()) {
-            return false;
-        }
-        try {
-            return bins.evictNextLarger(sizeClass, threadCache.batch);
-        } finally {
-            threadCache.leave();
             addresses.freeAll(threadCache.batch);
         }
     }
@@ -304,7 +235,7 @@ public final class ThreadCacheRefill {
                 threadCache.batch.addInHand(address);
             } else {
                 bins.learn(range);
-                threadCache.keep(bins, address, byteSize, bound(), threadCache.batch);
+                threadCache.keep(bins, address, byteSize, bound, threadCache.batch);
             }
         } finally {
             threadCache.leave();
@@ -391,8 +322,7 @@ public final class ThreadCacheRefill {
     }
 
     private boolean keepShared(long address, long byteSize, StreamShard shard) {
-        long bound = bound();
-        ThreadCache threadCache = threadCaches.enterShared();
+                ThreadCache threadCache = threadCaches.enterShared();
         try {
             ThreadCacheBins bins = threadCache.streams.of(shard);
             boolean kept =
