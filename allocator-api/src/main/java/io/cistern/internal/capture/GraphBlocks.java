@@ -7,10 +7,10 @@ import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.routing.FreedBlockKeeper;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -59,20 +59,21 @@ public final class GraphBlocks {
     private final Set<Runnable> whenGone = new LinkedHashSet<>();
 
     /// Graphs that were given up while blocks were alive, whose addresses they keep from others.
-    private final List<GivenUp> givenUp = new ArrayList<>();
+    private final NodeQueue<StreamCapture> givenUp = new NodeQueue<>();
 
     /// Captures under way, and graphs that are not gone.
     private int uses;
 
     private boolean gone;
 
+    /// Made before it is wanted: graphs end in a full Java heap too.
+    private final NodeQueue.Node<GraphBlocks> whenEnded = new NodeQueue.Node<>(this);
+
     /// @param then where its blocks go in the end: the usual allocator, or other graphs' memory that had them
     ///     before
     private record Source(OpenAllocator usual, int device, DeviceAllocator then) {}
 
     private record Kept(Route route, long address) {}
-
-    private record GivenUp(int device, long graph) {}
 
     private record Reusable(Route route, long stream, long byteSize) {}
 
@@ -117,8 +118,8 @@ public final class GraphBlocks {
     /// A capture came to nothing, or a graph is gone. Calls no driver.
     synchronized void release() {
         if (uses == 1) {
-            captures.gone(this); // first: it needs Java heap
             gone = true;
+            captures.gone(whenEnded);
         }
         uses--;
     }
@@ -164,8 +165,9 @@ public final class GraphBlocks {
             route = keepingRoute(usual, device, usual.backend());
             Deque<Long> free = reusable.get(new Reusable(route, stream, byteSize));
             if (free != null && !free.isEmpty()) {
-                long again = free.pop();
+                long again = free.element();
                 kept.remove(new Kept(route, again));
+                free.remove();
                 return again;
             }
         }
@@ -204,32 +206,46 @@ public final class GraphBlocks {
 
     /// Destroys a graph that nobody will launch: once no block is alive, since with an allocator whose blocks are
     /// nodes of the graph, their addresses would be others' then.
-    public void giveUp(int device, long graph) {
+    public void giveUp(StreamCapture capture, long graph) {
+        capture.givenUp = graph;
         synchronized (this) {
-            if (pools.values().stream().anyMatch(OpenAllocator::hasLiveBlocks)) {
-                givenUp.add(new GivenUp(device, graph));
+            if (mayHaveLiveBlocks()) {
+                givenUp.add(capture.whenGivenUp);
                 return;
             }
         }
-        destroy(new GivenUp(device, graph));
+        destroy(capture);
+    }
+
+    /// Where the Java heap is too full to look, the graph stays until the private allocators have drained.
+    private boolean mayHaveLiveBlocks() {
+        try {
+            for (OpenAllocator pool : own) {
+                if (pool.hasLiveBlocks()) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (OutOfMemoryError full) {
+            return true;
+        }
     }
 
     /// A private allocator has given its memory back.
     private void drained() {
-        List<GivenUp> ended;
-        synchronized (this) {
-            if (!pools.values().stream().allMatch(OpenAllocator::isDrained)) {
+        for (OpenAllocator pool : own) {
+            if (!pool.isDrained()) {
                 return;
             }
-            ended = List.copyOf(givenUp);
-            givenUp.clear();
         }
-        ended.forEach(this::destroy);
+        for (var ended = givenUp.poll(); ended != null; ended = givenUp.poll()) {
+            destroy(ended.value());
+        }
     }
 
-    private void destroy(GivenUp graph) {
+    private void destroy(StreamCapture capture) {
         try {
-            captures.registry().driver().graphs().destroy(graph.device, graph.graph);
+            captures.registry().driver().graphs().destroy(capture.device, capture.givenUp);
         } catch (CudaException refused) {
             // It went with its context, or it stays: whoever frees can't do anything about it.
         }
