@@ -388,10 +388,11 @@ final class CachingAllocator implements DeviceAllocator, MemoryStatistics, Memor
     /// What the Java heap had no memory for is tried once more: nobody closes an allocator again.
     @Override
     public void close() {
+        Runnable closing = this::closeCaches;
         try {
-            sleep.close(this::closeCaches);
+            sleep.close(closing);
         } catch (OutOfMemoryError failure) {
-            sleep.close(this::closeCaches);
+            sleep.close(closing);
             throw failure;
         }
     }
