@@ -40,6 +40,9 @@ import org.jspecify.annotations.Nullable;
 /// once, and the others when the block leaves the thread cache; except where the size is given as 0, for which no
 /// thread cache is used. More is found by the [checking levels][CheckLevel].
 final class CachingAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
+    /// Made before it is wanted.
+    private final Runnable closing = this::closeCaches;
+
     private final CudaDriver driver;
     private final StreamOrder streams;
     private final EventSink events;
@@ -388,7 +391,6 @@ final class CachingAllocator implements DeviceAllocator, MemoryStatistics, Memor
     /// What the Java heap had no memory for is tried once more: nobody closes an allocator again.
     @Override
     public void close() {
-        Runnable closing = this::closeCaches;
         try {
             sleep.close(closing);
         } catch (OutOfMemoryError failure) {

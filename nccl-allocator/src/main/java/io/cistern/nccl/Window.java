@@ -4,6 +4,7 @@ import io.cistern.MemoryPool;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.Segment;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -86,19 +87,20 @@ public final class Window implements AutoCloseable {
                         + " NCCL_WIN_ENABLE not 0");
             }
         }
-        @Nullable Window @Nullable [] windows = null;
+        List<Window> windows = List.of();
         try {
-            windows = new Window[handles.length];
+            windows = new ArrayList<>(handles.length);
             for (int i = 0; i < handles.length; i++) {
-                windows[i] = new Window(communicators.get(i), registry, segments.get(i), handles[i]);
-                windows[i].onSegment = registry.windowOpened(segments.get(i));
-                communicators.get(i).opened(windows[i]);
+                Window window = new Window(communicators.get(i), registry, segments.get(i), handles[i]);
+                windows.add(window);
+                window.onSegment = registry.windowOpened(segments.get(i));
+                communicators.get(i).opened(window);
             }
-            return List.of(windows);
+            return windows;
         } catch (RuntimeException | Error failure) {
-            for (int i = 0; windows != null && i < windows.length && windows[i] != null; i++) {
-                communicators.get(i).forget(windows[i]);
-                windows[i].leaveSegment();
+            for (int i = 0; i < windows.size(); i++) {
+                communicators.get(i).forget(windows.get(i));
+                windows.get(i).leaveSegment();
             }
             undo(api, communicators, handles);
             throw failure;

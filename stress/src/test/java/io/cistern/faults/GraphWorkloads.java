@@ -17,13 +17,14 @@ final class GraphWorkloads {
     private GraphWorkloads() {}
 
     static GraphMemory memory(GpuProgram program) {
-        GraphMemory own = GraphMemory.of(program.memory);
-        program.graphs.add(own);
-        return own;
+        return GraphMemory.of(program.memory);
     }
 
     static GraphCapture begin(GpuProgram program, int stream, GraphMemory into) {
-        return GraphCapture.begin(program.memory, 0, program.streams[stream], CaptureMode.RELAXED, into);
+        GraphCapture capture =
+                GraphCapture.begin(program.memory, 0, program.streams[stream], CaptureMode.RELAXED, into);
+        program.graphs.add(into);
+        return capture;
     }
 
     static void destroyed(GpuProgram program, long graph) {
@@ -139,6 +140,7 @@ final class GraphWorkloads {
         GraphMemory own = memory(program);
         long stream = program.streams[0];
         GraphCapture.announce(program.memory, 0, stream, own);
+        program.graphs.add(own);
         program.toClose.add(() -> endAnnounced(program, stream));
         program.gpu.graphs().beginCapture(0, stream, CaptureMode.RELAXED);
         program.allocate(MIB, 0);

@@ -18,8 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /// An OutOfMemoryError of the Java heap at any allocation of an allocator reaches the caller as it is; and then no
 /// thread hangs, no byte of the device or of a limit is lost, all blocks can be freed, and everything can be closed.
-/// Nearly all places that allocate are visited: those that need not be, and those that are not yet, are
-/// [known][SitesLeftOut].
+/// All places that allocate are visited, but for those that [need not be][SitesLeftOut].
 class HeapFaultTests {
     private static final boolean LONG = Boolean.getBoolean("cistern.stress.long");
 

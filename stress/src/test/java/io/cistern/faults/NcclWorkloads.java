@@ -1,6 +1,7 @@
 package io.cistern.faults;
 
 import io.cistern.MemoryPool;
+import io.cistern.cuda.DriverCall;
 import io.cistern.nccl.BufferRegistration;
 import io.cistern.nccl.Communicator;
 import io.cistern.nccl.Nccl;
@@ -85,8 +86,7 @@ final class NcclWorkloads {
     static void trials(GpuProgram program) {
         MemoryPool pool = program.memory.pools().open("vmm");
         program.toClose.add(pool);
-        RefusalWorkloads.refused(
-                program, () -> program.allocate(pool, 3 * MIB, 0), io.cistern.cuda.DriverCall.MEM_RELEASE);
+        RefusalWorkloads.refused(program, () -> program.allocate(pool, 3 * MIB, 0), DriverCall.MEM_RELEASE);
         program.freeAll(0);
     }
 }

@@ -87,8 +87,10 @@ final class PoolWorkloads {
                 program.allocate(5000, 0);
             }
         }
-        program.freeAll(0);
-        for (int tries = 0; tries < 2; tries++) {
+        for (int tries = 0; tries < 6; tries++) {
+            if (tries == 3) {
+                program.freeAll(0);
+            }
             System.gc();
             Thread.sleep(1);
             try (Scope _ = program.allocator.enter(ScopeOptions.all().limit(MemoryLimit.of("next", MIB)))) {

@@ -22,7 +22,8 @@ final class SitesLeftOut {
     private static final Pattern TEXTS = Pattern.compile("\\.(equals|hashCode|toString|explained|memorySummary"
             + "|statistics|refusals|whyInPieces|heldByStream|reservedPeakBytes|registeredBytes|registeredSegments)$"
             + "|lambda\\$refusals|AllocatorStatistics\\.|\\.(LazyList|LeakReport|NearestName|SettingProblems)\\."
-            + "|OutOfMemoryReporter|OtherProcesses|Leaks\\$AtExit|Leaks\\.(lambda\\$)?dropped|OpenScopes(\\$Entry)?\\.report|ScopeWatch\\.report"
+            + "|OutOfMemoryReporter|OtherProcesses|Leaks\\$AtExit|Leaks\\.(lambda\\$)?dropped"
+            + "|OpenScopes(\\$Entry)?\\.report|ScopeWatch\\.report"
             + "|CheckedBlocks\\$Block\\.|CheckedBlocks\\.(find|freedOver)|CheckedAllocator\\.withBlock"
             + "|checkInvariants");
 

@@ -276,8 +276,25 @@ public final class GraphBlocks {
         DeviceAllocator exit = route.usualExit();
         DeviceAllocator then = exit instanceof Exit had && had.memory() == this ? had.then : exit;
         Route own = keepingRoute(captures.registry().ownerOf(route), route.device(), then);
-        captures.router().adopt(own, address, byteSize);
-        return kept.add(new Kept(own, address));
+        Kept block = new Kept(own, address);
+        kept.add(block);
+        try {
+            captures.router().adopt(own, address, byteSize);
+        } catch (Throwable failure) {
+            kept.remove(block);
+            throw failure;
+        }
+        return true;
+    }
+
+    /// As [#keep]; where the Java heap is full, the block is alive again.
+    boolean keepOrLeave(Route route, long address, long byteSize) {
+        try {
+            return keep(route, address, byteSize);
+        } catch (OutOfMemoryError full) {
+            captures.router().adoptAgain(route, address, byteSize);
+            throw full;
+        }
     }
 
     /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that throws
@@ -303,9 +320,13 @@ public final class GraphBlocks {
     /// A block that is kept here is freed.
     private synchronized void freed(
             Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
-        Kept block = keptBlock(route, address, byteSize);
+        if (gone) {
+            then.free(address, byteSize, device, stream);
+            return;
+        }
         boolean noted = checkpoints.hasNoted(address);
-        if (gone || (owns(route) && !noted && !kept.contains(block))) {
+        Kept block = blockToKeep(route, address, byteSize, noted);
+        if (block == null) {
             then.free(address, byteSize, device, stream);
             return;
         }
@@ -319,10 +340,12 @@ public final class GraphBlocks {
         }
     }
 
-    /// Where the Java heap is full, the block is alive again, since its free can't be ended.
-    private Kept keptBlock(Route route, long address, long byteSize) {
+    /// Null where the block goes on to its allocator. Where the Java heap is full, it is alive again, since its free
+    /// can't be ended.
+    private @Nullable Kept blockToKeep(Route route, long address, long byteSize, boolean noted) {
         try {
-            return new Kept(route, address);
+            Kept block = new Kept(route, address);
+            return noted || !owns(route) || kept.contains(block) ? block : null;
         } catch (OutOfMemoryError full) {
             captures.router().adoptAgain(route, address, byteSize);
             throw full;
@@ -395,7 +418,14 @@ public final class GraphBlocks {
                 return; // it is alive again, or was given back
             }
         }
-        captures.router().free(block.address, stream);
+        try {
+            captures.router().free(block.address, stream);
+        } catch (OutOfMemoryError full) { // it is alive again
+            synchronized (this) {
+                kept.add(block);
+            }
+            throw full;
+        }
     }
 
     /// Where blocks go that are kept here.
