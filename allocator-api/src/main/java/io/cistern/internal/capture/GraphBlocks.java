@@ -277,7 +277,7 @@ public final class GraphBlocks {
         DeviceAllocator then = exit instanceof Exit had && had.memory() == this ? had.then : exit;
         Route own = keepingRoute(captures.registry().ownerOf(route), route.device(), then);
         Kept block = new Kept(own, address);
-        kept.add(block);
+        enter(block);
         try {
             captures.router().adopt(own, address, byteSize);
         } catch (Throwable failure) {
@@ -313,6 +313,10 @@ public final class GraphBlocks {
         usedElsewhere.add(address);
     }
 
+    private synchronized boolean enter(Kept block) {
+        return kept.add(block);
+    }
+
     private synchronized boolean isKept(Route route, long address) {
         return kept.contains(new Kept(route, address));
     }
@@ -331,7 +335,7 @@ public final class GraphBlocks {
             return;
         }
         captures.router().adoptAgain(route, address, byteSize);
-        if (!kept.add(block)) {
+        if (!enter(block)) {
             throw new UnknownAddressException(address); // freed twice
         }
         if (!noted && !usedElsewhere.remove(address) && captures.isInto(this, device, stream)) {
@@ -421,9 +425,7 @@ public final class GraphBlocks {
         try {
             captures.router().free(block.address, stream);
         } catch (OutOfMemoryError full) { // it is alive again
-            synchronized (this) {
-                kept.add(block);
-            }
+            enter(block);
             throw full;
         }
     }
