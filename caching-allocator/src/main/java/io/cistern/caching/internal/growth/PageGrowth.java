@@ -180,10 +180,12 @@ public final class PageGrowth implements Growth {
     }
 
     private long smallReservedBytes() {
-        return table.owners().stream()
-                .filter(PageOwner::isSmall)
-                .mapToLong(PageOwner::reservedBytes)
-                .sum();
+        List<PageOwner> owners = table.owners();
+        long bytes = 0;
+        for (int i = 0; i < owners.size(); i++) {
+            bytes += owners.get(i).isSmall() ? owners.get(i).reservedBytes() : 0;
+        }
+        return bytes;
     }
 
     private WindowFill.Way usualWay(GrowingShard shard, long byteSize) {
