@@ -24,7 +24,7 @@ final class CheckpointExit implements DeviceAllocator {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        if (!checkpoints.hasNoted(address) || !memory.keep(route, address, byteSize)) {
+        if (!checkpoints.hasNoted(address) || !memory.keepOrLeave(route, address, byteSize)) {
             maker.free(address, byteSize, device, stream);
         }
     }

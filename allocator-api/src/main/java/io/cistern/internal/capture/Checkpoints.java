@@ -3,9 +3,12 @@ package io.cistern.internal.capture;
 import io.cistern.internal.routing.FreedBlockKeeper;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.threads.NodeQueue;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.LongPredicate;
+import java.util.function.Predicate;
 import java.util.stream.LongStream;
 
 /// The checkpoints of some graphs' memory: which blocks they noted. A noted block that the program frees is kept, as
@@ -48,7 +51,12 @@ public final class Checkpoints {
             lookAtFrees(router.routeOfBlock(address));
         }
         open.add(live);
-        merge();
+        try {
+            noted = merged(_ -> true);
+        } catch (Throwable failure) {
+            open.removeLast();
+            throw failure;
+        }
         return live;
     }
 
@@ -81,8 +89,13 @@ public final class Checkpoints {
         }
     }
 
-    private void merge() {
-        noted = open.stream().flatMapToLong(Arrays::stream).sorted().toArray();
+    /// What some of the open ones noted, sorted.
+    private long[] merged(Predicate<long[]> which) {
+        return open.stream()
+                .filter(which)
+                .flatMapToLong(Arrays::stream)
+                .sorted()
+                .toArray();
     }
 
     /// Makes the noted blocks alive again that the program has freed since.
@@ -113,13 +126,17 @@ public final class Checkpoints {
     /// Lets blocks go that only this checkpoint kept: behind all work, when nothing is captured.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses to order that: they go with the graphs
+    @SuppressWarnings("ReferenceEquality") // they are told apart by identity
     public void close(long[] checkpoint) {
+        LongPredicate onlyHere = address -> isIn(checkpoint, address) && !hasNoted(address);
+        var givingBack = new NodeQueue.Node<Runnable>(() -> memory.giveBack(onlyHere));
         synchronized (this) {
+            long[] others = merged(each -> each != checkpoint);
             if (!open.remove(checkpoint)) {
                 return;
             }
-            merge();
+            noted = others;
         }
-        captures.whenNoneIsUnderWay(() -> memory.giveBack(address -> isIn(checkpoint, address) && !hasNoted(address)));
+        captures.whenNoneIsUnderWay(givingBack);
     }
 }

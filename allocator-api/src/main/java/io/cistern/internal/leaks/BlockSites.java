@@ -73,13 +73,17 @@ public final class BlockSites {
         if (level == LeakLevel.SAMPLED && !isSample(byteSize)) {
             return;
         }
+        Long key = null;
         try {
-            sites.put(address, Site.here(level == LeakLevel.ALL, stream));
+            key = address;
+            sites.put(key, Site.here(level == LeakLevel.ALL, stream));
             if (level == LeakLevel.SAMPLED) {
                 sampled.incrementAndGet(hash(address));
             }
         } catch (RuntimeException | Error lost) {
-            sites.remove(address);
+            if (key != null) {
+                sites.remove(key);
+            }
         }
     }
 

@@ -30,13 +30,6 @@ public final class ScopeStack {
         this.flat = flatten();
     }
 
-    /// Puts a choice for all streams on top of a region.
-    ///
-    /// @param routes by device; null where the choice does not apply
-    public static ScopeStack of(@Nullable ScopeStack outer, @Nullable Route[] routes) {
-        return new ScopeStack(outer, routes, ANY_STREAM, null);
-    }
-
     /// Puts a choice on top of a region, and keeps the limit reachable to which its routes belong.
     ///
     /// @param routes by device; null where the choice does not apply

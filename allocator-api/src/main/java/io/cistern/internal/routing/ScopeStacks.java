@@ -2,6 +2,7 @@ package io.cistern.internal.routing;
 
 import io.cistern.internal.threads.ThreadTable;
 import java.util.Objects;
+import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /// The region that each thread is in.
@@ -17,7 +18,7 @@ final class ScopeStacks {
     }
 
     /// A virtual thread that left the region it inherited: a thread-local without a value can't say so.
-    private static final ScopeStack OUTSIDE = ScopeStack.of(null, new Route[0]);
+    private static final ScopeStack OUTSIDE = ScopeStack.of(null, new Route[0], OptionalLong.empty(), null);
 
     private final ThreadTable<ThreadCounters> threads;
 

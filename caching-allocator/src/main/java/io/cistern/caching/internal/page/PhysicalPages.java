@@ -8,14 +8,15 @@ import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
 import java.lang.System.Logger.Level;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live
 /// handles`.
 public final class PhysicalPages {
-    private record Handle(long value, long byteSize) {}
+    /// More than threads that release in one moment.
+    private static final int ROOM = 64;
 
     public final int device;
     public final VirtualMemory memory;
@@ -27,7 +28,11 @@ public final class PhysicalPages {
     public volatile List<MemoryLocation> accessors;
     private final PageSource source;
     private final Reserved reserved;
-    private final List<Handle> refused = new ArrayList<>();
+    /// What the driver would not take back. There is always room for some more, so that it is kept without Java heap.
+    private long[] refused = new long[2 * ROOM];
+
+    private long[] refusedSizes = new long[2 * ROOM];
+    private int refusedCount;
 
     /// Takes memory from a source.
     public PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved) {
@@ -89,16 +94,43 @@ public final class PhysicalPages {
             releaseRefused();
             return;
         }
-        refused.add(new Handle(handle, byteSize));
-        System.getLogger(PhysicalPages.class.getName())
-                .log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
+        keep(handle, byteSize);
+        try {
+            System.getLogger(PhysicalPages.class.getName())
+                    .log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
+        } catch (OutOfMemoryError ofTheHeap) {
+            // The handle is kept, and the next refusal is told.
+        }
+    }
+
+    private void keep(long handle, long byteSize) {
+        if (refusedCount == refused.length) {
+            grow();
+        }
+        refused[refusedCount] = handle;
+        refusedSizes[refusedCount++] = byteSize;
+        if (refusedCount + ROOM > refused.length) {
+            try {
+                grow();
+            } catch (OutOfMemoryError ofTheHeap) {
+                // This one is kept, and the next ones have room still.
+            }
+        }
+    }
+
+    private void grow() {
+        long[] more = Arrays.copyOf(refused, 2 * refused.length);
+        refusedSizes = Arrays.copyOf(refusedSizes, more.length);
+        refused = more;
     }
 
     /// Tries again what the driver would not take back; until it does, that is still reserved.
     public synchronized void releaseRefused() {
-        for (int i = refused.size() - 1; i >= 0; i--) {
-            if (refusal(refused.get(i).value, refused.get(i).byteSize) == null) {
-                refused.remove(i);
+        for (int i = refusedCount - 1; i >= 0; i--) {
+            if (refusal(refused[i], refusedSizes[i]) == null) {
+                refusedCount--;
+                refused[i] = refused[refusedCount];
+                refusedSizes[i] = refusedSizes[refusedCount];
             }
         }
     }
@@ -118,7 +150,11 @@ public final class PhysicalPages {
 
     /// Bytes of handles without a mapping that the driver would not take back.
     public synchronized long refusedBytes() {
-        return refused.stream().mapToLong(Handle::byteSize).sum();
+        long sum = 0;
+        for (int i = 0; i < refusedCount; i++) {
+            sum += refusedSizes[i];
+        }
+        return sum;
     }
 
     public Reserved reserved() {

@@ -16,10 +16,6 @@ public final class Reserved {
     private final AtomicLong obtained = new AtomicLong();
     private final LongAccumulator peak = new LongAccumulator(Math::max, 0);
 
-    public Reserved(int device, EventSink events) {
-        this(device, events, new DeviceCounters(Long.MAX_VALUE));
-    }
-
     public Reserved(int device, EventSink events, DeviceCounters counters) {
         this.device = device;
         this.events = events;

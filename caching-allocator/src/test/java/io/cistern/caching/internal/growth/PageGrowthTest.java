@@ -6,6 +6,7 @@ import static org.mockito.Mockito.mock;
 import io.cistern.caching.GpuContext;
 import io.cistern.caching.TestContext;
 import io.cistern.caching.TestOrder;
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;
@@ -34,7 +35,7 @@ class PageGrowthTest {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final AddressRangeMap ranges = new AddressRangeMap();
-    private final Reserved reserved = new Reserved(0, mock(EventSink.class));
+    private final Reserved reserved = new Reserved(0, mock(EventSink.class), new DeviceCounters(Long.MAX_VALUE));
     private final PageTable table = new PageTable(
             new PhysicalPages(0, gpu.virtualMemory(), new GpuContext.GpuPages(gpu), reserved), ranges, false);
     private final MissClock clock = new MissClock();
