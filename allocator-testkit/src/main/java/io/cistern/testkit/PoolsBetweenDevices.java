@@ -167,7 +167,7 @@ public abstract class PoolsBetweenDevices {
     @Test
     void movedPagesAreOpenUnderAllTheirAddresses() {
         try (MemoryPool pool =
-                MemoryPool.builder(memory).spec("caching:slack=0").open()) {
+                MemoryPool.builder(memory).spec("caching:fit=tight").open()) {
             long other = driver.streams().create(0);
             long first = pool.allocate(2 * LARGE, 0, sides[0].stream);
             memory.free(first, sides[0].stream);

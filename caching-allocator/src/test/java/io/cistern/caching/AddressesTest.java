@@ -19,7 +19,7 @@ class AddressesTest {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(140L << 30).build();
     private final GpuContext context = new GpuContext(gpu);
-    private final CachingAllocator caching = context.open(PageReuse.WAIT, 0, false);
+    private final CachingAllocator caching = context.open(PageReuse.WAIT, false);
 
     @AfterEach
     void nothingIsLeft() {

@@ -29,7 +29,7 @@ class AliasMappingsTest {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final GpuContext context = new GpuContext(gpu);
-    private final CachingAllocator caching = context.open(PageReuse.WAIT, 0, false);
+    private final CachingAllocator caching = context.open(PageReuse.WAIT, false);
     private final SplittableRandom random = new SplittableRandom(SEED);
     private final List<Cache> caches = new ArrayList<>();
     private long stream;

@@ -218,7 +218,7 @@ class CacheStatisticsTest extends PoolFixture {
 
     @Test
     void pagesThatMoveAreCountedWhereTheyAre() {
-        try (Allocator caching = memory.open("caching:thread_caches=false,slack=0")) {
+        try (Allocator caching = memory.open("caching:thread_caches=false,fit=tight")) {
             long other = gpu.streams().create(DEVICE);
             free(caching.allocate(40 * MIB, DEVICE, stream));
             long block = caching.allocate(40 * MIB, DEVICE, other);
@@ -243,7 +243,7 @@ class CacheStatisticsTest extends PoolFixture {
     /// What the driver, the other stream and the first stream have to do with it, in this order.
     @Test
     void aMissThatIdlePagesServeWithoutTheDriverIsAHitOfTheirs() {
-        try (Allocator caching = memory.open("caching:thread_caches=false,slack=0")) {
+        try (Allocator caching = memory.open("caching:thread_caches=false,fit=tight")) {
             long other = gpu.streams().create(DEVICE);
             memory.free(caching.allocate(40 * MIB, DEVICE, stream), stream);
             assertPages(caching, 0, 1);
@@ -271,7 +271,7 @@ class CacheStatisticsTest extends PoolFixture {
 
     @Test
     void aStreamThatWaitsForAnotherOnesPagesIsCounted() {
-        try (Allocator caching = memory.open("caching:thread_caches=false,slack=0")) {
+        try (Allocator caching = memory.open("caching:thread_caches=false,fit=tight")) {
             memory.free(busy(caching, 40 * MIB, stream), stream);
             long other = gpu.streams().create(DEVICE);
             memory.free(caching.allocate(40 * MIB, DEVICE, other), other);

@@ -98,7 +98,7 @@ class CheckLevelTest extends PoolFixture {
 
     @Test
     void aPageThatMovesIsNotTakenForSpoilt() {
-        try (Allocator caching = memory.open("caching:check=paranoid,slack=0")) {
+        try (Allocator caching = memory.open("caching:check=paranoid,fit=tight")) {
             long other = gpu.streams().create(DEVICE);
             for (int round = 0; round < 4; round++) {
                 for (long each : new long[] {stream, other}) {

@@ -32,8 +32,8 @@ public final class GpuContext extends OneDeviceContext {
         this.gpu = gpu;
     }
 
-    CachingAllocator open(PageReuse reuse, double slack, boolean stableMapping) {
-        PagePolicy pages = new PagePolicy(0, TestContext.PAGE_BYTES, PageFit.USUAL, reuse, slack, stableMapping);
+    CachingAllocator open(PageReuse reuse, boolean stableMapping) {
+        PagePolicy pages = new PagePolicy(0, TestContext.PAGE_BYTES, PageFit.TIGHT, reuse, stableMapping);
         return new CachingAllocator(this, CachingOptions.usual("test", pages, ThreadCacheLimit.NONE));
     }
 

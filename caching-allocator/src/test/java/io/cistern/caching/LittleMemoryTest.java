@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.cuda.DriverCall;
 import org.junit.jupiter.api.Test;
 
-/// Up to a 1024th of the device, memory is bought rather than moved: streams of programs that need little do not wait
+/// Up to a 1024th of the device, pages are created rather than moved: streams of programs that need little do not wait
 /// for each other.
 class LittleMemoryTest {
     private static final long KIB = 1L << 10;
@@ -49,7 +49,7 @@ class LittleMemoryTest {
     }
 
     @Test
-    void withoutSlackNothingIsLittle() {
+    void withTightPagesNothingIsLittle() {
         try (SimulatedCaching caching = new SimulatedCaching(DEVICE, "caching:fit=tight")) {
             alternate(caching, 4 * MIB);
             assertThat(movedPages(caching)).isPositive();

@@ -357,7 +357,7 @@ final class ManyDevicesTests {
 
     @Test
     void movedPagesAreOpenToPeersUnderAllTheirAddresses() {
-        MemoryPool pool = MemoryPool.builder(memory).spec("caching:slack=0").open();
+        MemoryPool pool = MemoryPool.builder(memory).spec("caching:fit=tight").open();
         long first = pool.allocate(200 * MIB, 0, streams[0]);
         memory.free(first, streams[0]);
         gpu.streams().synchronize(0, streams[0]);

@@ -14,7 +14,7 @@ class ManyPagesTest {
     private static final long MIB = 1L << 20;
     private static final int PAGES = 3000;
 
-    private final SimulatedCaching caching = new SimulatedCaching(16L << 30, "caching:page_size=2MiB,slack=0");
+    private final SimulatedCaching caching = new SimulatedCaching(16L << 30, "caching:page_size=2MiB");
     private final long a = caching.newStream();
     private final long b = caching.newStream();
 

@@ -29,7 +29,6 @@ class OptionErrorsTest extends PoolFixture {
             }),
             entry(CachingOption.FIT, new String[] {"loose", "TIGHT"}),
             entry(CachingOption.REUSE, new String[] {"always", "true"}),
-            entry(CachingOption.SLACK, new String[] {"much", "-0.01", "1.01", "NaN"}),
             entry(CachingOption.STABLE_MAPPING, NO_FLAG),
             entry(CachingOption.ALIGNMENT, new String[] {"wide", "300", "128", "4MiB", "0", "-256", "1GB"}),
             entry(CachingOption.SPLITS, NO_FLAG),
@@ -85,8 +84,8 @@ class OptionErrorsTest extends PoolFixture {
 
     @Test
     void whatIsLegalIsSaidOnce() {
-        assertThatThrownBy(() -> memory.open("caching:slack=2"))
-                .hasMessage("option 'slack' of 'caching': '2' is not a fraction from 0 to 1 (spec caching:slack=2)");
+        assertThatThrownBy(() -> memory.open("caching:per_process_memory_fraction=2"))
+                .hasMessage("option 'per_process_memory_fraction' of 'caching': '2' is not a fraction from 0 to 1 (spec caching:per_process_memory_fraction=2)");
         assertThatThrownBy(() -> memory.open("caching:thread_caches=maybe"))
                 .hasMessage(
                         "option 'thread_caches' of 'caching': 'maybe' is neither true nor false (spec caching:thread_caches=maybe)");
@@ -117,8 +116,6 @@ class OptionErrorsTest extends PoolFixture {
             strings = {
                 "page_size=2MiB",
                 "page_size=1GiB",
-                "slack=0",
-                "slack=1",
                 "alignment=256",
                 "alignment=2MiB",
                 "thread_cache_bytes=1MiB",
@@ -155,17 +152,13 @@ class OptionErrorsTest extends PoolFixture {
                 "page_size=2MiB,expandable_segments=false | page_size | expandable_segments=false | splits=true",
                 "fit=tight,expandable_segments=false    | fit | expandable_segments=false | splits=true",
                 "reuse=passed,expandable_segments=false | reuse | expandable_segments=false | splits=true",
-                "slack=0.1,expandable_segments=false    | slack | expandable_segments=false | splits=true",
-                "slack=0.1,pytorch=\"expandable_segments:False\" | slack | expandable_segments=false | splits=true",
                 "stable_mapping=true,expandable_segments=false | stable_mapping | expandable_segments=false | splits=true",
                 "page_size=2MiB,splits=false            | page_size | splits=false | splits=true",
                 "fit=tight,splits=false                 | fit | splits=false | splits=true",
                 "reuse=passed,splits=false              | reuse | splits=false | splits=true",
-                "slack=0.1,splits=false                 | slack | splits=false | splits=true",
                 "stable_mapping=true,splits=false       | stable_mapping | splits=false | splits=true",
                 "reuse=wait,stable_mapping=true         | reuse=wait | stable_mapping=true | reuse=never, or no reuse",
                 "reuse=passed,stable_mapping=true       | reuse=passed | stable_mapping=true | reuse=never, or no reuse",
-                "slack=0.1,stable_mapping=true          | slack | stable_mapping=true | leave one of them out",
                 "page_size=2MiB,fit=tight               | page_size | fit=tight | leave one of them out",
                 "thread_cache_bytes=8MiB,thread_caches=false            | thread_cache_bytes | thread_caches=false | leave one of them out",
                 "source=linear,expandable_segments=true | expandable_segments=true | source=linear | pages or vmm",

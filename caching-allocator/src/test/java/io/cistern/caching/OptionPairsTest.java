@@ -13,7 +13,6 @@ import org.junit.jupiter.api.Test;
 final class OptionPairsTest extends PoolFixture {
     private static final String[][] CHOICES = {
         {"fit=tight"},
-        {"slack=0", "slack=0.5"},
         {"reuse=never", "reuse=passed"},
         {"stable_mapping=true"},
         {"page_size=2MiB", "page_size=16MiB"},

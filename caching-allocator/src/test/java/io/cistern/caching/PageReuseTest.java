@@ -20,7 +20,7 @@ class PageReuseTest {
     private final GpuContext context = new GpuContext(gpu);
     private final long a = gpu.streams().create(0);
     private final long b = gpu.streams().create(0);
-    private CachingAllocator caching = context.open(PageReuse.WAIT, 0, false);
+    private CachingAllocator caching = context.open(PageReuse.WAIT, false);
 
     @AfterEach
     void nothingWasMisused() {
@@ -261,7 +261,7 @@ class PageReuseTest {
 
     private void reopen(PageReuse reuse, boolean stableMapping) {
         caching.close();
-        caching = context.open(reuse, 0, stableMapping);
+        caching = context.open(reuse, stableMapping);
     }
 
     private long virtualMemoryCalls() {

@@ -26,7 +26,7 @@ class RecycledShardsTest {
     private final GpuContext context = new GpuContext(gpu);
     private final long lag = gpu.memory().allocate(0, LAG_BYTES);
     private final long lasting = gpu.streams().create(0);
-    private CachingAllocator caching = context.open(PageReuse.WAIT, 0, false);
+    private CachingAllocator caching = context.open(PageReuse.WAIT, false);
 
     @BeforeEach
     void manyStreamsHaveEnded() {
@@ -277,7 +277,7 @@ class RecycledShardsTest {
     private void reopen(PageReuse reuse) {
         Map.copyOf(context.live).forEach(this::free);
         caching.close();
-        caching = context.open(reuse, 0, false);
+        caching = context.open(reuse, false);
         manyStreamsHaveEnded();
     }
 

@@ -17,7 +17,7 @@ class RefusedFencesTest {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(64L << 20).build();
-    private final CachingAllocator caching = new GpuContext(gpu).open(PageReuse.WAIT, 0, false);
+    private final CachingAllocator caching = new GpuContext(gpu).open(PageReuse.WAIT, false);
     private final long stream = gpu.streams().create(0);
     private final long other = gpu.streams().create(0);
     private final long third = gpu.streams().create(0);

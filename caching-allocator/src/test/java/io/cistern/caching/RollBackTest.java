@@ -35,7 +35,7 @@ class RollBackTest {
     void aFailedGrowthLeavesEverythingAsItWas(DriverCall call, int after, int times) {
         SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(512 * MIB).build();
         GpuContext context = new GpuContext(gpu);
-        CachingAllocator caching = context.open(PageReuse.WAIT, 0, false);
+        CachingAllocator caching = context.open(PageReuse.WAIT, false);
         long a = gpu.streams().create(0);
         long b = gpu.streams().create(0);
         long idle = context.allocate(caching, 60 * MIB, a);
@@ -66,7 +66,7 @@ class RollBackTest {
     void whatARollBackCouldNotTakeAwayGoesLater(DriverCall call, int after) {
         SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(512 * MIB).build();
         GpuContext context = new GpuContext(gpu);
-        CachingAllocator caching = context.open(PageReuse.WAIT, 0, false);
+        CachingAllocator caching = context.open(PageReuse.WAIT, false);
         long a = gpu.streams().create(0);
         long b = gpu.streams().create(0);
         context.free(caching, context.allocate(caching, 60 * MIB, a), a);

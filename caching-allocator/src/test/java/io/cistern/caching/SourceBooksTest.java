@@ -100,7 +100,7 @@ class SourceBooksTest {
 
     @Test
     void everyPlaceOfAPageIsToldOfOnceAndAskedForOnce() {
-        try (MemoryPool pool = pool("caching:thread_caches=false,slack=0")) {
+        try (MemoryPool pool = pool("caching:thread_caches=false,fit=tight")) {
             allocateAndFree(pool, 40 * MIB, a);
             allocateAndFree(pool, 40 * MIB, b);
             assertThat(pool.reservedBytes(0)).hasValue(40 * MIB);
@@ -112,7 +112,7 @@ class SourceBooksTest {
 
     @Test
     void whatTheSourceKeepsStaysAndGoesWithALaterTrim() {
-        for (String spec : List.of("caching:thread_caches=false,slack=0", "caching:splits=false")) {
+        for (String spec : List.of("caching:thread_caches=false,fit=tight", "caching:splits=false")) {
             try (MemoryPool pool = pool(spec)) {
                 allocateAndFree(pool, 40 * MIB, a);
                 allocateAndFree(pool, 40 * MIB, b);
@@ -147,7 +147,7 @@ class SourceBooksTest {
 
     @Test
     void aStreamThatEndedLeavesWhatTheSourceKeepsToALaterTrim() {
-        try (MemoryPool pool = pool("caching:thread_caches=false,slack=0")) {
+        try (MemoryPool pool = pool("caching:thread_caches=false,fit=tight")) {
             allocateAndFree(pool, 40 * MIB, a);
             long block = pool.allocate(40 * MIB, 0, b);
             books.keeps = true;

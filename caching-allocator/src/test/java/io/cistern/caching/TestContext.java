@@ -20,7 +20,6 @@ import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Reserved;
-import io.cistern.caching.internal.shard.SizeRange;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.caching.options.PageFit;
@@ -70,7 +69,7 @@ public final class TestContext extends OneDeviceContext {
 
     /// Without, every request sees what the shards do.
     CachingAllocator open(boolean threadCaches) {
-        PagePolicy pages = new PagePolicy(0, PAGE_BYTES, PageFit.USUAL, PageReuse.WAIT, PagePolicy.USUAL_SLACK, false);
+        PagePolicy pages = new PagePolicy(0, PAGE_BYTES, PageFit.USUAL, PageReuse.WAIT, false);
         return open(CachingOptions.usual("test", pages, threadCaches ? ThreadCacheLimit.USUAL : ThreadCacheLimit.NONE));
     }
 
@@ -99,9 +98,8 @@ public final class TestContext extends OneDeviceContext {
 
     /// A shard that belongs to no cache.
     static StreamShard shard(long stream, boolean small) {
-        SizeRange range = small ? SizeRange.SMALL : SizeRange.LARGE;
         return new StreamShard(
-                timeline(stream), range, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+                timeline(stream), small, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// Bytes that the allocator said it has.

@@ -108,15 +108,15 @@ class ThreadCachesTest {
     }
 
     @Test
-    void smallBlocksOfManySizesGetMoreMemoryThanIsLiveUnlessThereIsToBeNoSlack() {
+    void pairsOfManySmallSizesNeedOnePage() {
         try (SimulatedCaching usual = new SimulatedCaching(1L << 30, "caching");
                 SimulatedCaching segments = new SimulatedCaching(1L << 30, "caching:source=linear");
                 SimulatedCaching tight = new SimulatedCaching(1L << 30, "caching:fit=tight")) {
             exchangePairs(usual);
             exchangePairs(segments);
             exchangePairs(tight);
-            assertThat(usual.reservedBytes()).isBetween(6 * MIB, 48 * MIB);
-            assertThat(segments.reservedBytes()).isBetween(6 * MIB, 48 * MIB);
+            assertThat(usual.reservedBytes()).isEqualTo(2 * MIB);
+            assertThat(segments.reservedBytes()).isEqualTo(2 * MIB);
             assertThat(tight.reservedBytes()).isEqualTo(2 * MIB);
         }
     }

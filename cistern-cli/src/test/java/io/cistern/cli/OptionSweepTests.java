@@ -38,7 +38,6 @@ final class OptionSweepTests {
         VALUES.put(CachingOption.PAGE_SIZE, List.of("2MiB", "4MiB", "32MiB", "1GiB"));
         VALUES.put(CachingOption.FIT, List.of("usual", "tight"));
         VALUES.put(CachingOption.REUSE, List.of("never", "passed", "wait"));
-        VALUES.put(CachingOption.SLACK, List.of("0", "0.08", "1"));
         VALUES.put(CachingOption.STABLE_MAPPING, List.of("true", "false"));
         VALUES.put(CachingOption.ALIGNMENT, List.of("256", "4096", "2MiB"));
         VALUES.put(CachingOption.SPLITS, List.of("true", "false"));

@@ -38,8 +38,8 @@ final class ReservedRatioTests {
     }
 
     @ParameterizedTest
-    @CsvSource({"caching:slack=0", "caching:fit=tight"})
-    void withoutSlackStreamsComeToRestToo(String spec) throws TraceException {
+    @CsvSource({"caching", "caching:fit=tight"})
+    void streamsComeToRestToo(String spec) throws TraceException {
         ReplaySession.Outcome outcome = replay(BundledTraces.read(STREAMS), spec, PASSES);
         assertThat(outcome.passes().getLast().driverCalls()).isLessThanOrEqualTo(300);
     }

@@ -31,7 +31,7 @@ import java.util.Set;
 ///
 /// ```java
 /// Injector injector = Guice.createInjector(
-///         CisternModule.on(driver).current("caching:slack=0").pool("gradients", "vmm"));
+///         CisternModule.on(driver).current("caching:fit=tight").pool("gradients", "vmm"));
 /// try (CisternLifecycle memory = injector.getInstance(CisternLifecycle.class)) { … }
 /// ```
 ///

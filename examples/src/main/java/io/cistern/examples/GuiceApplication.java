@@ -21,7 +21,7 @@ public final class GuiceApplication {
     public static void main(String[] arguments) {
         try (CudaDriver driver = CudaDrivers.openBest()) {
             Injector injector = Guice.createInjector(
-                    CisternModule.on(driver).current("caching").pool("gradients", "caching:slack=0", 1L << 30));
+                    CisternModule.on(driver).current("caching").pool("gradients", "caching:fit=tight", 1L << 30));
             try (CisternLifecycle _ = injector.getInstance(CisternLifecycle.class)) {
                 injector.getInstance(Trainer.class).run();
             }

@@ -114,7 +114,7 @@ class ReloadTests {
     @Test
     void whatTheProgramChoseStays() throws IOException {
         Allocator mine = memory.setCurrent("direct");
-        configure("cistern.allocator=caching:slack=0\n");
+        configure("cistern.allocator=caching:fit=tight\n");
 
         assertThat(memory.currents().reload()).isEmpty();
         assertThat(memory.current(0)).isSameAs(mine);

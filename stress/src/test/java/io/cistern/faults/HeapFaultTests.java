@@ -50,7 +50,7 @@ class HeapFaultTests {
             "+caching:pytorch=\"backend:cudaMallocAsync,max_split_size_mb:128\"",
             "+async:pool=default,release_threshold=zero",
             "+symmetric:upstream=\"caching:check=paranoid\"",
-            "+caching:reuse=wait,slack=0",
+            "+caching:reuse=wait,fit=tight",
             "+caching:reuse=never,page_size=2MiB",
             "+caching:check=paranoid");
 

@@ -92,7 +92,7 @@ final class StreamWorkloads {
 
     /// Blocks that grow again and again, each time at another place.
     static void growing(GpuProgram program) {
-        if (!program.allocator.spec().text().contains("slack=0")) {
+        if (!program.allocator.spec().text().contains("reuse=wait")) {
             return;
         }
         Random random = new Random(7);

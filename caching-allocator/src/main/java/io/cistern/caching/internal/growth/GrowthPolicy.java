@@ -6,7 +6,8 @@ import io.cistern.caching.options.PageFit;
 /// When a page is created, and how large it is.
 ///
 /// 1. While less is reserved than was ever live at once, counting what is asked for now, a missing page is created:
-/// the program needs that much anyway.
+/// the program needs that much anyway. So it is while less is reserved than a small share of the device: then streams
+/// need not wait for each other.
 /// 2. Above, an idle page is moved. Another one is created only where no page is idle.
 /// 3. A call for a page takes about the same time for any size, and a page is idle only as a whole. So a page for large
 /// blocks is a share of the most that was ever live at once; a power of two, so that the page that leaves a place fits
@@ -17,19 +18,26 @@ final class GrowthPolicy {
     private static final int USUAL_SHARE_SHIFT = 7;
     private static final int TIGHT_SHARE_SHIFT = 10;
 
+    /// A 1024th of the device is nothing that anybody misses.
+    private static final int LITTLE_SHIFT = 10;
+
     /// Multiple of all page sizes.
     private final long slotBytes;
 
     private final long fixedBytes;
     private final long largestBytes;
     private final int shareShift;
+
+    /// The most that was ever live at once; at first, what is little.
     private long peakBytes;
 
-    GrowthPolicy(PagePolicy policy, long slotBytes) {
+    GrowthPolicy(PagePolicy policy, long slotBytes, long deviceBytes) {
         this.slotBytes = slotBytes;
         this.fixedBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
         this.largestBytes = policy.largestBytes();
-        this.shareShift = policy.fit() == PageFit.TIGHT ? TIGHT_SHARE_SHIFT : USUAL_SHARE_SHIFT;
+        boolean isTight = policy.fit() == PageFit.TIGHT;
+        this.shareShift = isTight ? TIGHT_SHARE_SHIFT : USUAL_SHARE_SHIFT;
+        this.peakBytes = isTight ? 0 : deviceBytes >> LITTLE_SHIFT;
     }
 
     /// So many bytes are live at once.

@@ -51,7 +51,7 @@ public final class PageGrowth implements Growth {
         this.clock = clock;
         this.order = order;
         this.fences = fences;
-        this.growthPolicy = new GrowthPolicy(policy, table.pages.slotBytes);
+        this.growthPolicy = new GrowthPolicy(policy, table.pages.slotBytes, deviceBytes);
         this.deviceBytes = deviceBytes;
         this.idle = new IdlePages(order);
     }

@@ -2,122 +2,75 @@ package io.cistern.caching.internal.growth;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.caching.options.PageFit;
+import io.cistern.caching.options.PageReuse;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/// When a new page is made although others are idle.
+/// When a page is created although others are idle, and how large it is.
 class GrowthPolicyTest {
     private static final long MIB = 1L << 20;
     private static final long GIB = 1L << 30;
-    private static final long PAGE = 4 * MIB;
+    private static final long SLOT = 2 * MIB;
 
-    private final GrowthPolicy growthPolicy = new GrowthPolicy(0.08, GIB);
+    private static GrowthPolicy policy(long fixedBytes, long largestBytes, PageFit fit) {
+        return new GrowthPolicy(new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.WAIT, false), SLOT, 64 * GIB);
+    }
+
+    private static GrowthPolicy policy(PageFit fit) {
+        return policy(0, PagePolicy.LARGEST_BYTES, fit);
+    }
 
     @Test
-    void upToThePeakOfLiveBytesMemoryIsNeededAnyway() {
+    void asMuchAsWasEverLiveIsNeeded() {
+        GrowthPolicy growthPolicy = policy(PageFit.USUAL);
         growthPolicy.needed(100 * MIB);
         growthPolicy.needed(60 * MIB);
-        assertThat(growthPolicy.peakBytes()).as("the most that ever was").isEqualTo(100 * MIB);
         assertThat(growthPolicy.isNeeded(100 * MIB - 1)).isTrue();
         assertThat(growthPolicy.isNeeded(100 * MIB)).isFalse();
     }
 
     @Test
-    void sixtyFourMovesInsideAStreamEarnAPage() {
-        growthPolicy.needed(GIB);
-        for (int i = 0; i < 63; i++) {
-            growthPolicy.moved(PAGE, false);
-        }
-        assertThat(growthPolicy.isEarned(GIB, PAGE)).isFalse();
-        growthPolicy.moved(PAGE, false);
-        assertThat(growthPolicy.isEarned(GIB, PAGE)).isTrue();
-        assertThat(growthPolicy.isEarned(GIB, PAGE)).as("it was paid for").isFalse();
+    void aThousandthOfTheDeviceIsLittle() {
+        GrowthPolicy growthPolicy = policy(PageFit.USUAL);
+        growthPolicy.needed(4 * MIB);
+        assertThat(growthPolicy.isNeeded(64 * MIB - 1)).isTrue();
+        assertThat(growthPolicy.isNeeded(64 * MIB)).isFalse();
     }
 
     @Test
-    void oneMoveBetweenStreamsEarnsAPage() {
-        growthPolicy.needed(GIB);
-        growthPolicy.moved(PAGE, true);
-        assertThat(growthPolicy.isEarned(GIB, PAGE)).isTrue();
-        assertThat(growthPolicy.isEarned(GIB, PAGE)).isFalse();
-    }
-
-    @Test
-    void aLargerPageTakesMoreMoves() {
-        growthPolicy.needed(GIB);
-        growthPolicy.moved(PAGE, true);
-        assertThat(growthPolicy.isEarned(GIB, 2 * PAGE)).isFalse();
-        growthPolicy.moved(PAGE, true);
-        assertThat(growthPolicy.isEarned(GIB, 2 * PAGE)).isTrue();
-    }
-
-    @Test
-    void nothingIsBoughtAboveTheSlackAndWhatWasEarnedIsKept() {
-        growthPolicy.needed(100 * MIB);
-        growthPolicy.moved(PAGE, true);
-        assertThat(growthPolicy.isEarned(104 * MIB + 1, PAGE))
-                .as("8 % over the peak")
-                .isFalse();
-        assertThat(growthPolicy.isEarned(104 * MIB, PAGE)).isTrue();
-        growthPolicy.moved(PAGE, true);
-        assertThat(growthPolicy.isEarned(108 * MIB, PAGE)).isFalse();
-        growthPolicy.needed(200 * MIB);
-        assertThat(growthPolicy.isEarned(200 * MIB, PAGE))
-                .as("of a higher peak")
-                .isTrue();
-    }
-
-    @Test
-    void withoutSlackMovesBuyNothing() {
-        GrowthPolicy strict = new GrowthPolicy(0, GIB);
-        strict.needed(GIB);
-        strict.moved(GIB, true);
-        assertThat(strict.isEarned(GIB, PAGE)).isFalse();
-        assertThat(strict.fitsSmallSlack(GIB, 1)).isFalse();
-        assertThat(strict.threadCacheShareBytes()).isZero();
-    }
-
-    @Test
-    void upToA1024thOfTheDeviceNothingNeedsToMove() {
-        assertThat(growthPolicy.isLittle(0, MIB)).isTrue();
-        assertThat(growthPolicy.isLittle(1, MIB)).isFalse();
-        assertThat(new GrowthPolicy(0, GIB).isLittle(0, 1)).as("without slack").isFalse();
-    }
-
-    /// Without having earned anything.
-    @ParameterizedTest
-    @CsvSource({"1, 1500", "0.08, 1500", "0.015, 1500", "0.01, 1000"})
-    void smallBlocksHaveUpToOneAndAHalfPercentOfTheSlack(double slack, long most) {
-        GrowthPolicy small = new GrowthPolicy(slack, GIB);
-        small.needed(100_000);
-        assertThat(small.fitsSmallSlack(100_000, most)).isTrue();
-        assertThat(small.fitsSmallSlack(100_000, most + 1)).isFalse();
+    void withTightPagesNothingIsLittle() {
+        GrowthPolicy growthPolicy = policy(PageFit.TIGHT);
+        growthPolicy.needed(4 * MIB);
+        assertThat(growthPolicy.isNeeded(4 * MIB)).isFalse();
     }
 
     @ParameterizedTest
-    @CsvSource({"0, 8", "512, 8", "1024, 8", "2048, 16", "131072, 1024"})
-    void smallBlocksHaveAShareForThemselves(long peakMebibytes, long shareMebibytes) {
-        growthPolicy.needed(peakMebibytes * MIB);
-        assertThat(growthPolicy.smallShareBytes()).isEqualTo(shareMebibytes * MIB);
-    }
-
-    @ParameterizedTest
-    @CsvSource({"0, 48", "6144, 48", "131072, 1024"})
-    void threadCachesThatMissOftenMayHaveMore(long peakMebibytes, long shareMebibytes) {
-        growthPolicy.needed(peakMebibytes * MIB);
-        assertThat(growthPolicy.threadCacheShareBytes()).isEqualTo(shareMebibytes * MIB);
+    @CsvSource({
+        "USUAL, 1, 2", "USUAL, 511, 2", "USUAL, 512, 4", "USUAL, 1023, 4", "USUAL, 1024, 8", "USUAL, 17000, 128",
+        "USUAL, 100000, 512", "TIGHT, 1024, 2", "TIGHT, 4096, 4", "TIGHT, 17000, 16",
+    })
+    void aPageForLargeBlocksIsAPowerOfTwoBelowAShareOfThePeak(PageFit fit, long peakMib, long pageMib) {
+        GrowthPolicy growthPolicy = policy(fit);
+        growthPolicy.needed(peakMib * MIB);
+        assertThat(growthPolicy.pageBytes(false)).isEqualTo(pageMib * MIB);
+        assertThat(growthPolicy.pageBytes(true)).as("for small blocks").isEqualTo(SLOT);
     }
 
     @Test
-    void pagesMoveMuchOnceMoreThanAnEighthOfWhatWasBoughtMoved() {
-        assertThat(growthPolicy.movesMuch()).isFalse();
-        growthPolicy.bought(8 * PAGE);
-        growthPolicy.moved(PAGE, false);
-        assertThat(growthPolicy.movesMuch()).isFalse();
-        growthPolicy.moved(1, true);
-        assertThat(growthPolicy.movesMuch()).isTrue();
-        growthPolicy.bought(8 * PAGE);
-        assertThat(growthPolicy.movesMuch()).as("more was bought since").isFalse();
+    void pagesStopGrowingAtTheLargest() {
+        GrowthPolicy growthPolicy = policy(0, 20 * MIB, PageFit.USUAL);
+        growthPolicy.needed(17 * GIB);
+        assertThat(growthPolicy.pageBytes(false)).isEqualTo(20 * MIB);
+    }
+
+    @Test
+    void aFixedSizeIsThatOfEveryPage() {
+        GrowthPolicy growthPolicy = policy(3 * MIB, PagePolicy.LARGEST_BYTES, PageFit.USUAL);
+        growthPolicy.needed(17 * GIB);
+        assertThat(growthPolicy.pageBytes(false)).isEqualTo(4 * MIB);
+        assertThat(growthPolicy.pageBytes(true)).isEqualTo(4 * MIB);
+        assertThat(growthPolicy.unit()).isEqualTo(4 * MIB);
     }
 }

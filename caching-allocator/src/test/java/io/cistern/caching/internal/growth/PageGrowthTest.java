@@ -16,7 +16,6 @@ import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.page.Reserved;
-import io.cistern.caching.internal.shard.SizeRange;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
@@ -39,15 +38,16 @@ class PageGrowthTest {
     private final PageTable table = new PageTable(
             new PhysicalPages(0, gpu.virtualMemory(), new GpuContext.GpuPages(gpu), reserved), ranges, false);
     private final MissClock clock = new MissClock();
+    private final Fences fences = new Fences(0, gpu, new TestOrder(), reserved.counters);
     private final PageGrowth growth = new PageGrowth(
             table,
             clock,
-            new CrossStreamOrder(
-                    new Fences(0, gpu, new TestOrder(), reserved.counters), clock, PageReuse.WAIT, reserved.counters),
-            new PagePolicy(2 * MIB, 2 * MIB, PageFit.USUAL, PageReuse.WAIT, 0, false),
+            new CrossStreamOrder(fences, clock, PageReuse.WAIT, reserved.counters),
+            fences,
+            new PagePolicy(2 * MIB, 2 * MIB, PageFit.USUAL, PageReuse.WAIT, false),
             1L << 30);
     private final StreamShard shard =
-            new StreamShard(TestContext.timeline(0), SizeRange.LARGE, SplitPolicy.ANY, clock, reserved.counters);
+            new StreamShard(TestContext.timeline(0), false, SplitPolicy.ANY, clock, reserved.counters);
 
     @AfterEach
     void close() {

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 
 class ShardTableTest {
     private final ShardTable table =
-            new ShardTable(SizeRange.SMALL, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+            new ShardTable(true, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {
