@@ -13,6 +13,7 @@ import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.CaptureRoutes;
 import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.RouteExit;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
@@ -76,7 +77,7 @@ public final class Captures implements CaptureRoutes {
         this.graphs = driver.graphs();
         this.eventStreams = eventStreams;
         this.order = order;
-        router.captures(this);
+        router.routes().captures(this);
     }
 
     Registry registry() {
@@ -91,7 +92,6 @@ public final class Captures implements CaptureRoutes {
         return eventStreams;
     }
 
-    /// Memory for graphs that are to come.
     public GraphBlocks newMemory() {
         return new GraphBlocks(this, new CaptureOrder(driver, order, this::isUnderWay));
     }
@@ -120,7 +120,7 @@ public final class Captures implements CaptureRoutes {
         shorter.push(new StreamCapture[present.length]);
         graphs.shelter(device);
         underWay = more;
-        router.forEachRoute(device, this::suspend);
+        router.routes().forEach(device, this::suspend);
         return capture;
     }
 
@@ -152,7 +152,8 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// As [#end], of a graph that nobody has yet: it is given up where the driver won't tell of its end.
+    /// Ends a capture whose graph nobody has yet. If the driver won't tell of the graph's end, the graph is given
+    /// up.
     public void endWithNew(StreamCapture capture, long graph) {
         isOver(capture);
         try {
@@ -184,7 +185,7 @@ public final class Captures implements CaptureRoutes {
         underWay = left;
         graphs.unshelter(capture.device);
         if (!isOn(capture.device)) {
-            router.forEachRoute(capture.device, RESUME);
+            router.routes().forEach(capture.device, RESUME);
         }
     }
 
@@ -199,7 +200,6 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Whether a stream of the device is captured.
     public boolean isOn(int device) {
         for (StreamCapture capture : underWay) {
             if (capture.device == device) {
@@ -220,7 +220,6 @@ public final class Captures implements CaptureRoutes {
         return true;
     }
 
-    /// Whether a stream is captured into some memory.
     boolean isCapturedInto(GraphBlocks memory) {
         return Arrays.stream(underWay).anyMatch(capture -> capture.memory == memory);
     }
@@ -389,9 +388,9 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Gives the memory of graphs back that are gone, and does what had to wait for the end of captures, in a call
-    /// that
-    /// is about something else: what fails is logged. If another thread does that now, it is left to that one.
+    /// Gives the memory of graphs back that are gone, and does what had to wait for the end of captures. This
+    /// happens in calls that are about something else, so failures are logged. If another thread is at it, it is
+    /// left to that one.
     ///
     /// @return whether there was any
     public boolean collect() {
@@ -487,18 +486,13 @@ public final class Captures implements CaptureRoutes {
 
     /// Where the frees of a route go while streams of its device are captured: a block from outside that is freed
     /// on a captured stream is kept for the graph.
-    private final class CaptureExit implements DeviceAllocator {
+    private final class CaptureExit extends RouteExit {
         private final Route route;
         private final DeviceAllocator usual;
 
         CaptureExit(Route route, DeviceAllocator usual) {
             this.route = route;
             this.usual = usual;
-        }
-
-        @Override
-        public long allocate(long byteSize, int device, long stream) {
-            return usual.allocate(byteSize, device, stream);
         }
 
         @Override
