@@ -199,10 +199,12 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if the options name a device that there is not
     /// @throws IllegalStateException if this pool is closed
     public void run(ScopeOptions options, Runnable body) {
-        call(options, () -> {
-            body.run();
-            return true;
-        });
+        beginUse();
+        try {
+            allocator.run(options, body);
+        } finally {
+            endUse();
+        }
     }
 
     /// Calls code in a scope of this pool, which is in use meanwhile: see [Allocator#call].

@@ -18,7 +18,7 @@ final class SitesLeftOut {
                     + "(\\$\\w+)?\\."
                     + "|\\.(PowerTwoDivisions|PyTorchString|ConfiguredAllocators)\\."
                     + "|Leaks\\.levelIn|SplitPolicy\\.(none|atMost)|Registry\\.reload|CurrentAllocators\\.configured"
-                    + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Routes"
+                    + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Router|Routes"
                     + "|OwnerTable|ThreadTable|BlockUses|ClosingThreads|ScopeStacks|Thresholds|Captures"
                     + "|EventStreams|OtherProcesses|OutOfMemoryHandler|OutOfMemoryReporter|ThresholdNotifier"
                     + "|CurrentAllocators|BlockSites|Leaks|CheckedAllocator|StreamTimeline)"

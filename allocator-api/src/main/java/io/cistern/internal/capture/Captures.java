@@ -140,6 +140,15 @@ public final class Captures implements CaptureRoutes {
     /// @param graph what came of it, or 0
     /// @throws CudaException if the driver won't tell of the graph's end: its memory is kept for good
     public void end(StreamCapture capture, long graph) {
+        end(capture, graph, false);
+    }
+
+    /// Ends a capture whose graph nobody has yet. If the driver won't tell of the graph's end, the graph is given up.
+    public void endWithNew(StreamCapture capture, long graph) {
+        end(capture, graph, true);
+    }
+
+    private void end(StreamCapture capture, long graph, boolean isNew) {
         isOver(capture);
         try {
             if (graph != 0) {
@@ -147,20 +156,11 @@ public final class Captures implements CaptureRoutes {
             } else {
                 capture.memory.release();
             }
-        } finally {
-            collect();
-        }
-    }
-
-    /// Ends a capture whose graph nobody has yet. If the driver won't tell of the graph's end, the graph is given
-    /// up.
-    public void endWithNew(StreamCapture capture, long graph) {
-        isOver(capture);
-        try {
-            graphs.retain(capture.device, graph, capture.whenGone);
         } catch (CudaException | OutOfMemoryError refused) {
-            capture.memory.giveUp(capture.device, graph);
-            capture.memory.release();
+            if (isNew) {
+                capture.memory.giveUp(capture.device, graph);
+                capture.memory.release();
+            }
             throw refused;
         } finally {
             collect();
