@@ -28,6 +28,7 @@ import io.cistern.internal.routing.BlockUses;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.LimitHandle;
+import io.cistern.internal.routing.OwnerTable;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeStack;
@@ -69,6 +70,7 @@ import org.jspecify.annotations.Nullable;
 public final class DeviceMemory implements AutoCloseable {
     // What every allocation and free reads.
     private final Router router = new Router();
+    private final OwnerTable owners = router.owners();
     private final ScopeStacks scopes = router.scopes();
 
     /// By device, the route of the current allocator. Always null while a watch is to see what
@@ -254,7 +256,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws IllegalStateException if this device memory, or the allocator, is closed
     public long allocate(long byteSize, int device, long stream) {
         ThreadCounters counters = router.counters();
-        ScopeStack inside = scopes.current(counters);
+        ScopeStack inside = counters != null ? counters.scopes() : scopes.current(null);
         Route route = inside == null ? null : inside.route(device, stream);
         if (route == null) {
             route = currentRoute(device, stream);
@@ -331,7 +333,7 @@ public final class DeviceMemory implements AutoCloseable {
     ///     announced while another one was, and the block is freed later then
     public void free(long address, long stream) {
         try {
-            router.free(address, stream);
+            router.free(owners, address, stream);
         } catch (UnknownAddressException unknown) {
             throw explained(unknown);
         }

@@ -38,7 +38,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Cost.** What lies between the compare-and-sets of two frees is a chain of dependent reads, so a chunk is one
 /// read away from its directory.
-final class OwnerTable {
+public final class OwnerTable {
     /// Addresses of the device are below 2^49 (unified addressing since Pascal).
     static final int ADDRESS_BITS = 49;
 
@@ -90,6 +90,10 @@ final class OwnerTable {
 
     private static final VarHandle KEY = MethodHandles.arrayElementVarHandle(long[].class);
 
+    /// The routes that records name, by index. A thread that frees a block came after the one that allocated it,
+    /// which saw the route. Written by [Routes].
+    Route[] routes = new Route[16];
+
     long[] @Nullable [] fine = new long[64][];
     private long[] @Nullable [] coarse = new long[64][];
 
@@ -136,7 +140,9 @@ final class OwnerTable {
     /// Frees the block of a record.
     interface Freeing {
         /// Returns false if [#take] shows that the block is not live.
-        boolean free(long[] chunk, int at, long address, long stream);
+        ///
+        /// @param owner what the record says, until somebody else takes it; the route is in it
+        boolean free(Route route, long owner, long[] chunk, int at, long address, long stream);
     }
 
     /// Finds the record of a block and has it freed.
@@ -152,7 +158,13 @@ final class OwnerTable {
                 return removeUnseen(address, stream, freeing);
             }
         }
-        return freeing.free(chunk, at, address, stream);
+        return found(chunk, at, address, stream, freeing);
+    }
+
+    /// Reads the owner once: it may change if the program frees twice.
+    private boolean found(long[] chunk, int at, long address, long stream, Freeing freeing) {
+        long owner = chunk[at + 1];
+        return freeing.free(routeOf(owner), owner, chunk, at, address, stream);
     }
 
     /// Looks again where no race hides a chunk.
@@ -161,7 +173,7 @@ final class OwnerTable {
             long[] chunk = findLocked(shift, address);
             int at = slotOf(address, shift);
             if (chunk != null && holds(chunk, at, address)) {
-                return freeing.free(chunk, at, address, stream);
+                return found(chunk, at, address, stream, freeing);
             }
         }
         return false;
@@ -176,8 +188,13 @@ final class OwnerTable {
         return owner >>> ROUTE_BITS;
     }
 
-    static int routeOf(long owner) {
+    private static int indexOf(long owner) {
         return (int) owner & (MAX_ROUTES - 1);
+    }
+
+    /// The route that made a block.
+    Route routeOf(long owner) {
+        return routes[indexOf(owner)];
     }
 
     /// Takes a live record away that bears no mark.
@@ -266,7 +283,7 @@ final class OwnerTable {
     private static boolean drain(long[] chunk, int at, int route) {
         while (true) {
             long key = (long) KEY.getAcquire(chunk, at);
-            if ((key & STATE_MASK & ~USED) != LIVE || routeOf(chunk[at + 1]) != route) {
+            if ((key & STATE_MASK & ~USED) != LIVE || indexOf(chunk[at + 1]) != route) {
                 return false;
             }
             if (KEY.compareAndSet(chunk, at, key, key - LIVE + DRAINING)) {

@@ -49,6 +49,11 @@ public final class Router implements OwnerTable.Freeing {
     @Nullable
     BlockUses uses;
 
+    /// For [#free(OwnerTable, long, long)].
+    public OwnerTable owners() {
+        return owners;
+    }
+
     public Routes routes() {
         return routes;
     }
@@ -276,6 +281,12 @@ public final class Router implements OwnerTable.Freeing {
     /// @param stream the stream of the last use
     /// @throws UnknownAddressException if no live block begins there
     public void free(long address, long stream) {
+        free(owners, address, stream);
+    }
+
+    /// The same for a caller that keeps the [owners][#owners] itself: a free takes as long as its chain of
+    /// dependent reads.
+    public void free(OwnerTable owners, long address, long stream) {
         if (!AddressCheck.isLegal(address) || !owners.remove(address, stream, this)) {
             refuseUnlessZero(address);
         }
@@ -294,9 +305,7 @@ public final class Router implements OwnerTable.Freeing {
     ///
     /// @return false if there is no live record
     @Override
-    public boolean free(long[] chunk, int at, long address, long stream) {
-        long owner = OwnerTable.ownerIn(chunk, at);
-        Route route = routes.of(owner);
+    public boolean free(Route route, long owner, long[] chunk, int at, long address, long stream) {
         ThreadCounters counters = counters();
         if (counters == null) {
             refuseThreadStream(route.device, stream);
@@ -344,7 +353,7 @@ public final class Router implements OwnerTable.Freeing {
         StackRoom.require();
         int state = OwnerTable.LIVE;
         long owner = taken;
-        Route route = routes.of(taken == OwnerTable.NONE ? OwnerTable.ownerIn(chunk, at) : taken);
+        Route route = owners.routeOf(taken == OwnerTable.NONE ? OwnerTable.ownerIn(chunk, at) : taken);
         ThreadCounters counters = threads.enter();
         Tally tally = counters.leaveWith(route);
         BlockUses.Waits waits = null;
@@ -358,8 +367,8 @@ public final class Router implements OwnerTable.Freeing {
                     : null;
             owner = OwnerTable.take(chunk, at, address, state);
         }
-        if (routes.of(owner) != route) { // the block was freed twice, and its address came again meanwhile
-            route = routes.of(owner);
+        if (owners.routeOf(owner) != route) { // the block was freed twice, and its address came again meanwhile
+            route = owners.routeOf(owner);
             counters = threads.enter();
             tally = counters.leaveWith(route);
         }
@@ -486,7 +495,7 @@ public final class Router implements OwnerTable.Freeing {
 
     private @Nullable Route find(long address) {
         long owner = AddressCheck.isLegal(address) ? owners.ownerOf(address) : OwnerTable.NONE;
-        return owner != OwnerTable.NONE ? routes.of(owner) : null;
+        return owner != OwnerTable.NONE ? owners.routeOf(owner) : null;
     }
 
     private static long zeroOrTooLarge(Route route, long byteSize) {
@@ -506,6 +515,7 @@ public final class Router implements OwnerTable.Freeing {
 
     /// Visits all live blocks; weakly consistent while other threads allocate and free, exact at rest.
     public void forEachLive(BlockVisitor visitor) {
-        owners.forEachLive((address, owner) -> visitor.block(address, OwnerTable.byteSizeOf(owner), routes.of(owner)));
+        owners.forEachLive(
+                (address, owner) -> visitor.block(address, OwnerTable.byteSizeOf(owner), owners.routeOf(owner)));
     }
 }

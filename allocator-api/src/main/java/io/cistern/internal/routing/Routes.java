@@ -28,9 +28,6 @@ public final class Routes {
     private final ClosingThreads closingThreads = new ClosingThreads();
     private final Thresholds thresholds = new Thresholds();
 
-    /// By index. A thread that frees a block came after the one that allocated it, which saw the route.
-    private Route[] byIndex = new Route[16];
-
     /// Indices that were ever in use: those of open and draining routes, and those in `idle`.
     private int indices;
 
@@ -38,7 +35,7 @@ public final class Routes {
     volatile @Nullable CaptureRoutes captures;
 
     /// Indices of routes that have drained, the one longest ago first: a ring with room for all.
-    private int[] idle = new int[byIndex.length];
+    private int[] idle;
 
     private int firstIdle;
     private int idleCount;
@@ -46,11 +43,7 @@ public final class Routes {
     Routes(ThreadTable<ThreadCounters> threads, OwnerTable owners) {
         this.threads = threads;
         this.owners = owners;
-    }
-
-    /// The route in an owner of the [OwnerTable].
-    Route of(long owner) {
-        return byIndex[OwnerTable.routeOf(owner)];
+        this.idle = new int[owners.routes.length];
     }
 
     public Thresholds thresholds() {
@@ -120,7 +113,7 @@ public final class Routes {
         } else {
             indices++;
         }
-        byIndex[index] = route;
+        owners.routes[index] = route;
         if (captures != null) {
             captures.opened(route);
         }
@@ -132,11 +125,11 @@ public final class Routes {
             throw new IllegalStateException("more than " + OwnerTable.MAX_ROUTES
                     + " allocators, one for each device and limit, are open or have live blocks in one DeviceMemory");
         }
-        if (indices == byIndex.length) {
-            Route[] more = Arrays.copyOf(byIndex, 2 * indices);
+        if (indices == owners.routes.length) {
+            Route[] more = Arrays.copyOf(owners.routes, 2 * indices);
             idle = idleWithRoomFor(more.length);
             firstIdle = 0;
-            byIndex = more;
+            owners.routes = more;
         }
         return indices;
     }
@@ -168,8 +161,8 @@ public final class Routes {
     /// Visits the routes of a device that have not drained. No route opens meanwhile.
     public synchronized void forEach(int device, Consumer<Route> visitor) {
         for (int index = 0; index < indices; index++) {
-            if (byIndex[index].device == device && !byIndex[index].retired) {
-                visitor.accept(byIndex[index]);
+            if (owners.routes[index].device == device && !owners.routes[index].retired) {
+                visitor.accept(owners.routes[index]);
             }
         }
     }

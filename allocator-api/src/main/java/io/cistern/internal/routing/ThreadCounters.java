@@ -31,6 +31,11 @@ public final class ThreadCounters extends ThreadState {
     /// How often another one was looked for.
     private int lookups;
 
+    /// The region that the calling thread, which owns these, is in; null outside all.
+    public @Nullable ScopeStack scopes() {
+        return scopes;
+    }
+
     /// @param owned whether one thread has them to itself
     ThreadCounters(boolean owned) {
         super(owned);
