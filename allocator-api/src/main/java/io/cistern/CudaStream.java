@@ -45,8 +45,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
     /// @param priority lower numbers go first, 0 is usual; clamped to the range of the device
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device, int priority) {
-        long handle = memory.driver().streams().create(device, true, priority);
-        return new CudaStream(memory, device, handle, true);
+        return new CudaStream(memory, device, memory.driver().streams().create(device, true, priority), true);
     }
 
     /// Wraps a stream that other code made and will destroy, such as another library's. Closing it does nothing.

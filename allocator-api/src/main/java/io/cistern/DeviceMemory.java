@@ -35,6 +35,7 @@ import io.cistern.internal.routing.ScopeStack;
 import io.cistern.internal.routing.ScopeStacks;
 import io.cistern.internal.routing.ThreadCounters;
 import io.cistern.internal.statistics.StatisticsTable;
+import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
@@ -131,7 +132,7 @@ public final class DeviceMemory implements AutoCloseable {
         moduleSupport.attachment(Captures.class, _ -> captures);
     }
 
-    private void outsideCaptures(Runnable action) {
+    private void outsideCaptures(NodeQueue.Node<Runnable> action) {
         captures.whenNoneIsUnderWay(action);
     }
 

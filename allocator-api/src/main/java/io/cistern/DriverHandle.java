@@ -1,7 +1,5 @@
 package io.cistern;
 
-import java.util.concurrent.atomic.AtomicBoolean;
-
 /// The life of a stream or an event as an object: a handle of the driver that was made here and ends with the object's
 /// close, or one that other code made and will destroy.
 ///
@@ -14,7 +12,7 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
     /// Also after the end.
     final long raw;
 
-    private final AtomicBoolean ended = new AtomicBoolean();
+    private volatile boolean ended;
 
     DriverHandle(DeviceMemory memory, int device, long raw, boolean own) {
         this.memory = memory;
@@ -27,7 +25,7 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
     ///
     /// @throws IllegalStateException if it is closed
     public long handle() {
-        if (ended.get()) {
+        if (ended) {
             throw new IllegalStateException(this + " is closed");
         }
         return raw;
@@ -41,8 +39,10 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
     /// Ends it.
     ///
     /// @return whether it had not ended before
-    final boolean end() {
-        return !ended.getAndSet(true);
+    final synchronized boolean end() {
+        boolean first = !ended;
+        ended = true;
+        return first;
     }
 
     /// Returns handle and device.

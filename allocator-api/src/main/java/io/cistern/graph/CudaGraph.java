@@ -26,17 +26,15 @@ public final class CudaGraph implements AutoCloseable {
     private final GraphMemory memory;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    private CudaGraph(Graphs graphs, int device, long executable, GraphMemory memory) {
+    /// Ends a capture, makes an executable of its graph, and destroys the graph, whose memory the executable keeps.
+    /// What it needs of the Java heap comes before the end.
+    CudaGraph(Graphs graphs, int device, GraphCapture capture) {
         this.graphs = graphs;
         this.device = device;
-        this.executable = executable;
-        this.memory = memory;
-    }
-
-    /// Makes an executable of a graph, and destroys the graph, whose memory the executable keeps.
-    static CudaGraph of(Graphs graphs, int device, long graph, GraphMemory memory) {
+        this.memory = capture.memory();
+        long graph = capture.end();
         try {
-            return new CudaGraph(graphs, device, graphs.instantiate(device, graph, false), memory);
+            executable = graphs.instantiate(device, graph, false);
         } finally {
             graphs.destroy(device, graph);
         }

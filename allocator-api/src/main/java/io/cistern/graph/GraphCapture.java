@@ -147,7 +147,7 @@ public final class GraphCapture implements AutoCloseable {
     ///     then nothing is left
     /// @throws IllegalStateException if the capture has ended
     public CudaGraph endAndInstantiate() {
-        return CudaGraph.of(graphs, capture.device(), end(), memory());
+        return new CudaGraph(graphs, capture.device(), this);
     }
 
     /// Gives the capture up, unless it has [ended][#end]. Blocks of it that are alive must not be
@@ -162,7 +162,7 @@ public final class GraphCapture implements AutoCloseable {
     private void abandon() {
         ended = true;
         try {
-            capture.memory().giveUp(capture.device(), graphs.endCapture(capture.device(), capture.origin()));
+            capture.memory().giveUp(capture, graphs.endCapture(capture.device(), capture.origin()));
         } catch (CudaException invalidated) {
             // There is no graph then.
         } finally {

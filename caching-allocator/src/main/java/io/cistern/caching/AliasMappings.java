@@ -154,7 +154,7 @@ final class AliasMappings {
             unmap(claimed);
         } catch (CudaException refusal) {
             System.getLogger(AliasMappings.class.getName())
-                    .log(Level.DEBUG, "old mappings stay for now: {0}", refusal.getMessage());
+                    .log(Level.DEBUG, "old mappings stay for now: " + refusal.getMessage());
         } finally {
             release(claimed);
         }

@@ -72,14 +72,15 @@ final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistic
     /// A block without a record came by a way that this layer does not see; the allocator looks at it itself.
     @Override
     public void free(long address, long byteSize, int device, long stream) {
+        Long key = null;
         try {
+            key = address;
             endRecord(address, byteSize, device);
         } catch (OutOfMemoryError full) { // nobody frees the block again: whatever a free throws, it is freed
-            try {
-                blocks.forget(address);
-            } finally {
-                allocator.free(address, byteSize, device, stream);
+            if (key != null) {
+                blocks.forget(key);
             }
+            allocator.free(address, byteSize, device, stream);
             throw full;
         }
         try {

@@ -46,7 +46,7 @@ final class CheckedBlocks {
     }
 
     /// There is no block at an address any more, and nothing is known of its free.
-    void forget(long address) {
+    void forget(Long address) {
         live.remove(address);
     }
 

@@ -28,6 +28,13 @@ final class Mapping {
     @Nullable
     Mapping lentAfter;
 
+    /// Whether a roll-back could not take it away, and the next one of which that is true. Guarded by the lock of the
+    /// page table.
+    boolean isStuck;
+
+    @Nullable
+    Mapping nextStuck;
+
     Mapping(Page page, PageArena arena, long address) {
         this.page = page;
         this.arena = arena;

@@ -168,10 +168,12 @@ final class PageGrowth implements Growth {
     }
 
     private long smallReservedBytes() {
-        return table.shards().stream()
-                .filter(shard -> shard.small)
-                .mapToLong(StreamShard::reservedBytes)
-                .sum();
+        List<StreamShard> shards = table.shards();
+        long bytes = 0;
+        for (int i = 0; i < shards.size(); i++) {
+            bytes += shards.get(i).small ? shards.get(i).reservedBytes() : 0;
+        }
+        return bytes;
     }
 
     private WindowFill.Way usualWay(StreamShard shard, long byteSize) {

@@ -24,7 +24,7 @@ final class PagePeers {
         this.pages = table.pages;
     }
 
-    /// @throws CudaException if the driver refuses
+    /// @throws CudaException if the driver refuses; then nothing changes
     void grant(int peer) {
         MemoryLocation place = MemoryLocation.device(peer);
         List<MemoryLocation> before = pages.accessors;
@@ -33,15 +33,20 @@ final class PagePeers {
         }
         List<MemoryLocation> more = new ArrayList<>(before);
         more.add(place);
-        pages.accessors = List.copyOf(more);
-        cache.awaitGrowth();
+        List<MemoryLocation> all = List.copyOf(more);
         try {
-            table.mappings().forEach(mapping -> open(mapping, place));
-        } catch (CudaException refusal) {
+            pages.accessors = all;
+            cache.awaitGrowth();
+            for (Mapping mapping : table.mappings()) {
+                open(mapping, place);
+            }
+        } catch (CudaException | OutOfMemoryError failure) {
             pages.accessors = before;
             cache.awaitGrowth();
-            table.mappings().forEach(mapping -> close(mapping, place, refusal));
-            throw refusal;
+            for (Mapping mapping : table.mappings()) {
+                close(mapping, place, failure);
+            }
+            throw failure;
         }
     }
 
@@ -55,7 +60,7 @@ final class PagePeers {
         }
     }
 
-    private void close(Mapping mapping, MemoryLocation place, CudaException because) {
+    private void close(Mapping mapping, MemoryLocation place, Throwable because) {
         try {
             set(mapping, place, AccessRights.NONE);
         } catch (CudaException second) {

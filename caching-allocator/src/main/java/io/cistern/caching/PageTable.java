@@ -28,8 +28,10 @@ final class PageTable {
     private final List<PageArena> arenas = new ArrayList<>();
     private final List<StreamShard> shards = new ArrayList<>();
     private final ReservedList<Page> all = new ReservedList<>();
-    /// Mappings that the driver would not take away when a growth was rolled back.
-    private final List<Mapping> stuck = new ArrayList<>();
+
+    /// Those that a roll-back could not take away, linked through themselves: one more needs no Java heap.
+    private @Nullable Mapping firstStuck;
+
     final AliasMappings lent = new AliasMappings(this);
 
     PageTable(PhysicalPages pages, AddressRangeMap ranges, boolean stable) {
@@ -141,7 +143,7 @@ final class PageTable {
 
     /// A mapping that a roll-back could not take away. Under the lock.
     void stuck(Mapping mapping) {
-        stuck.add(mapping);
+        addStuck(mapping);
         if (mapping.page.number < 0) {
             all.reserve(1);
             add(mapping.page);
@@ -206,13 +208,13 @@ final class PageTable {
     /// A mapping of a page at home elsewhere is gone. Under the lock.
     void unmapped(Mapping mapping) {
         mapping.page.mappings.remove(mapping);
-        stuck.remove(mapping);
+        removeStuck(mapping);
         mapping.shard.unmapped(mapping);
     }
 
     /// Whether a roll-back could not take a mapping away. Under the lock.
     boolean isStuck(Mapping mapping) {
-        return stuck.contains(mapping);
+        return mapping.isStuck;
     }
 
     /// All pages. Under the lock.
@@ -222,15 +224,72 @@ final class PageTable {
 
     /// Tries again to take new pages away that a roll-back had to leave.
     void releaseStuck() {
-        List<Mapping> left;
+        Mapping left = takeStuckHomes();
+        try {
+            while (left != null) {
+                Mapping each = left;
+                left = each.nextStuck;
+                releaseStuck(each);
+            }
+        } finally {
+            addStuckAgain(left);
+        }
+    }
+
+    private @Nullable Mapping takeStuckHomes() {
         lock.lock();
         try {
-            left = stuck.stream().filter(Mapping::isHome).toList();
-            stuck.removeAll(left);
+            Mapping homes = null;
+            Mapping next;
+            for (Mapping each = firstStuck; each != null; each = next) {
+                next = each.nextStuck;
+                if (each.isHome()) {
+                    removeStuck(each);
+                    each.nextStuck = homes;
+                    homes = each;
+                }
+            }
+            return homes;
         } finally {
             lock.unlock();
         }
-        left.forEach(this::releaseStuck);
+    }
+
+    private void addStuckAgain(@Nullable Mapping first) {
+        lock.lock();
+        try {
+            Mapping next;
+            for (Mapping each = first; each != null; each = next) {
+                next = each.nextStuck;
+                addStuck(each);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void addStuck(Mapping mapping) {
+        mapping.isStuck = true;
+        mapping.nextStuck = firstStuck;
+        firstStuck = mapping;
+    }
+
+    @SuppressWarnings("ReferenceEquality") // They are places, each of which there is once.
+    private void removeStuck(Mapping mapping) {
+        if (!mapping.isStuck) {
+            return;
+        }
+        Mapping before = null;
+        for (Mapping each = firstStuck; each != mapping && each != null; each = each.nextStuck) {
+            before = each;
+        }
+        if (before == null) {
+            firstStuck = mapping.nextStuck;
+        } else {
+            before.nextStuck = mapping.nextStuck;
+        }
+        mapping.isStuck = false;
+        mapping.nextStuck = null;
     }
 
     private void releaseStuck(Mapping mapping) {
@@ -238,12 +297,8 @@ final class PageTable {
         try {
             pages.memory.unmap(pages.device, mapping.address, page.byteSize);
         } catch (CudaException refusal) {
-            lock.lock();
-            try {
-                stuck.add(mapping);
-            } finally {
-                lock.unlock();
-            }
+            mapping.nextStuck = null;
+            addStuckAgain(mapping);
             return;
         }
         lock.lock();
@@ -308,7 +363,7 @@ final class PageTable {
         try {
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
-                if (page.home.shard == shard && !stuck.contains(page.home) && which.test(page)) {
+                if (page.home.shard == shard && !page.home.isStuck && which.test(page)) {
                     claimed.add(page);
                     page.pin(Page.Pin.CHANGING);
                 }
@@ -380,10 +435,11 @@ final class PageTable {
     long stuckBytes() {
         lock.lock();
         try {
-            return stuck.stream()
-                    .filter(Mapping::isHome)
-                    .mapToLong(mapping -> mapping.page.byteSize)
-                    .sum();
+            long bytes = 0;
+            for (Mapping each = firstStuck; each != null; each = each.nextStuck) {
+                bytes += each.isHome() ? each.page.byteSize : 0;
+            }
+            return bytes;
         } finally {
             lock.unlock();
         }
@@ -404,7 +460,7 @@ final class PageTable {
                 Invariant.check(page.mappings.contains(page.home), "a page has a home", page.handle);
                 for (int j = 0; j < page.mappings.size(); j++) {
                     Mapping mapping = page.mappings.get(j);
-                    aliasMappings += mapping.isHome() || stuck.contains(mapping) ? 0 : 1;
+                    aliasMappings += mapping.isHome() || mapping.isStuck ? 0 : 1;
                     Invariant.check(
                             mapping.arena.mappingAt(mapping.address) == mapping
                                     && mapping.arena.mappingAt(mapping.end() - 1) == mapping,
@@ -415,7 +471,7 @@ final class PageTable {
                         page.home.shard.isMarkedRightly(page.home),
                         "a page in a free block is idle",
                         page.home.address);
-                bytes += stuck.contains(page.home) ? page.byteSize : 0;
+                bytes += page.home.isStuck ? page.byteSize : 0;
             }
             lent.checkInvariants(aliasMappings);
             return bytes;

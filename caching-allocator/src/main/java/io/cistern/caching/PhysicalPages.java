@@ -7,7 +7,7 @@ import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
 import java.lang.System.Logger.Level;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
 /// page for large blocks is a [share][PageFit] of the most that was ever live at once, up to 512 MiB or what an
 /// option says; for small blocks 2 MiB.
 final class PhysicalPages {
-    private record Handle(long value, long byteSize) {}
+    /// More than threads that release in one moment.
+    private static final int ROOM = 64;
 
     final int device;
     final VirtualMemory memory;
@@ -33,7 +34,12 @@ final class PhysicalPages {
     private final long fixedPageBytes;
     private final long largestPageBytes;
     private final PageFit fit;
-    private final List<Handle> refused = new ArrayList<>();
+
+    /// What the driver would not take back. There is always room for some more, so that it is kept without Java heap.
+    private long[] refused = new long[2 * ROOM];
+
+    private long[] refusedSizes = new long[2 * ROOM];
+    private int refusedCount;
 
     /// Takes memory from a source.
     ///
@@ -125,16 +131,43 @@ final class PhysicalPages {
             releaseRefused();
             return;
         }
-        refused.add(new Handle(handle, byteSize));
-        System.getLogger(PhysicalPages.class.getName())
-                .log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
+        keep(handle, byteSize);
+        try {
+            System.getLogger(PhysicalPages.class.getName())
+                    .log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
+        } catch (OutOfMemoryError ofTheHeap) {
+            // The handle is kept, and the next refusal is told.
+        }
+    }
+
+    private void keep(long handle, long byteSize) {
+        if (refusedCount == refused.length) {
+            grow();
+        }
+        refused[refusedCount] = handle;
+        refusedSizes[refusedCount++] = byteSize;
+        if (refusedCount + ROOM > refused.length) {
+            try {
+                grow();
+            } catch (OutOfMemoryError ofTheHeap) {
+                // This one is kept, and the next ones have room still.
+            }
+        }
+    }
+
+    private void grow() {
+        long[] more = Arrays.copyOf(refused, 2 * refused.length);
+        refusedSizes = Arrays.copyOf(refusedSizes, more.length);
+        refused = more;
     }
 
     /// Tries again what the driver would not take back; until it does, that is still reserved.
     synchronized void releaseRefused() {
-        for (int i = refused.size() - 1; i >= 0; i--) {
-            if (refusal(refused.get(i).value, refused.get(i).byteSize) == null) {
-                refused.remove(i);
+        for (int i = refusedCount - 1; i >= 0; i--) {
+            if (refusal(refused[i], refusedSizes[i]) == null) {
+                refusedCount--;
+                refused[i] = refused[refusedCount];
+                refusedSizes[i] = refusedSizes[refusedCount];
             }
         }
     }
@@ -154,7 +187,11 @@ final class PhysicalPages {
 
     /// Bytes of handles without a mapping that the driver would not take back.
     synchronized long refusedBytes() {
-        return refused.stream().mapToLong(Handle::byteSize).sum();
+        long sum = 0;
+        for (int i = 0; i < refusedCount; i++) {
+            sum += refusedSizes[i];
+        }
+        return sum;
     }
 
     Reserved reserved() {

@@ -26,6 +26,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any; one stream ends at a time, and of one range of sizes one inherits.
 final class RecycledShards {
+    private static final ObjLongConsumer<StreamShard> AT_REST = StreamShard::closedAtRest;
+
     /// Ends of other streams for which a shard waits to be inherited. What was not wanted meanwhile seldom is
     /// later; and each shard keeps addresses for a whole device.
     private static final int KEPT = 64;
@@ -68,17 +70,31 @@ final class RecycledShards {
     /// The stream ends, and what waits for it gets its fence.
     void streamClosing(long stream) {
         long key = Fences.key(stream);
+        boolean stays = false;
         ending.lock();
         try {
             end(key);
+        } catch (OutOfMemoryError full) {
+            stays = isOpen(key); // then all is as before
+            throw full;
         } finally {
             try {
-                fences.closed(key); // whatever the driver says: the handle is no stream's from now on
+                if (!stays) {
+                    fences.closed(key); // whatever the driver says: the handle is no stream's from now on
+                }
             } finally {
                 ending.unlock();
             }
         }
         trySweep();
+    }
+
+    private boolean isOpen(long key) {
+        try {
+            return open.findTimeline(key) != null;
+        } catch (OutOfMemoryError full) {
+            return true;
+        }
     }
 
     private void end(long key) {
@@ -90,7 +106,7 @@ final class RecycledShards {
             recordFences();
         } finally {
             if (timeline != null) {
-                close(timeline, end, StreamShard::closedAtRest);
+                close(timeline, end, AT_REST);
             }
         }
     }
@@ -324,7 +340,7 @@ final class RecycledShards {
                 throw refusal;
             }
             System.getLogger(RecycledShards.class.getName())
-                    .log(Level.WARNING, "an ended stream keeps its addresses for now: {0}", refusal.getMessage());
+                    .log(Level.WARNING, "an ended stream keeps its addresses for now: " + refusal.getMessage());
         } finally {
             shard.driverLock.unlock();
         }

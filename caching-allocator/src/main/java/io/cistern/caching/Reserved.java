@@ -14,10 +14,6 @@ final class Reserved {
     private final AtomicLong obtained = new AtomicLong();
     private final LongAccumulator peak = new LongAccumulator(Math::max, 0);
 
-    Reserved(int device, EventSink events) {
-        this(device, events, new DeviceCounters(Long.MAX_VALUE));
-    }
-
     Reserved(int device, EventSink events, DeviceCounters counters) {
         this.device = device;
         this.events = events;

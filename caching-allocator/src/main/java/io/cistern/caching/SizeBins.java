@@ -42,7 +42,11 @@ final class SizeBins {
     private static final int MAX_BINS = 32;
 
     /// The heads of bins that never had a block; never written.
-    private static final int[] EMPTY = empty();
+    private static final int[] EMPTY = new int[64];
+
+    static {
+        Arrays.fill(EMPTY, Blocks.NONE);
+    }
 
     private final Blocks blocks;
     private final int[][] heads = new int[WORDS][];
@@ -57,12 +61,6 @@ final class SizeBins {
     SizeBins(Blocks blocks) {
         this.blocks = blocks;
         Arrays.fill(heads, EMPTY);
-    }
-
-    private static int[] empty() {
-        int[] heads = new int[64];
-        Arrays.fill(heads, Blocks.NONE);
-        return heads;
     }
 
     private int head(int bin) {

@@ -189,9 +189,7 @@ final class SleepingPages {
         if (all.length > 0) {
             LOG.log(
                     Level.WARNING,
-                    "{0} pages of a sleeping pool stay reserved for now: {1}",
-                    all.length,
-                    all[0].getMessage());
+                    all.length + " pages of a sleeping pool stay reserved for now: " + all[0].getMessage());
         }
     }
 

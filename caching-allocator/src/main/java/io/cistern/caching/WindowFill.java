@@ -67,7 +67,7 @@ final class WindowFill {
     /// The mappings of the pieces, in their order.
     private final ReservedList<Mapping> mappings = new ReservedList<>();
 
-    private final List<Mapping> stuck = new ArrayList<>();
+    private final ReservedList<Mapping> stuck = new ReservedList<>();
     private @Nullable MappingWindow window;
     private Way way = Way.USUAL;
     private long needEnd;
@@ -256,6 +256,7 @@ final class WindowFill {
     private void makeMappings() {
         PageArena arena = window().arena();
         mappings.reserve(pieces.size());
+        stuck.reserve(pieces.size());
         for (int i = 0; i < pieces.size(); i++) {
             Piece piece = pieces.get(i);
             mappings.add(

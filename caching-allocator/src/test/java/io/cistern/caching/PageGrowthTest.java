@@ -18,7 +18,7 @@ class PageGrowthTest {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final AddressRangeMap ranges = new AddressRangeMap();
-    private final Reserved reserved = new Reserved(0, mock(EventSink.class));
+    private final Reserved reserved = new Reserved(0, mock(EventSink.class), new DeviceCounters(Long.MAX_VALUE));
     private final PageTable table = new PageTable(
             new PhysicalPages(
                     0,

@@ -69,7 +69,7 @@ final class TestContext extends OneDeviceContext {
         SegmentGrowth maker = new SegmentGrowth(
                 0,
                 source,
-                new Reserved(0, new TestContext(source)),
+                new Reserved(0, new TestContext(source), new DeviceCounters(Long.MAX_VALUE)),
                 ranges,
                 CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.USUAL),
                 TOTAL_BYTES);

@@ -159,11 +159,16 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
 
     /// A buffer for a block that the caller allocated, and hands over.
     static DeviceBuffer of(DeviceMemory memory, long address, long byteSize, int device, long stream) {
-        DeviceBuffer buffer = new DeviceBuffer(memory, address, byteSize, device, stream, null);
-        if (memory.moduleSupport().leakLevel().compareTo(LeakLevel.SITES) >= 0) {
-            watch(buffer, address);
+        try {
+            DeviceBuffer buffer = new DeviceBuffer(memory, address, byteSize, device, stream, null);
+            if (memory.moduleSupport().leakLevel().compareTo(LeakLevel.SITES) >= 0) {
+                watch(buffer, address);
+            }
+            return buffer;
+        } catch (OutOfMemoryError full) {
+            memory.free(address, stream);
+            throw full;
         }
-        return buffer;
     }
 
     private static void watch(DeviceBuffer buffer, long address) {

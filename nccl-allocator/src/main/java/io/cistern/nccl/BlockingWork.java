@@ -32,11 +32,13 @@ final class BlockingWork {
         try {
             return CompletableFuture.supplyAsync(work, Threads.EXECUTOR).join();
         } catch (CompletionException e) {
-            switch (e.getCause()) {
-                case RuntimeException failure -> throw failure;
-                case Error failure -> throw failure;
-                case null, default -> throw e;
+            if (e.getCause() instanceof RuntimeException failure) { // a switch would have to be linked first
+                throw failure;
             }
+            if (e.getCause() instanceof Error failure) {
+                throw failure;
+            }
+            throw e;
         }
     }
 }

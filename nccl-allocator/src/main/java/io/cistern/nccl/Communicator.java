@@ -229,6 +229,11 @@ public final class Communicator extends Collectives implements AutoCloseable {
         windows.add(window);
     }
 
+    /// A window that could not be opened.
+    void forget(Window window) {
+        windows.remove(window);
+    }
+
     void end(Window window) {
         whileAlive(() -> {
             if (windows.remove(window)) {
@@ -337,12 +342,12 @@ public final class Communicator extends Collectives implements AutoCloseable {
     /// @param alive whether the handle is still there
     private void endAll(boolean alive, Failures failures) {
         for (Window window : List.copyOf(windows)) {
-            windows.remove(window);
             failures.gather(() -> window.end(alive));
+            windows.remove(window);
         }
         for (BufferRegistration registration : List.copyOf(registrations.values())) {
-            registrations.remove(registration.pool());
             registration.books().forEach(book -> failures.gather(alive ? () -> book.end(null) : book::die));
+            registrations.remove(registration.pool());
         }
     }
 

@@ -98,7 +98,11 @@ final class MappedMemory {
             memory.release(range.device, range.handle);
             memory.freeReservation(range.device, address, range.byteSize);
         } catch (CudaException failure) {
-            LOG.log(Level.WARNING, "{0} bytes stay reserved: {1}", range.byteSize, failure.getMessage());
+            try {
+                LOG.log(Level.WARNING, range.byteSize + " bytes stay reserved: " + failure.getMessage());
+            } catch (OutOfMemoryError ofTheHeap) {
+                // The next refusal is told.
+            }
         }
     }
 }

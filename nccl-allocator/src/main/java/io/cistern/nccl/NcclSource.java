@@ -85,8 +85,8 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
             free(segment);
             return true;
         } catch (NcclException failure) {
-            LOG.log(Level.WARNING, "{0} stays reserved for now: {1}", segment, failure.getMessage());
             registry.appeared(segment);
+            tell(segment, failure);
             return false;
         } catch (RuntimeException | Error failure) {
             registry.appeared(segment);
@@ -126,11 +126,19 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
         segments.forEach(registry::abandon);
     }
 
+    private static void tell(Segment segment, RuntimeException failure) {
+        try {
+            LOG.log(Level.WARNING, segment + " stays reserved: " + failure.getMessage());
+        } catch (OutOfMemoryError ofTheHeap) {
+            // The next refusal is told.
+        }
+    }
+
     private void freeLate(Segment segment) {
         try {
             free(segment);
         } catch (RuntimeException failure) {
-            LOG.log(Level.WARNING, "{0} stays reserved: {1}", segment, failure.getMessage());
+            tell(segment, failure);
         }
     }
 }

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -24,7 +25,7 @@ final class SegmentRegistry {
     private final ReentrantLock lock = new ReentrantLock();
     private final Map<Long, Segment> present = new TreeMap<>();
     /// Windows on a segment, by its address.
-    private final Map<Long, Integer> windows = new HashMap<>();
+    private final Map<Long, AtomicInteger> windows = new HashMap<>();
     /// Segments that nobody allocates from any more, and how they are freed once no communicator knows them.
     private final Map<Segment, Runnable> abandoned = new HashMap<>();
 
@@ -55,7 +56,7 @@ final class SegmentRegistry {
     boolean letGo(Segment segment) {
         lock.lock();
         try {
-            if (windows.containsKey(segment.address())) {
+            if (hasWindows(segment)) {
                 return false;
             }
             version.incrementAndGet(); // also if it stays: who dropped it takes it up again
@@ -64,6 +65,7 @@ final class SegmentRegistry {
                     return false;
                 }
             }
+            windows.remove(segment.address());
             present.remove(segment.address());
             return true;
         } finally {
@@ -95,7 +97,7 @@ final class SegmentRegistry {
         lock.lock();
         try {
             List<Segment> unknown = abandoned.keySet().stream()
-                    .filter(segment -> !windows.containsKey(segment.address()))
+                    .filter(segment -> !hasWindows(segment))
                     .filter(segment -> books.stream().noneMatch(book -> book.knows(segment)))
                     .toList();
             free = unknown.stream().map(abandoned::remove).toList();
@@ -126,24 +128,33 @@ final class SegmentRegistry {
         freeAbandoned();
     }
 
-    /// A window lies on a segment from now on, or no more.
-    void windowOpened(Segment segment) {
+    /// A window lies on a segment from now on.
+    ///
+    /// @return the count of its windows: who closes one takes from it, without Java heap
+    AtomicInteger windowOpened(Segment segment) {
         lock.lock();
         try {
-            windows.merge(segment.address(), 1, Integer::sum);
+            AtomicInteger count = windows.computeIfAbsent(segment.address(), _ -> new AtomicInteger());
+            count.incrementAndGet();
+            return count;
         } finally {
             lock.unlock();
         }
     }
 
-    void windowClosed(Segment segment) {
-        lock.lock();
+    /// A window has closed. What the Java heap had no memory for is tried once more: nobody closes it again.
+    void windowClosed() {
         try {
-            windows.computeIfPresent(segment.address(), (_, count) -> count == 1 ? null : count - 1);
-        } finally {
-            lock.unlock();
+            freeAbandoned();
+        } catch (OutOfMemoryError full) {
+            freeAbandoned();
+            throw full;
         }
-        freeAbandoned();
+    }
+
+    private boolean hasWindows(Segment segment) {
+        AtomicInteger count = windows.get(segment.address());
+        return count != null && count.get() > 0;
     }
 
     /// A source or an allocator whose memory can be registered.

@@ -56,6 +56,8 @@ final class SymmetricArena {
     /// @param fence 0 while the stream exists
     private record Use(long stream, long fence) {}
 
+    private static final Set<Use> NONE = Set.of();
+
     private record Free(long byteSize, Set<Use> last) {}
 
     private final Segment segment;
@@ -179,7 +181,7 @@ final class SymmetricArena {
     private Set<Use> ended(long stream) {
         long fence = stream == GONE ? order.recordAll(segment.device()) : order.record(segment.device(), stream);
         if (fence == 0) {
-            return Set.of();
+            return NONE;
         }
         try {
             fences.add(fence);

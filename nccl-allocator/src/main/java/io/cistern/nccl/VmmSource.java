@@ -108,10 +108,19 @@ final class VmmSource implements PageSource, SegmentRegistry.Owner {
     /// What is still mapped could not be unmapped because a communicator was in a call: it goes with that.
     @Override
     public void close() {
+        try {
+            abandonAll();
+        } catch (OutOfMemoryError full) {
+            abandonAll(); // nobody closes it again
+            throw full;
+        }
+    }
+
+    private void abandonAll() {
         Map.copyOf(mapped).forEach((segment, handle) -> registry.abandon(segment, () -> unmapLate(segment, handle)));
     }
 
-    private void unmapLate(Segment segment, long handle) {
+    private void unmapLate(Segment segment, Long handle) {
         mapped.remove(segment);
         try {
             virtualMemory.unmap(segment.device(), segment.address(), segment.byteSize());
@@ -119,7 +128,7 @@ final class VmmSource implements PageSource, SegmentRegistry.Owner {
                 virtualMemory.release(segment.device(), handle);
             }
         } catch (CudaException failure) {
-            LOG.log(Level.WARNING, "{0} stays reserved: {1}", segment, failure.getMessage());
+            LOG.log(Level.WARNING, segment + " stays reserved: " + failure.getMessage());
         }
     }
 

@@ -7,6 +7,8 @@ import io.cistern.spi.Segment;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /// The memory of one pool that all ranks have at the same offsets, registered as a symmetric window: ranks reach each
 /// other's by offset, and NCCL uses its kernels for symmetric memory on what lies in it.
@@ -21,6 +23,9 @@ public final class Window implements AutoCloseable {
 
     private final Communicator communicator;
     private final SegmentRegistry registry;
+
+    /// How many windows are on the segment.
+    private @Nullable AtomicInteger onSegment;
     private final Segment segment;
     private final long handle;
 
@@ -62,7 +67,9 @@ public final class Window implements AutoCloseable {
                     segments.getFirst().byteSize());
             return opened(api, communicators, registry, segments, handles);
         } finally {
-            inOrder.subList(0, entered).forEach(Communicator::leave);
+            while (entered > 0) { // needs no Java heap
+                inOrder.get(--entered).leave();
+            }
         }
     }
 
@@ -80,14 +87,24 @@ public final class Window implements AutoCloseable {
                         + " NCCL_WIN_ENABLE not 0");
             }
         }
-        List<Window> windows = new ArrayList<>();
-        for (int i = 0; i < handles.length; i++) {
-            Window window = new Window(communicators.get(i), registry, segments.get(i), handles[i]);
-            registry.windowOpened(segments.get(i));
-            communicators.get(i).opened(window);
-            windows.add(window);
+        List<Window> windows = List.of();
+        try {
+            windows = new ArrayList<>(handles.length);
+            for (int i = 0; i < handles.length; i++) {
+                Window window = new Window(communicators.get(i), registry, segments.get(i), handles[i]);
+                windows.add(window);
+                window.onSegment = registry.windowOpened(segments.get(i));
+                communicators.get(i).opened(window);
+            }
+            return windows;
+        } catch (RuntimeException | Error failure) {
+            for (int i = 0; i < windows.size(); i++) {
+                communicators.get(i).forget(windows.get(i));
+                windows.get(i).leaveSegment();
+            }
+            undo(api, communicators, handles);
+            throw failure;
         }
-        return windows;
     }
 
     private static void undo(NcclApi api, List<Communicator> communicators, long... handles) {
@@ -141,7 +158,14 @@ public final class Window implements AutoCloseable {
                 communicator.api().deregisterWindow(communicator.handle(), handle);
             }
         } finally {
-            registry.windowClosed(segment);
+            leaveSegment();
+            registry.windowClosed();
+        }
+    }
+
+    private void leaveSegment() {
+        if (onSegment != null) {
+            onSegment.decrementAndGet();
         }
     }
 }

@@ -20,6 +20,7 @@ import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.CodeSource;
 import java.security.ProtectionDomain;
 import java.util.Arrays;
 import java.util.List;
@@ -92,7 +93,7 @@ public final class FaultAgent implements ClassFileTransformer {
     @Override
     public byte[] transform(
             Module module, ClassLoader loader, String name, Class<?> present, ProtectionDomain domain, byte[] bytes) {
-        if (name == null || prefixes.stream().noneMatch(name::startsWith)) {
+        if (name == null || prefixes.stream().noneMatch(name::startsWith) || isOfTests(name, domain)) {
             return null;
         }
         try {
@@ -104,6 +105,14 @@ public final class FaultAgent implements ClassFileTransformer {
             FaultSites.brokenBy(name, failure);
             return null;
         }
+    }
+
+    /// Proxies are of tests too.
+    private static boolean isOfTests(String name, ProtectionDomain domain) {
+        CodeSource its = domain == null ? null : domain.getCodeSource();
+        return name.contains("$Proxy")
+                || (its != null
+                        && its.equals(FaultAgent.class.getProtectionDomain().getCodeSource()));
     }
 
     private ClassTransform transforming(String name) {

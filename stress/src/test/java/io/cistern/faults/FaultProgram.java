@@ -26,6 +26,9 @@ public final class FaultProgram {
     private final Set<Integer> visited = new HashSet<>();
     private int runs;
 
+    /// Whether the driver's refusals alone lose memory in the workload that runs.
+    private boolean driverKeepsMemory;
+
     private FaultProgram(FaultKind kind, boolean whole) {
         this.kind = kind;
         this.whole = whole;
@@ -49,6 +52,7 @@ public final class FaultProgram {
                 continue; // which writes and reads every byte
             }
             for (boolean virtual : threads(workload)) {
+                driverKeepsMemory = false;
                 System.out.println("WORKLOAD " + spec + " " + workload + (virtual ? " virtual" : ""));
                 run(spec, workload, virtual, -1, 0); // loads classes
                 int[] visits = run(spec, workload, virtual, -1, 0);
@@ -106,6 +110,14 @@ public final class FaultProgram {
                     Thread.ofPlatform().daemon().start(() -> wrong.addAll(program.end(kind == FaultKind.STACK)));
             ended(checker, "what comes after hangs", wrong);
         }
+        if (workload.isRefused()) {
+            boolean loses = wrong.removeIf(GpuProgram.LOST::equals);
+            if (site < 0) {
+                driverKeepsMemory |= loses;
+            } else if (loses && !driverKeepsMemory) {
+                wrong.add(GpuProgram.LOST);
+            }
+        }
         String name = site < 0 ? "nothing" : FaultSites.all().get(site).toString();
         for (String each : wrong) {
             System.out.println("WRONG " + name + " | " + spec + " " + workload + (virtual ? " virtual " : " ") + visit
@@ -141,21 +153,18 @@ public final class FaultProgram {
         FaultSites.broken().forEach((name, failure) -> System.out.println("BROKEN " + name + " " + failure));
         List<Site> sites = FaultSites.all();
         int reached = 0;
-        int known = 0;
         int all = 0;
         for (int site = 0; site < sites.size(); site++) {
             if (!SitesLeftOut.contains(sites.get(site))) {
                 all++;
                 if (visited.contains(site)) {
                     reached++;
-                } else if (SitesLeftOut.isKnown(sites.get(site))) {
-                    known++;
                 } else {
                     System.out.println("UNREACHED " + sites.get(site));
                 }
             }
         }
         System.out.println("REACHED " + reached + " of " + all + " sites in " + runs + " runs, " + visited.size()
-                + " with those that need not be; known to be left: " + known);
+                + " with those that need not be");
     }
 }

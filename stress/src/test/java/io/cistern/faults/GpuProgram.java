@@ -6,6 +6,7 @@ import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.graph.GraphMemory;
+import io.cistern.internal.capture.Captures;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
@@ -17,16 +18,18 @@ import java.util.List;
 import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// A program with a simulated GPU, in which one call fails in the middle, and what must hold afterwards.
 final class GpuProgram {
+    static final String LOST = "device memory is lost";
     static final long CAPACITY = 1L << 30;
     private static final long LIMIT = 900L << 20;
     private static final int STREAMS = 3;
 
-    final SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(CAPACITY).build();
+    final SimulatedGpu gpu;
     final MemoryLimit limit = MemoryLimit.of("limit", LIMIT);
     final DeviceMemory memory;
     final long[] streams = new long[STREAMS];
@@ -39,6 +42,16 @@ final class GpuProgram {
 
     final Allocator allocator;
 
+    /// A graph that the program captured itself; 0 before.
+    long graph;
+
+    private long foreign;
+
+    /// For a second thread.
+    final CountDownLatch inScope = new CountDownLatch(1);
+
+    final CountDownLatch mayLeave = new CountDownLatch(1);
+
     private final Set<Long> live = new LinkedHashSet<>();
 
     /// Blocks whose frees failed: each is either live or freed.
@@ -46,7 +59,8 @@ final class GpuProgram {
 
     private final Set<String> faults = new TreeSet<>();
 
-    GpuProgram(String spec, Consumer<DeviceMemory.Builder> options) {
+    GpuProgram(String spec, int devices, Consumer<DeviceMemory.Builder> options) {
+        gpu = SimulatedGpu.builder().devices(devices).capacityBytes(CAPACITY).build();
         DeviceMemory.Builder builder = DeviceMemory.builder(gpu)
                 .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
                 .limit(limit);
@@ -90,6 +104,31 @@ final class GpuProgram {
         inFree.remove(address);
     }
 
+    /// An event that is recorded on a stream, and destroyed in the end.
+    long event(int stream) {
+        long event = gpu.events().create(0);
+        toClose.add(() -> gpu.events().destroy(0, event));
+        gpu.events().record(0, event, streams[stream]);
+        return event;
+    }
+
+    Captures captures() {
+        return memory.moduleSupport().attached(Captures.class).orElseThrow();
+    }
+
+    /// Memory of the device that others take, until the end; once.
+    void takeForeign(long byteSize) {
+        if (foreign == 0) {
+            foreign = gpu.memory().allocate(0, byteSize);
+            toClose.add(() -> gpu.memory().free(0, foreign));
+        }
+    }
+
+    /// A block that was freed is alive again.
+    void restored(long address) {
+        given(address);
+    }
+
     private long given(long address) {
         inFree.remove(address);
         live.add(address);
@@ -107,7 +146,7 @@ final class GpuProgram {
     }
 
     long block(int at) {
-        return live.stream().skip(at).findFirst().orElseThrow();
+        return liveBlocks() <= at ? 0 : live.stream().skip(at).findFirst().orElseThrow();
     }
 
     void endStream(int stream) {
@@ -121,10 +160,11 @@ final class GpuProgram {
     /// @param mayLoseABlock after an error that may lose the block that it hit
     /// @return what is wrong
     Set<String> end(boolean mayLoseABlock) {
+        gpu.faults().clear();
         for (AutoCloseable each : toClose.reversed()) {
             attempt("closing again", each::close);
         }
-        attempt("graphs stay", this::endGraphs);
+        attempt("graphs can't end", this::endGraphs);
         compareBlocks(mayLoseABlock);
         for (long address : List.copyOf(live)) {
             attempt("a live block can't be freed", () -> memory.free(address, streams[1]));
@@ -135,7 +175,7 @@ final class GpuProgram {
         if (!mayLoseABlock) {
             attempt("the driver can't tell", () -> {
                 if (gpu.memory().freeBytes(0) != CAPACITY) {
-                    faults.add("device memory is lost");
+                    faults.add(LOST);
                 }
             });
             if (!gpu.misuses().isEmpty()) {
@@ -150,6 +190,12 @@ final class GpuProgram {
             for (int waits = 0; waits < 2000 && !each.isGone(); waits++) {
                 Thread.sleep(1);
             }
+            if (!each.isGone()) {
+                faults.add("memory of graphs that are gone stays");
+            }
+        }
+        if (captures().isOn(0)) {
+            faults.add("a capture that has ended, or never begun, is taken to be under way");
         }
         memory.trim(0, 0, TrimMode.SYNCHRONIZE);
     }
@@ -191,6 +237,7 @@ final class GpuProgram {
         for (long stream : streams) {
             gpu.streams().synchronize(0, stream);
         }
+        allocator.trim(0, 0, TrimMode.SYNCHRONIZE); // puts fences behind what an end that failed has left
         long kept = allocator.trim(0, 0, TrimMode.SYNCHRONIZE).reservedBytes().orElse(0);
         if (kept != 0) {
             faults.add("an idle allocator keeps memory after a trim");

@@ -18,8 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /// An OutOfMemoryError of the Java heap at any allocation of an allocator reaches the caller as it is; and then no
 /// thread hangs, no byte of the device or of a limit is lost, all blocks can be freed, and everything can be closed.
-/// Nearly all places that allocate are visited: those that need not be, and those that are not yet, are
-/// [known][SitesLeftOut].
+/// All places that allocate are visited, but for those that [need not be][SitesLeftOut].
 class HeapFaultTests {
     private static final boolean LONG = Boolean.getBoolean("cistern.stress.long");
 
@@ -45,7 +44,12 @@ class HeapFaultTests {
             "+caching:source=vmm",
             "+caching:source=linear",
             "+caching:source=driver_pool",
-            "+caching:per_process_memory_fraction=0.9,garbage_collection_threshold=0.5",
+            "+caching:per_process_memory_fraction=0.5,garbage_collection_threshold=0.5",
+            "+caching:source=linear,per_process_memory_fraction=0.5",
+            "+caching:source=vmm,expandable_segments=false",
+            "+caching:pytorch=\"backend:cudaMallocAsync,max_split_size_mb:128\"",
+            "+async:pool=default,release_threshold=zero",
+            "+symmetric:upstream=\"caching:check=paranoid\"",
             "+caching:reuse=wait,slack=0",
             "+caching:reuse=never,page_size=2MiB",
             "+caching:check=paranoid");

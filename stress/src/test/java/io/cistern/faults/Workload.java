@@ -19,6 +19,7 @@ import io.cistern.nccl.Communicator;
 import io.cistern.nccl.Nccl;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
+import java.time.Duration;
 import java.util.Random;
 
 /// What a program does while one of its calls fails: together they reach what allocates.
@@ -198,6 +199,9 @@ enum Workload {
     LIFE(true) {
         @Override
         void run(GpuProgram program) {
+            if (program.allocator.isClosed()) {
+                return; // by a time before
+            }
             program.allocate(5000, 0);
             program.allocate(5 << 20, 0);
             program.allocator.statistics(0);
@@ -207,19 +211,12 @@ enum Workload {
             program.allocator.resetTotals(0);
             program.memory.leaks();
             program.memory.currents().set(program.memory.open("direct"));
-            program.freeAfter(program.allocate(6000, 0), event(program));
+            program.freeAfter(program.allocate(6000, 0), program.event(1));
             program.freeAll(0);
             program.memory.currents().set(program.allocator);
             program.allocate(5000, 0);
             program.memory.currents().swap("direct");
             program.freeAll(0);
-        }
-
-        private long event(GpuProgram program) {
-            long event = program.gpu.events().create(0);
-            program.gpu.events().record(0, event, program.streams[1]);
-            program.toClose.add(() -> program.gpu.events().destroy(0, event));
-            return event;
         }
     },
 
@@ -311,6 +308,9 @@ enum Workload {
             DeviceMemory memory = program.memory;
             Allocator second = memory.open(OpenOptions.spec(program.allocator.spec()));
             program.toClose.add(second);
+            Allocator idle = memory.open(OpenOptions.spec(program.allocator.spec()));
+            program.toClose.add(idle);
+            program.free(program.allocate(idle, 2 << 20, 2), 2);
             long before = program.allocate(second, 2 << 20, 2);
             long used = program.allocate(1 << 20, 2);
             program.memory.recordUse(used, program.streams[0]);
@@ -326,13 +326,14 @@ enum Workload {
                 program.free(before, 1);
                 program.free(used, 2);
                 second.close();
+                idle.close();
                 memory.trim(0, 0, TrimMode.WITHOUT_WAITING);
-                destroyed(program, two.end());
-                destroyed(program, one.end());
+                GraphWorkloads.destroyed(program, two.end());
+                GraphWorkloads.destroyed(program, one.end());
             }
             try (GraphCapture again = GraphCapture.begin(memory, 0, program.streams[0], CaptureMode.RELAXED, shared)) {
                 program.free(program.allocate(1 << 20, 0), 0);
-                destroyed(program, again.end());
+                GraphWorkloads.destroyed(program, again.end());
             }
             program.freeAll(2);
             begin(program, 2).close();
@@ -340,13 +341,7 @@ enum Workload {
         }
 
         private GraphCapture begin(GpuProgram program, int stream) {
-            GraphCapture capture = GraphCapture.begin(program.memory, 0, program.streams[stream], CaptureMode.RELAXED);
-            program.graphs.add(capture.memory());
-            return capture;
-        }
-
-        private void destroyed(GpuProgram program, long graph) {
-            program.toClose.add(() -> program.gpu.graphs().destroy(0, graph));
+            return GraphWorkloads.begin(program, stream, GraphWorkloads.memory(program));
         }
     },
 
@@ -355,7 +350,7 @@ enum Workload {
         @Override
         GpuProgram program(String spec) {
             return new GpuProgram(
-                    spec, builder -> builder.leakLevel(LeakLevel.ALL).reportScopes(true));
+                    spec, 1, builder -> builder.leakLevel(LeakLevel.ALL).reportScopes(true));
         }
 
         @Override
@@ -373,7 +368,7 @@ enum Workload {
     SAMPLED_LEAKS(true) {
         @Override
         GpuProgram program(String spec) {
-            return new GpuProgram(spec, builder -> builder.leakLevel(LeakLevel.SAMPLED));
+            return new GpuProgram(spec, 1, builder -> builder.leakLevel(LeakLevel.SAMPLED));
         }
 
         @Override
@@ -399,18 +394,93 @@ enum Workload {
             registration.close();
             pool.close();
         }
-    };
+    },
+
+    CHECKPOINTS(false, GraphWorkloads::checkpoints),
+    LAUNCHES(false, GraphWorkloads::launches),
+    GIVEN_UP(false, GraphWorkloads::givenUp),
+    FORKS(false, GraphWorkloads::forks),
+    ANNOUNCED(false, GraphWorkloads::announced),
+    FULL_CAPTURE(false, GraphWorkloads::full),
+    SECOND_MEMORY(true, PoolWorkloads::secondMemory),
+    LIMITS(true, PoolWorkloads::limits),
+    MADE(true, PoolWorkloads::made),
+
+    PEERS(true, PoolWorkloads::peers) {
+        @Override
+        GpuProgram program(String spec) {
+            return new GpuProgram(spec, 2, builder -> {});
+        }
+    },
+
+    SCOPES_OF_OTHERS(true, PoolWorkloads::scopesOfOthers) {
+        @Override
+        GpuProgram program(String spec) {
+            return new GpuProgram(spec, 1, builder -> builder.reportScopes(true));
+        }
+    },
+
+    MISSPELT(true, PoolWorkloads::misspelt),
+    ROUTE(true, PoolWorkloads::route),
+
+    WAITS(true, PoolWorkloads::waits) {
+        @Override
+        GpuProgram program(String spec) {
+            return new GpuProgram(spec, 1, builder -> builder.waitForFrees(Duration.ofMillis(1)));
+        }
+    },
+
+    BUFFERS(true, PoolWorkloads::buffers) {
+        @Override
+        GpuProgram program(String spec) {
+            return new GpuProgram(spec, 1, builder -> builder.leakLevel(LeakLevel.SITES));
+        }
+    },
+
+    THREADS(true, StreamWorkloads::threads),
+    CROWD(true, StreamWorkloads::crowd),
+    QUIET(true, StreamWorkloads::quiet),
+    SMALL(true, StreamWorkloads::small),
+    REMEMBERED(true, StreamWorkloads::remembered),
+    GROWING(true, StreamWorkloads::growing),
+    BUSY_ENDS(true, StreamWorkloads::busyEnds),
+    WINDOWS(true, NcclWorkloads::windows),
+    BESIDE_CALLS(true, NcclWorkloads::besideCalls),
+    REFUSING_NCCL(true, NcclWorkloads::refusals),
+    TRIALS(true, NcclWorkloads::trials),
+    REFUSALS(true, RefusalWorkloads::oneCall),
+    REFUSED_TWICE(true, RefusalWorkloads::severalCalls),
+    REFUSED_ENDS(true, RefusalWorkloads::ends),
+    REFUSED_FREES(true, RefusalWorkloads::manyFrees),
+    REFUSED_SLEEP(true, RefusalWorkloads::sleeps);
 
     /// Whether it uses all of the device.
     boolean fills() {
-        return this == FULL || this == LENDING || this == LISTENERS;
+        return this == FULL || this == LENDING || this == LISTENERS || this == CROWD;
+    }
+
+    /// Whether the driver refuses what others need not survive: it may keep memory then.
+    boolean isRefused() {
+        return ordinal() >= REFUSING_NCCL.ordinal();
     }
 
     /// Whether a virtual thread can do it.
     final boolean onVirtualThreads;
 
+    private final Action action;
+
     Workload(boolean onVirtualThreads) {
+        this(onVirtualThreads, _ -> {});
+    }
+
+    Workload(boolean onVirtualThreads, Action action) {
         this.onVirtualThreads = onVirtualThreads;
+        this.action = action;
+    }
+
+    /// What a program does.
+    private interface Action {
+        void run(GpuProgram program) throws Exception;
     }
 
     private static void fill(GpuProgram program, long byteSize) {
@@ -424,11 +494,13 @@ enum Workload {
     }
 
     GpuProgram program(String spec) {
-        return new GpuProgram(spec, builder -> {});
+        return new GpuProgram(spec, 1, builder -> {});
     }
 
     /// Done before anything fails.
     void prepare(GpuProgram program) {}
 
-    abstract void run(GpuProgram program) throws Exception;
+    void run(GpuProgram program) throws Exception {
+        action.run(program);
+    }
 }

@@ -15,6 +15,7 @@ import io.cistern.internal.routing.CaptureRoutes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteExit;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import java.lang.System.Logger.Level;
@@ -22,8 +23,6 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -47,6 +46,9 @@ import org.jspecify.annotations.Nullable;
 public final class Captures implements CaptureRoutes {
     private static final Consumer<Route> RESUME = Route::resume;
 
+    /// Made before it is wanted, as that is: what ends a capture looks for graphs that are gone.
+    private static final Consumer<Runnable> OR_LOG = Captures::orLog;
+
     private final Registry registry;
     private final Router router;
     private final CudaDriver driver;
@@ -61,8 +63,8 @@ public final class Captures implements CaptureRoutes {
     /// a capture ends in a full Java heap too. Guarded by the monitor.
     private final Deque<StreamCapture[]> shorter = new ArrayDeque<>();
 
-    private final Queue<GraphBlocks> gone = new ConcurrentLinkedQueue<>();
-    private final Queue<Runnable> later = new ConcurrentLinkedQueue<>();
+    private final NodeQueue<GraphBlocks> gone = new NodeQueue<>();
+    private final NodeQueue<Runnable> later = new NodeQueue<>();
 
     /// Held by the thread that gives memory back.
     private final ReentrantLock collecting = new ReentrantLock();
@@ -112,15 +114,22 @@ public final class Captures implements CaptureRoutes {
     }
 
     private synchronized StreamCapture announce(int device, long stream, GraphBlocks into) {
-        into.use();
         StreamCapture capture = new StreamCapture(graphs, device, stream, into);
         StreamCapture[] present = underWay;
         StreamCapture[] more = Arrays.copyOf(present, present.length + 1);
         more[present.length] = capture;
         shorter.push(new StreamCapture[present.length]);
+        Consumer<Route> suspending = this::suspend;
+        into.use();
         graphs.shelter(device);
         underWay = more;
-        router.routes().forEach(device, this::suspend);
+        try {
+            router.routes().forEach(device, suspending);
+        } catch (Throwable failure) {
+            isOver(capture);
+            into.release();
+            throw failure;
+        }
         return capture;
     }
 
@@ -158,7 +167,7 @@ public final class Captures implements CaptureRoutes {
             }
         } catch (CudaException | OutOfMemoryError refused) {
             if (isNew) {
-                capture.memory.giveUp(capture.device, graph);
+                capture.memory.giveUp(capture, graph);
                 capture.memory.release();
             }
             throw refused;
@@ -372,14 +381,16 @@ public final class Captures implements CaptureRoutes {
     }
 
     /// The graphs of some memory are gone. Calls no driver.
-    void gone(GraphBlocks ended) {
+    void gone(NodeQueue.Node<GraphBlocks> ended) {
         gone.add(ended);
     }
 
-    /// Does something that a capture forbids, now or when none is under way.
-    public void whenNoneIsUnderWay(Runnable action) {
+    /// Does something that a capture forbids, now or when none is under way. To put it off needs no Java heap.
+    ///
+    /// @param action made for this call
+    public void whenNoneIsUnderWay(NodeQueue.Node<Runnable> action) {
         if (underWay.length == 0) {
-            action.run();
+            action.value().run();
             return;
         }
         later.add(action);
@@ -404,7 +415,7 @@ public final class Captures implements CaptureRoutes {
             long seen;
             try {
                 seen = collections.get();
-                any |= collect(Captures::orLog);
+                any |= collect(OR_LOG);
             } finally {
                 collecting.unlock();
             }
@@ -418,10 +429,10 @@ public final class Captures implements CaptureRoutes {
     private boolean collect(Consumer<Runnable> doing) {
         boolean any = false;
         while (underWay.length == 0) {
-            Runnable action = later.poll();
-            GraphBlocks ended = action == null ? gone.peek() : null;
+            NodeQueue.Node<Runnable> action = later.poll();
+            NodeQueue.Node<GraphBlocks> ended = action == null ? gone.peek() : null;
             if (action != null) {
-                doing.accept(action);
+                doing.accept(action.value());
             } else if (ended == null || !closes(ended)) {
                 return any;
             }
@@ -434,21 +445,32 @@ public final class Captures implements CaptureRoutes {
         try {
             action.run();
         } catch (Throwable failure) {
-            System.getLogger(Captures.class.getName())
-                    .log(Level.WARNING, "what had to wait for the end of a capture failed", failure);
+            log(failure);
         }
     }
 
     /// Gives some memory back, or what the driver allows: the rest at the next occasion.
-    private boolean closes(GraphBlocks ended) {
+    private boolean closes(NodeQueue.Node<GraphBlocks> ended) {
         try {
-            ended.close(this::streamBehindAll);
+            ended.value().close(this::streamBehindAll);
             gone.poll(); // only now: what fails in between is not forgotten
             return true;
-        } catch (CudaException refused) {
-            gone.add(ended); // others come first
+        } catch (CudaException | OutOfMemoryError refused) {
             gone.poll();
+            gone.add(ended); // others come first
+            if (refused instanceof OutOfMemoryError full) {
+                log(full);
+            }
             return false;
+        }
+    }
+
+    private static void log(Throwable failure) {
+        try {
+            System.getLogger(Captures.class.getName())
+                    .log(Level.WARNING, "what had to wait for the end of a capture failed", failure);
+        } catch (OutOfMemoryError ofTheHeap) {
+            // Nobody who could be told has any.
         }
     }
 

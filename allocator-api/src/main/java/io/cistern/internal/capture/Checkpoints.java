@@ -3,10 +3,13 @@ package io.cistern.internal.capture;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteExit;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.LongPredicate;
+import java.util.function.Predicate;
 import java.util.stream.LongStream;
 
 /// The checkpoints of some graphs' memory: which blocks they noted. A noted block that the program frees is kept, as
@@ -49,7 +52,12 @@ public final class Checkpoints {
             lookAtFrees(router.routeOfBlock(address));
         }
         open.add(live);
-        merge();
+        try {
+            noted = merged(_ -> true);
+        } catch (Throwable failure) {
+            open.removeLast();
+            throw failure;
+        }
         return live;
     }
 
@@ -78,8 +86,13 @@ public final class Checkpoints {
         }
     }
 
-    private void merge() {
-        noted = open.stream().flatMapToLong(Arrays::stream).sorted().toArray();
+    /// What some of the open ones noted, sorted.
+    private long[] merged(Predicate<long[]> which) {
+        return open.stream()
+                .filter(which)
+                .flatMapToLong(Arrays::stream)
+                .sorted()
+                .toArray();
     }
 
     /// Makes the noted blocks alive again that the program has freed since.
@@ -110,14 +123,18 @@ public final class Checkpoints {
     /// Lets blocks go that only this checkpoint kept: behind all work, when nothing is captured.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses to order that: they go with the graphs
+    @SuppressWarnings("ReferenceEquality") // they are told apart by identity
     public void close(long[] checkpoint) {
+        LongPredicate onlyHere = address -> isIn(checkpoint, address) && !hasNoted(address);
+        var givingBack = new NodeQueue.Node<Runnable>(() -> memory.giveBack(onlyHere));
         synchronized (this) {
+            long[] others = merged(each -> each != checkpoint);
             if (!open.remove(checkpoint)) {
                 return;
             }
-            merge();
+            noted = others;
         }
-        captures.whenNoneIsUnderWay(() -> memory.giveBack(address -> isIn(checkpoint, address) && !hasNoted(address)));
+        captures.whenNoneIsUnderWay(givingBack);
     }
 
     /// Where the frees of a private allocator's route go once a checkpoint noted some of its blocks.
@@ -132,7 +149,7 @@ public final class Checkpoints {
 
         @Override
         public void free(long address, long byteSize, int device, long stream) {
-            if (!hasNoted(address) || !memory.keep(route, address, byteSize)) {
+            if (!hasNoted(address) || !memory.keepOrLeave(route, address, byteSize)) {
                 maker.free(address, byteSize, device, stream);
             }
         }

@@ -7,10 +7,10 @@ import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteExit;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -59,20 +59,21 @@ public final class GraphBlocks {
     private final Set<Runnable> whenGone = new LinkedHashSet<>();
 
     /// Graphs that were given up while blocks were alive, whose addresses they keep from others.
-    private final List<GivenUp> givenUp = new ArrayList<>();
+    private final NodeQueue<StreamCapture> givenUp = new NodeQueue<>();
 
     /// Captures under way, and graphs that are not gone.
     private int uses;
 
     private boolean gone;
 
+    /// Made before it is wanted: graphs end in a full Java heap too.
+    private final NodeQueue.Node<GraphBlocks> whenEnded = new NodeQueue.Node<>(this);
+
     /// @param then where its blocks go at last: the usual allocator, or other graphs' memory that had them
     ///     before
     private record Source(OpenAllocator usual, int device, DeviceAllocator then) {}
 
     private record Kept(Route route, long address) {}
-
-    private record GivenUp(int device, long graph) {}
 
     private record Reusable(Route route, long stream, long byteSize) {}
 
@@ -115,8 +116,8 @@ public final class GraphBlocks {
     /// A capture came to nothing, or a graph is gone. Calls no driver.
     synchronized void release() {
         if (uses == 1) {
-            captures.gone(this); // first: it needs Java heap
             gone = true;
+            captures.gone(whenEnded);
         }
         uses--;
     }
@@ -162,8 +163,9 @@ public final class GraphBlocks {
             route = keepingRoute(usual, device, usual.backend());
             Deque<Long> free = reusable.get(new Reusable(route, stream, byteSize));
             if (free != null && !free.isEmpty()) {
-                long again = free.pop();
+                long again = free.element();
                 kept.remove(new Kept(route, again));
+                free.remove();
                 return again;
             }
         }
@@ -202,32 +204,46 @@ public final class GraphBlocks {
 
     /// Destroys a graph that nobody will launch: once no block is alive, since with an allocator whose blocks are
     /// nodes of the graph, their addresses would be others' then.
-    public void giveUp(int device, long graph) {
+    public void giveUp(StreamCapture capture, long graph) {
+        capture.givenUp = graph;
         synchronized (this) {
-            if (pools.values().stream().anyMatch(OpenAllocator::hasLiveBlocks)) {
-                givenUp.add(new GivenUp(device, graph));
+            if (mayHaveLiveBlocks()) {
+                givenUp.add(capture.whenGivenUp);
                 return;
             }
         }
-        destroy(new GivenUp(device, graph));
+        destroy(capture);
+    }
+
+    /// Where the Java heap is too full to look, the graph stays until the private allocators have drained.
+    private boolean mayHaveLiveBlocks() {
+        try {
+            for (OpenAllocator pool : own) {
+                if (pool.hasLiveBlocks()) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (OutOfMemoryError full) {
+            return true;
+        }
     }
 
     /// A private allocator has given its memory back.
     private void drained() {
-        List<GivenUp> ended;
-        synchronized (this) {
-            if (!pools.values().stream().allMatch(OpenAllocator::isDrained)) {
+        for (OpenAllocator pool : own) {
+            if (!pool.isDrained()) {
                 return;
             }
-            ended = List.copyOf(givenUp);
-            givenUp.clear();
         }
-        ended.forEach(this::destroy);
+        for (var ended = givenUp.poll(); ended != null; ended = givenUp.poll()) {
+            destroy(ended.value());
+        }
     }
 
-    private void destroy(GivenUp graph) {
+    private void destroy(StreamCapture capture) {
         try {
-            captures.registry().driver().graphs().destroy(graph.device, graph.graph);
+            captures.registry().driver().graphs().destroy(capture.device, capture.givenUp);
         } catch (CudaException refused) {
             // It went with its context, or it stays: the free during which this happens can't do anything about it.
         }
@@ -258,8 +274,25 @@ public final class GraphBlocks {
         DeviceAllocator exit = route.usualExit();
         DeviceAllocator then = exit instanceof Exit had && had.memory() == this ? had.then : exit;
         Route own = keepingRoute(captures.registry().ownerOf(route), route.device(), then);
-        captures.router().adopt(own, address, byteSize);
-        return kept.add(new Kept(own, address));
+        Kept block = new Kept(own, address);
+        enter(block);
+        try {
+            captures.router().adopt(own, address, byteSize);
+        } catch (Throwable failure) {
+            kept.remove(block);
+            throw failure;
+        }
+        return true;
+    }
+
+    /// As [#keep]; where the Java heap is full, the block is alive again.
+    boolean keepOrLeave(Route route, long address, long byteSize) {
+        try {
+            return keep(route, address, byteSize);
+        } catch (OutOfMemoryError full) {
+            captures.router().adoptAgain(route, address, byteSize);
+            throw full;
+        }
     }
 
     /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that throws
@@ -278,6 +311,10 @@ public final class GraphBlocks {
         usedElsewhere.add(address);
     }
 
+    private synchronized boolean enter(Kept block) {
+        return kept.add(block);
+    }
+
     private synchronized boolean isKept(Route route, long address) {
         return kept.contains(new Kept(route, address));
     }
@@ -285,14 +322,18 @@ public final class GraphBlocks {
     /// A block that is kept here is freed.
     private synchronized void freed(
             Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
-        Kept block = keptBlock(route, address, byteSize);
+        if (gone) {
+            then.free(address, byteSize, device, stream);
+            return;
+        }
         boolean noted = checkpoints.hasNoted(address);
-        if (gone || (owns(route) && !noted && !kept.contains(block))) {
+        Kept block = blockToKeep(route, address, byteSize, noted);
+        if (block == null) {
             then.free(address, byteSize, device, stream);
             return;
         }
         captures.router().adoptAgain(route, address, byteSize);
-        if (!kept.add(block)) {
+        if (!enter(block)) {
             throw new UnknownAddressException(address); // freed twice
         }
         if (!noted && !usedElsewhere.remove(address) && captures.isInto(this, device, stream)) {
@@ -301,10 +342,12 @@ public final class GraphBlocks {
         }
     }
 
-    /// Where the Java heap is full, the block is alive again, since its free can't be ended.
-    private Kept keptBlock(Route route, long address, long byteSize) {
+    /// Null where the block goes on to its allocator. Where the Java heap is full, it is alive again, since its free
+    /// can't be ended.
+    private @Nullable Kept blockToKeep(Route route, long address, long byteSize, boolean noted) {
         try {
-            return new Kept(route, address);
+            Kept block = new Kept(route, address);
+            return noted || !owns(route) || kept.contains(block) ? block : null;
         } catch (OutOfMemoryError full) {
             captures.router().adoptAgain(route, address, byteSize);
             throw full;
@@ -377,7 +420,12 @@ public final class GraphBlocks {
                 return; // it is alive again, or was given back
             }
         }
-        captures.router().free(block.address, stream);
+        try {
+            captures.router().free(block.address, stream);
+        } catch (OutOfMemoryError full) { // it is alive again
+            enter(block);
+            throw full;
+        }
     }
 
     /// Where blocks go that are kept here.

@@ -3,6 +3,7 @@ package io.cistern.internal.capture;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Graphs;
+import io.cistern.internal.threads.NodeQueue;
 
 /// A capture that was announced.
 public final class StreamCapture {
@@ -12,6 +13,12 @@ public final class StreamCapture {
 
     /// Made before it is wanted: a capture ends in a full Java heap too.
     final Runnable whenGone;
+
+    /// For a graph that is given up.
+    final NodeQueue.Node<StreamCapture> whenGivenUp = new NodeQueue.Node<>(this);
+
+    /// The graph that was given up; 0 if none was.
+    volatile long givenUp;
 
     private final Graphs graphs;
 

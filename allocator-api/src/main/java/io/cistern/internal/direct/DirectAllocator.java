@@ -5,30 +5,23 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
-import java.lang.System.Logger.Level;
-import java.util.concurrent.ConcurrentLinkedQueue;
 
 /// The driver itself as an allocator: `cuMemAlloc` and `cuMemFree`, nothing kept. The free waits for all running
 /// work of the device, so the order between streams takes care of itself.
 ///
 /// How much the driver reserves behind a small allocation is its own affair, so `reservedBytes` is unknown here.
-///
-/// **Frees must not fail.** What the driver refuses now is tried again with later calls. Two refusals are final: a
-/// dead context took its memory with it, and to free an address that the driver does not know would free whatever
-/// is put there next.
 final class DirectAllocator implements DeviceAllocator {
-    private record Owed(long address, long byteSize, int device) {}
-
     private final CudaDriver driver;
-    private final ConcurrentLinkedQueue<Owed> owed = new ConcurrentLinkedQueue<>();
+    private final OwedFrees frees;
 
     DirectAllocator(CudaDriver driver) {
         this.driver = driver;
+        this.frees = new OwedFrees(driver);
     }
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        retry();
+        frees.retry();
         return allocate(driver, byteSize, device);
     }
 
@@ -58,18 +51,8 @@ final class DirectAllocator implements DeviceAllocator {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        retry();
-        try {
-            driver.memory().free(device, address);
-        } catch (CudaException failure) {
-            if (!failure.result().endsContext()) {
-                System.getLogger(DirectAllocator.class.getName())
-                        .log(Level.WARNING, "{0} bytes stay allocated for now: {1}", byteSize, failure.getMessage());
-            }
-            if (worthAnotherTry(failure)) {
-                owed.add(new Owed(address, byteSize, device));
-            }
-        }
+        frees.retry();
+        frees.free(address, byteSize, device);
     }
 
     /// {@inheritDoc}
@@ -77,45 +60,11 @@ final class DirectAllocator implements DeviceAllocator {
     /// Nothing is idle here but what the driver would not take back before.
     @Override
     public long trim(int device, long keepBytes) {
-        return retry();
+        return frees.retry();
     }
 
     @Override
     public void close() {
-        retry();
-    }
-
-    /// Tries again all that is owed.
-    ///
-    /// @return bytes freed
-    private long retry() {
-        if (owed.isEmpty()) {
-            return 0;
-        }
-        long freed = 0;
-        for (int left = owed.size(); left > 0; left--) {
-            Owed block = owed.poll(); // nobody else tries it meanwhile
-            if (block == null) {
-                break;
-            }
-            freed += freedAgain(block) ? block.byteSize : 0;
-        }
-        return freed;
-    }
-
-    private boolean freedAgain(Owed block) {
-        try {
-            driver.memory().free(block.device, block.address);
-            return true;
-        } catch (CudaException failure) {
-            if (worthAnotherTry(failure)) {
-                owed.add(block);
-            }
-            return false;
-        }
-    }
-
-    private static boolean worthAnotherTry(CudaException failure) {
-        return !failure.result().endsContext() && failure.result() != CudaResult.INVALID_VALUE;
+        frees.retry();
     }
 }

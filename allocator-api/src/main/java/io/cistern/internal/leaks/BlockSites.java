@@ -70,13 +70,17 @@ public final class BlockSites {
         if (level == LeakLevel.SAMPLED && !isSample(byteSize)) {
             return;
         }
+        Long key = null;
         try {
-            sites.put(address, new Site(level == LeakLevel.ALL, stream));
+            key = address;
+            sites.put(key, new Site(level == LeakLevel.ALL, stream));
             if (level == LeakLevel.SAMPLED) {
                 sampled.incrementAndGet(hash(address));
             }
         } catch (RuntimeException | Error lost) {
-            sites.remove(address);
+            if (key != null) {
+                sites.remove(key);
+            }
         }
     }
 

@@ -11,6 +11,7 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Routes;
 import io.cistern.internal.routing.ScopeStack;
+import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemoryStatistics;
@@ -49,7 +50,7 @@ public final class OpenAllocator {
     /// Made before they are wanted, so that a full Java heap keeps nothing open.
     private final Runnable oneDrained = this::drained;
 
-    private final Runnable whenNoneIsLeft = this::closeBackend;
+    private final NodeQueue.Node<Runnable> whenNoneIsLeft = new NodeQueue.Node<>(this::closeBackend);
     private final AtomicInteger undrained;
     private final LimitedRoutes limited;
 
@@ -102,14 +103,16 @@ public final class OpenAllocator {
 
     /// Closes what was opened before a failure.
     private void giveUp(Throwable why) {
-        Failures failures = new Failures();
         for (Route route : routes) {
-            failures.gather(route != null ? () -> routing.close(route) : oneDrained);
-        }
-        try {
-            failures.rethrow();
-        } catch (RuntimeException | Error second) {
-            why.addSuppressed(second);
+            try {
+                if (route != null) {
+                    routing.close(route);
+                } else {
+                    oneDrained.run();
+                }
+            } catch (RuntimeException | Error second) {
+                why.addSuppressed(second);
+            }
         }
     }
 

@@ -11,6 +11,7 @@ import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.SegmentSource;
@@ -23,6 +24,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.function.Predicate;
@@ -39,7 +41,8 @@ public final class Registry {
     ///
     /// @param outsideCaptures runs an action that a capture forbids: now, or when no capture is under way
     /// @param isReclaimingFor whether the calling thread looks for memory for a request to an allocator
-    public record Surroundings(Consumer<Runnable> outsideCaptures, Predicate<OpenAllocator> isReclaimingFor) {}
+    public record Surroundings(
+            Consumer<NodeQueue.Node<Runnable>> outsideCaptures, Predicate<OpenAllocator> isReclaimingFor) {}
 
     private final CudaDriver driver;
     private final DriverEnvironment environment;
@@ -116,17 +119,23 @@ public final class Registry {
     public OpenAllocator openAround(
             String name, OpenAllocator upstream, UnaryOperator<DeviceAllocator> adaptor, @Nullable LimitHandle limit) {
         requireOpen();
+        AtomicBoolean ended = new AtomicBoolean();
+        Runnable end = () -> {
+            if (!ended.getAndSet(true)) {
+                upstream.endBuiltOn();
+            }
+        };
         requireMember(upstream).beginBuiltOn();
-        DeviceAllocator made;
         try {
-            made = adaptor.apply(new SharedUpstream(leaks.sites().unrecorded(upstream.backend())));
+            DeviceAllocator made =
+                    adaptor.apply(new SharedUpstream(leaks.sites().unrecorded(upstream.backend())));
+            LimitHandle its = limit == null ? upstream.limit() : limit;
+            AllocatorSpec spec = new AllocatorSpec(name, Map.of(), name);
+            return add(spec, made, inFiguresOfUpstream(), its, false, end);
         } catch (Throwable failure) {
-            upstream.endBuiltOn();
+            end.run();
             throw failure;
         }
-        LimitHandle its = limit == null ? upstream.limit() : limit;
-        AllocatorSpec spec = new AllocatorSpec(name, Map.of(), name);
-        return add(spec, made, inFiguresOfUpstream(), its, false, upstream::endBuiltOn);
     }
 
     private ReservedBytes inFiguresOfUpstream() {
@@ -358,7 +367,7 @@ public final class Registry {
         return surroundings.isReclaimingFor().test(allocator);
     }
 
-    void outsideCaptures(Runnable action) {
+    void outsideCaptures(NodeQueue.Node<Runnable> action) {
         surroundings.outsideCaptures().accept(action);
     }
 

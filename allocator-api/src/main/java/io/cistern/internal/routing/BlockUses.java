@@ -81,20 +81,15 @@ public final class BlockUses {
         }
     }
 
+    /// The mark comes first: who frees a marked block waits here until the use is noted.
     private synchronized void note(long address, Name name) {
+        if (!router.owners.markUsed(address)) {
+            throw new UnknownAddressException(address);
+        }
         StreamUse use = streams.computeIfAbsent(name, StreamUse::new);
         if (usesOfBlocks.computeIfAbsent(address, _ -> new HashSet<>()).add(use)) {
             use.blocks++;
         }
-        if (!router.owners.markUsed(address)) {
-            take(address).forEach(this::forget);
-            throw new UnknownAddressException(address);
-        }
-    }
-
-    private Set<StreamUse> take(long address) {
-        Set<StreamUse> uses = usesOfBlocks.remove(address);
-        return uses != null ? uses : Set.of();
     }
 
     /// What was done about the uses of a block before its record goes.

@@ -222,12 +222,15 @@ public final class Route {
         maker = Drained.INSTANCE;
         exit = Drained.INSTANCE;
         usualExit = Drained.INSTANCE;
-        whenDrained = () -> {};
+        whenDrained = Drained.INSTANCE;
     }
 
-    /// In place of an allocator that a drained route led to.
-    private enum Drained implements DeviceAllocator {
+    /// In place of an allocator that a drained route led to, and of what was to run then.
+    private enum Drained implements DeviceAllocator, Runnable {
         INSTANCE;
+
+        @Override
+        public void run() {}
 
         @Override
         public long allocate(long byteSize, int device, long stream) {

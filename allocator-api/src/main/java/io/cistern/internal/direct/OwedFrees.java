@@ -1,0 +1,125 @@
+package io.cistern.internal.direct;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import java.lang.System.Logger.Level;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/// Frees that must not fail: what the driver refuses now is owed to it, and tried again with later calls.
+///
+/// Not owed are blocks of a dead context, which took its memory with it, and addresses that the driver does not
+/// know: to try those again would be to free whatever is put there next.
+///
+/// There is always room for some more, so that a free is owed without Java heap.
+final class OwedFrees {
+    /// More than threads that free in one moment.
+    private static final int ROOM = 64;
+
+    private final CudaDriver driver;
+
+    // The first `count` are in use, in any order. Guarded by this.
+    private long[] addresses = new long[2 * ROOM];
+    private long[] byteSizes = new long[2 * ROOM];
+    private int[] devices = new int[2 * ROOM];
+
+    /// Written under the lock; read without it on every call.
+    private volatile int count;
+
+    OwedFrees(CudaDriver driver) {
+        this.driver = driver;
+    }
+
+    /// Frees a block, now or later.
+    void free(long address, long byteSize, int device) {
+        try {
+            driver.memory().free(device, address);
+        } catch (CudaException failure) {
+            if (worthAnotherTry(failure)) {
+                owe(address, byteSize, device);
+            }
+            tell(byteSize, failure);
+        } catch (OutOfMemoryError ofTheHeap) {
+            owe(address, byteSize, device);
+        }
+    }
+
+    private static void tell(long byteSize, CudaException failure) {
+        if (failure.result().endsContext()) {
+            return;
+        }
+        try {
+            System.getLogger(OwedFrees.class.getName())
+                    .log(Level.WARNING, "{0} bytes stay allocated for now: {1}", byteSize, failure.getMessage());
+        } catch (OutOfMemoryError ofTheHeap) {
+            // The free is owed, and the next refusal is told.
+        }
+    }
+
+    private synchronized void owe(long address, long byteSize, int device) {
+        if (count == addresses.length) {
+            grow();
+        }
+        addresses[count] = address;
+        byteSizes[count] = byteSize;
+        devices[count] = device;
+        count++;
+        if (count + ROOM > addresses.length) {
+            try {
+                grow();
+            } catch (OutOfMemoryError ofTheHeap) {
+                // This one is owed, and the next ones have room still.
+            }
+        }
+    }
+
+    private void grow() {
+        long[] moreAddresses = Arrays.copyOf(addresses, 2 * addresses.length);
+        long[] moreSizes = Arrays.copyOf(byteSizes, moreAddresses.length);
+        devices = Arrays.copyOf(devices, moreAddresses.length);
+        byteSizes = moreSizes;
+        addresses = moreAddresses;
+    }
+
+    /// Tries again all that is owed.
+    ///
+    /// @return bytes freed
+    long retry() {
+        return count == 0 ? 0 : retryAll();
+    }
+
+    private synchronized long retryAll() {
+        long freed = 0;
+        for (int at = count - 1; at >= 0; at--) {
+            long byteSize = byteSizes[at];
+            CudaException refusal = freedAgain(at);
+            if (refusal == null || !worthAnotherTry(refusal)) {
+                remove(at);
+            }
+            freed += refusal == null ? byteSize : 0;
+        }
+        return freed;
+    }
+
+    private @Nullable CudaException freedAgain(int at) {
+        try {
+            driver.memory().free(devices[at], addresses[at]);
+            return null;
+        } catch (CudaException refusal) {
+            return refusal;
+        }
+    }
+
+    private void remove(int at) {
+        int last = count - 1;
+        addresses[at] = addresses[last];
+        byteSizes[at] = byteSizes[last];
+        devices[at] = devices[last];
+        count = last;
+    }
+
+    private static boolean worthAnotherTry(CudaException failure) {
+        return !failure.result().endsContext() && failure.result() != CudaResult.INVALID_VALUE;
+    }
+}
