@@ -8,6 +8,7 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeStack;
+import io.cistern.internal.routing.ScopeStacks;
 import io.cistern.internal.statistics.StatisticsTable;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
@@ -105,13 +106,12 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if the options name a device that there is not
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(ScopeOptions options) {
-        return enter(options, Allocator::nothing);
+        return enter(options, () -> {});
     }
 
     Scope enter(ScopeOptions options, Runnable whenClosed) {
-        ScopeStack outer = router.scopes();
-        ScopeStack scopes = opened.scopes(outer, options.target(this));
-        return new Scope(router, this, outer, scopes, whenClosed, memory.openScopes());
+        ScopeStack outer = memory.scopes().current();
+        return new Scope(memory, this, outer, options.over(outer, opened), whenClosed);
     }
 
     /// Runs code in a scope: see [#call].
@@ -133,10 +133,9 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalStateException if this allocator is closed
     /// @throws X what the code throws
     public <R, X extends Throwable> R call(ScopeOptions options, ScopedValue.CallableOp<R, X> body) throws X {
-        return router.callIn(opened.scopes(router.scopes(), options.target(this)), body);
+        ScopeStacks scopes = memory.scopes();
+        return scopes.call(options.over(scopes.current(), opened), body);
     }
-
-    private static void nothing() {}
 
     /// Returns what the framework counted on a device.
     ///

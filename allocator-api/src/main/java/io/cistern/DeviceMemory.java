@@ -11,10 +11,11 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.capture.Captures;
-import io.cistern.internal.leaks.ConfiguredLeakLevel;
 import io.cistern.internal.leaks.Leaks;
+import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.SettingProblems;
+import io.cistern.internal.names.Sizes;
 import io.cistern.internal.order.EventOrder;
 import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
@@ -26,12 +27,12 @@ import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.BlockUses;
 import io.cistern.internal.routing.Budget;
 import io.cistern.internal.routing.Budgets;
-import io.cistern.internal.routing.Devices;
 import io.cistern.internal.routing.LimitHandle;
+import io.cistern.internal.routing.OwnerTable;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeStack;
-import io.cistern.internal.routing.ScopeWatch;
+import io.cistern.internal.routing.ScopeStacks;
 import io.cistern.internal.routing.ThreadCounters;
 import io.cistern.internal.statistics.StatisticsTable;
 import io.cistern.internal.threads.NodeQueue;
@@ -70,6 +71,8 @@ import org.jspecify.annotations.Nullable;
 public final class DeviceMemory implements AutoCloseable {
     // What every allocation and free reads.
     private final Router router = new Router();
+    private final OwnerTable owners = router.owners();
+    private final ScopeStacks scopes = router.scopes();
 
     /// By device, the route of the current allocator. Always null while a watch is to see what
     /// is allocated outside scopes: so its cost is nothing where there is none.
@@ -79,7 +82,7 @@ public final class DeviceMemory implements AutoCloseable {
     private final EventStreams eventStreams;
     private final Captures captures;
     private final OutOfMemoryHandler outOfMemory;
-    private final @Nullable ScopeWatch watch;
+    private final @Nullable OpenScopes openScopes;
     private final Registry registry;
 
     /// Events kept a device for fences to come.
@@ -88,7 +91,6 @@ public final class DeviceMemory implements AutoCloseable {
     // What programs ask for more rarely.
     private final Map<OpenAllocator, Allocator> facades = new ConcurrentHashMap<>();
     private final Pools pools = new Pools(this);
-    private final @Nullable OpenScopes openScopes;
     private final Leaks leaks;
     private final EventOrder order;
     private final ThresholdNotifier notifier;
@@ -117,13 +119,12 @@ public final class DeviceMemory implements AutoCloseable {
         uses = new BlockUses(router, order);
         eventStreams = new EventStreams(driver, order, deviceCount);
         captures = new Captures(registry, order, eventStreams);
-        outOfMemory = new OutOfMemoryHandler(registry, captures, pools.lenders(), builder.longestWait);
+        outOfMemory = new OutOfMemoryHandler(registry, captures, builder.longestWait);
         openScopes = builder.reportScopes ? new OpenScopes() : null;
-        watch = builder.reportScopes ? new ScopeWatch() : null;
-        if (watch != null) {
-            router.watch(watch);
+        if (openScopes != null) {
+            scopes.watch(openScopes::moved);
         }
-        notifier = new ThresholdNotifier(driver, router);
+        notifier = new ThresholdNotifier(driver, router.routes().thresholds());
         currents = new Currents(this, registry);
         listeners = new Listeners(outOfMemory, notifier, deviceCount);
         moduleSupport = new ModuleSupport(this, pools, uses, order, eventStreams, builder.leakLevel);
@@ -256,8 +257,8 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws IllegalStateException if this device memory, or the allocator, is closed
     public long allocate(long byteSize, int device, long stream) {
         ThreadCounters counters = router.counters();
-        ScopeStack scopes = router.scopes(counters);
-        Route route = scopes == null ? null : scopes.route(device, stream);
+        ScopeStack inside = counters != null ? counters.scopes() : scopes.current(null);
+        Route route = inside == null ? null : inside.route(device, stream);
         if (route == null) {
             route = currentRoute(device, stream);
         }
@@ -271,8 +272,8 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     private long reclaim(Route refusing, long byteSize, long stream, DeviceOutOfMemoryException failure) {
-        ScopeStack scopes = router.scopes();
-        LimitHandle limit = scopes == null ? null : scopes.limit(refusing.device(), stream);
+        ScopeStack inside = scopes.current();
+        LimitHandle limit = inside == null ? null : inside.limit(refusing.device(), stream);
         var request =
                 new OutOfMemoryHandler.Request(refusing, limit, byteSize, stream, closed -> nextRoute(closed, stream));
         return outOfMemory.serve(request, failure);
@@ -284,8 +285,8 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     private Route chosenRoute(int device, long stream) {
-        if (watch != null) {
-            watch.allocates(device, stream);
+        if (openScopes != null) {
+            openScopes.allocates(device, stream);
         }
         return registry.currents().get(device).route(device);
     }
@@ -310,8 +311,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @throws IllegalStateException if it is the same
     private Route nextRoute(Route closed, long stream) {
-        ScopeStack scopes = router.scopes();
-        Route route = scopes == null ? null : scopes.route(closed.device(), stream);
+        ScopeStack inside = scopes.current();
+        Route route = inside == null ? null : inside.route(closed.device(), stream);
         if (route == null) {
             route = currentRoute(closed.device(), stream);
         }
@@ -333,7 +334,7 @@ public final class DeviceMemory implements AutoCloseable {
     ///     announced while another one was, and the block is freed later then
     public void free(long address, long stream) {
         try {
-            router.free(address, stream);
+            router.free(owners, address, stream);
         } catch (UnknownAddressException unknown) {
             throw explained(unknown);
         }
@@ -557,6 +558,10 @@ public final class DeviceMemory implements AutoCloseable {
         return router;
     }
 
+    ScopeStacks scopes() {
+        return scopes;
+    }
+
     Captures captures() {
         return captures;
     }
@@ -589,7 +594,7 @@ public final class DeviceMemory implements AutoCloseable {
         Duration longestWait = Duration.ZERO;
         private long limitBytes = -1;
         private @Nullable MemoryLimit limit;
-        LeakLevel leakLevel = ConfiguredLeakLevel.in(settings);
+        LeakLevel leakLevel = Leaks.levelIn(settings);
         boolean reportScopes = settings.isTrue(Setting.SCOPES_REPORT);
 
         Builder(CudaDriver driver) {
@@ -613,10 +618,7 @@ public final class DeviceMemory implements AutoCloseable {
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
-            if (limitBytes < 0) {
-                throw new IllegalArgumentException("limitBytes is negative: " + limitBytes);
-            }
-            this.limitBytes = limitBytes;
+            this.limitBytes = Sizes.notNegative("limitBytes", limitBytes);
             return this;
         }
 

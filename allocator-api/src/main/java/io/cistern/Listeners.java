@@ -1,10 +1,10 @@
 package io.cistern;
 
 import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
 import io.cistern.internal.reclaim.ThresholdNotifier;
-import io.cistern.internal.routing.Devices;
 import io.cistern.internal.routing.Route;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;

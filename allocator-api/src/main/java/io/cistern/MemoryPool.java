@@ -5,6 +5,7 @@ import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.SharingException;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.names.Sizes;
 import io.cistern.spi.Availability;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySharing;
@@ -560,7 +561,7 @@ public final class MemoryPool implements AutoCloseable {
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
-            this.limitBytes = notNegative("limitBytes", limitBytes);
+            this.limitBytes = Sizes.notNegative("limitBytes", limitBytes);
             this.limit = null;
             return this;
         }
@@ -578,17 +579,10 @@ public final class MemoryPool implements AutoCloseable {
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder initialBytes(long byteSize, int device, long stream) {
-            initialBytes = notNegative("initialBytes", byteSize);
+            initialBytes = Sizes.notNegative("initialBytes", byteSize);
             initialDevice = device;
             initialStream = stream;
             return this;
-        }
-
-        private static long notNegative(String what, long byteSize) {
-            if (byteSize < 0) {
-                throw new IllegalArgumentException(what + " is negative: " + byteSize);
-            }
-            return byteSize;
         }
 
         /// Opens the pool.

@@ -1,27 +1,44 @@
 package io.cistern;
 
-import io.cistern.internal.leaks.Leaks;
+import io.cistern.internal.leaks.DropWatch;
 import io.cistern.internal.names.FrameworkFrames;
+import io.cistern.internal.routing.ScopeStack;
 import java.lang.System.Logger.Level;
-import java.lang.ref.Cleaner;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/// The scopes of one device memory that are open, each with the place that entered it, and the reports of those that
-/// were forgotten: once for each such place, as a warning of the logger `io.cistern.scopes`. Nothing here throws.
+/// Reports mistakes with the scopes of one device memory, as [DeviceMemory.Builder#reportScopes] says: scopes that
+/// were forgotten, and threads that allocate outside every scope. Each place in the program is reported once.
+/// Nothing here throws.
 ///
-/// **Threads.** Any.
+/// **Threads.** Any. A thread that ends inside a scope is forgotten at the next report.
 final class OpenScopes {
+    /// Enough to see the pattern; after them an allocation pays nothing any more.
+    private static final int MAX_OUTSIDE = 100;
+
+    /// Enough to find the place where the scope was opened.
+    private static final int MAX_SCOPES = 5;
+
     private final Set<Entry> open = ConcurrentHashMap.newKeySet();
-    private final Set<StackTraceElement> reported = ConcurrentHashMap.newKeySet();
+
+    /// The places that entered a scope which was forgotten.
+    private final Set<StackTraceElement> forgotten = ConcurrentHashMap.newKeySet();
+
+    /// The innermost region of each thread that is in one.
+    private final Map<Thread, ScopeStack> regions = new ConcurrentHashMap<>();
+
+    /// The places that allocated outside scopes.
+    private final Set<StackTraceElement> outside = ConcurrentHashMap.newKeySet();
 
     /// Watches a scope until it is closed.
     Entry entered(Scope scope, Allocator allocator) {
         Entry entry = new Entry(allocator, FrameworkFrames.caller());
         open.add(entry);
-        entry.registered = Leaks.Cleaners.CLEANER.register(scope, entry);
+        entry.watch = new DropWatch(scope, entry::dropped);
         return entry;
     }
 
@@ -40,17 +57,62 @@ final class OpenScopes {
         report("its device memory closes", _ -> true);
     }
 
-    private void report(String when, Predicate<Entry> forgotten) {
-        open.stream().filter(forgotten).forEach(entry -> entry.report("is open while " + when));
+    private void report(String when, Predicate<Entry> which) {
+        open.stream().filter(which).forEach(entry -> entry.report("is open while " + when));
+    }
+
+    /// The calling thread is in a region now, or in none.
+    void moved(@Nullable ScopeStack region) {
+        if (region == null) {
+            regions.remove(Thread.currentThread());
+        } else {
+            regions.put(Thread.currentThread(), region);
+        }
+    }
+
+    /// The calling thread allocates outside any region that fits. If other threads are in one, most likely this is
+    /// a worker to which the scope was not carried.
+    void allocates(int device, long stream) {
+        Thread thread = Thread.currentThread();
+        if (regions.isEmpty() || regions.containsKey(thread) || outside.size() >= MAX_OUTSIDE) {
+            return;
+        }
+        regions.keySet().removeIf(other -> !other.isAlive());
+        String scopes = regions.entrySet().stream()
+                .filter(entry -> entry.getValue().route(device, stream) != null)
+                .limit(MAX_SCOPES)
+                .map(entry -> entry.getValue() + " in thread " + nameOf(entry.getKey()))
+                .collect(Collectors.joining(", "));
+        if (scopes.isEmpty()) {
+            return;
+        }
+        StackTraceElement place = FrameworkFrames.caller();
+        if (outside.add(place)) {
+            warn(
+                    "thread {0} allocated on device {1} outside every scope while others are open: {2}; if it works for"
+                            + " one of them, carry the scope to it with ScopeCarrier; at {3}",
+                    nameOf(thread), device, scopes, place);
+        }
+    }
+
+    private static String nameOf(Thread thread) {
+        return thread.getName().isEmpty() ? "#" + thread.threadId() : thread.getName();
+    }
+
+    private static void warn(String format, Object... details) {
+        try {
+            System.getLogger("io.cistern.scopes").log(Level.WARNING, format, details);
+        } catch (RuntimeException broken) {
+            // A diagnostic must not fail what it is about.
+        }
     }
 
     /// An open scope. It does not keep the scope reachable.
-    final class Entry implements Runnable {
+    final class Entry {
         private final Allocator allocator;
         private final StackTraceElement place;
         private final Thread owner = Thread.currentThread();
-        private Cleaner.@Nullable Cleanable registered;
-        private volatile boolean closed;
+        private @Nullable DropWatch watch;
 
         private Entry(Allocator allocator, StackTraceElement place) {
             this.allocator = allocator;
@@ -59,38 +121,22 @@ final class OpenScopes {
 
         /// The scope is closed.
         void closed() {
-            closed = true;
             open.remove(this);
-            if (registered != null) {
-                registered.clean();
+            if (watch != null) {
+                watch.end();
             }
         }
 
-        /// The scope is closed, or is found to be unreachable.
-        @Override
-        public void run() {
-            if (!closed) {
-                open.remove(this);
-                report("was dropped without close");
-            }
+        private void dropped() {
+            open.remove(this);
+            report("was dropped without close");
         }
 
-        @SuppressWarnings("CatchingUnchecked") // a diagnostic must not fail what it is about
         private void report(String what) {
-            if (!reported.add(place)) {
-                return;
-            }
-            try {
-                System.getLogger("io.cistern.scopes")
-                        .log(
-                                Level.WARNING,
-                                "a scope of {0} {1}: entered by thread {2} at {3}; open scopes in try-with-resources",
-                                allocator,
-                                what,
-                                owner.getName(),
-                                place);
-            } catch (RuntimeException broken) {
-                // nobody can be told
+            if (forgotten.add(place)) {
+                warn(
+                        "a scope of {0} {1}: entered by thread {2} at {3}; open scopes in try-with-resources",
+                        allocator, what, owner.getName(), place);
             }
         }
     }

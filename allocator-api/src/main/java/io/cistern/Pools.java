@@ -2,10 +2,6 @@ package io.cistern;
 
 import io.cistern.internal.names.NearestName;
 import io.cistern.internal.registry.OpenAllocator;
-import io.cistern.internal.registry.PoolLenders;
-import io.cistern.internal.routing.LimitHandle;
-import io.cistern.internal.routing.Route;
-import io.cistern.internal.routing.Router;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
@@ -19,7 +15,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /// The pools of one [DeviceMemory]: reached by [DeviceMemory#pools].
 ///
@@ -33,7 +28,6 @@ public final class Pools {
     private record Begun(long poolId, int device, long threadId) {}
 
     private final DeviceMemory memory;
-    private final Router router;
     private final Set<MemoryPool> asleep = new HashSet<>();
     private final CopyOnWriteArrayList<MemoryPool> pools = new CopyOnWriteArrayList<>();
     private final Map<Begun, Deque<Scope>> begun = new ConcurrentHashMap<>();
@@ -46,7 +40,6 @@ public final class Pools {
 
     Pools(DeviceMemory memory) {
         this.memory = memory;
-        this.router = memory.router();
     }
 
     /// Opens a pool: see [MemoryPool.Builder#spec]. For one with options, see [MemoryPool#builder].
@@ -174,6 +167,7 @@ public final class Pools {
 
     /// Adds a pool, unless somebody closed its allocator already.
     void add(MemoryPool pool) {
+        pool.allocator().opened().serve(new OpenAllocator.Pool(pool.tag(), pool::lendsNow));
         pools.add(pool);
         if (pool.isDrained()) {
             remove(pool);
@@ -199,41 +193,6 @@ public final class Pools {
     boolean isAsleep(MemoryPool pool) {
         synchronized (asleep) {
             return asleep.contains(pool);
-        }
-    }
-
-    PoolLenders lenders() {
-        return new Lenders();
-    }
-
-    private final class Lenders implements PoolLenders {
-        @Override
-        public long lend(Route refusing, @Nullable LimitHandle limit, long byteSize, long stream) {
-            int device = refusing.device();
-            for (MemoryPool pool : pools) {
-                if (pool.allocator().opened().route(device).sharesMakerWith(refusing)) {
-                    return 0;
-                }
-            }
-            for (MemoryPool pool : pools) {
-                long address = pool.lendsNow()
-                        ? router.lend(pool.allocator().opened().route(device, limit), byteSize, stream)
-                        : 0;
-                if (address != 0) {
-                    return address;
-                }
-            }
-            return 0;
-        }
-
-        @Override
-        public String tagOf(OpenAllocator allocator) {
-            for (MemoryPool pool : pools) {
-                if (pool.allocator().opened() == allocator) {
-                    return pool.tag();
-                }
-            }
-            return "";
         }
     }
 }

@@ -1,7 +1,7 @@
 package io.cistern;
 
-import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeStack;
+import io.cistern.internal.routing.ScopeStacks;
 import java.lang.ref.Reference;
 import org.jspecify.annotations.Nullable;
 
@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** A scope belongs to the thread that opened it, platform or virtual, and is closed by it, the
 /// innermost first. Other threads are not in it unless a [ScopeCarrier] carries it to them.
 public final class Scope implements AutoCloseable {
-    private final Router router;
+    private final ScopeStacks stacks;
     private final Allocator allocator;
     private final @Nullable ScopeStack outer;
     private final ScopeStack scopes;
@@ -30,21 +30,20 @@ public final class Scope implements AutoCloseable {
     private final OpenScopes.@Nullable Entry entry;
     private boolean closed;
 
-    /// @param watch is told that it is open and closed, or null
     Scope(
-            Router router,
+            DeviceMemory memory,
             Allocator allocator,
             @Nullable ScopeStack outer,
             ScopeStack scopes,
-            Runnable whenClosed,
-            @Nullable OpenScopes watch) {
-        this.router = router;
+            Runnable whenClosed) {
+        this.stacks = memory.scopes();
         this.allocator = allocator;
         this.outer = outer;
         this.scopes = scopes;
         this.whenClosed = whenClosed;
+        OpenScopes watch = memory.openScopes();
         this.entry = watch == null ? null : watch.entered(this, allocator);
-        router.enter(scopes);
+        stacks.set(scopes);
     }
 
     /// Returns the allocator that serves the scope.
@@ -65,16 +64,16 @@ public final class Scope implements AutoCloseable {
         if (closed) {
             return;
         }
-        if (router.scopes() != scopes) {
+        if (stacks.current() != scopes) {
             throw new IllegalStateException("the scope of " + allocator + " is not the innermost: the scope of "
-                    + router.scopes() + " must be closed first");
+                    + stacks.current() + " must be closed first");
         }
         closed = true;
         try {
             if (entry != null) {
                 entry.closed();
             }
-            router.enter(outer);
+            stacks.set(outer);
             whenClosed.run();
         } finally {
             Reference.reachabilityFence(this); // a scope that closes was not dropped

@@ -1,7 +1,7 @@
 package io.cistern;
 
-import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeStack;
+import io.cistern.internal.routing.ScopeStacks;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -30,11 +30,11 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Immutable; any thread may use it at any time, also several at once.
 public final class ScopeCarrier {
-    private final Router router;
+    private final ScopeStacks stacks;
     private final @Nullable ScopeStack scopes;
 
-    private ScopeCarrier(Router router, @Nullable ScopeStack scopes) {
-        this.router = router;
+    private ScopeCarrier(ScopeStacks stacks, @Nullable ScopeStack scopes) {
+        this.stacks = stacks;
         this.scopes = scopes;
     }
 
@@ -46,12 +46,12 @@ public final class ScopeCarrier {
 
     /// Captures the calling thread's scopes.
     public static ScopeCarrier capture(DeviceMemory memory) {
-        return new ScopeCarrier(memory.router(), memory.router().scopes());
+        return new ScopeCarrier(memory.scopes(), memory.scopes().current());
     }
 
     /// Returns a carrier of no scopes: where it is used, the current allocator serves.
     public static ScopeCarrier none(DeviceMemory memory) {
-        return new ScopeCarrier(memory.router(), null);
+        return new ScopeCarrier(memory.scopes(), null);
     }
 
     /// Returns whether no scopes were captured.
@@ -63,30 +63,31 @@ public final class ScopeCarrier {
     /// set and reset in two calls: they capture, restore this one, and restore the captured one afterwards.
     /// Other code uses [#run], which can't forget the second step.
     public void restore() {
-        router.enter(scopes);
+        stacks.set(scopes);
     }
 
     /// Runs code in the captured scopes, on the calling thread.
     public void run(Runnable body) {
-        ScopeStack before = router.scopes();
-        router.enter(scopes);
-        try {
+        callInside(() -> {
             body.run();
-        } finally {
-            router.enter(before);
-        }
+            return true;
+        });
     }
 
     /// Calls code in the captured scopes, on the calling thread.
     ///
     /// @throws Exception what the code throws
     public <T> T call(Callable<T> body) throws Exception {
-        ScopeStack before = router.scopes();
-        router.enter(scopes);
+        return callInside(body::call);
+    }
+
+    private <T, X extends Throwable> T callInside(ScopedValue.CallableOp<T, X> body) throws X {
+        ScopeStack before = stacks.current();
+        stacks.set(scopes);
         try {
             return body.call();
         } finally {
-            router.enter(before);
+            stacks.set(before);
         }
     }
 

@@ -1,6 +1,11 @@
 package io.cistern;
 
-import io.cistern.internal.routing.ScopeTarget;
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.routing.LimitHandle;
+import io.cistern.internal.routing.ScopeStack;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /// Says which devices and streams a scope serves, and which limit its blocks are charged to.
 ///
@@ -11,12 +16,16 @@ import io.cistern.internal.routing.ScopeTarget;
 ///
 /// **Threads.** Immutable; any thread may use it at any time.
 public final class ScopeOptions {
-    private static final ScopeOptions ALL = new ScopeOptions(ScopeTarget.ALL);
+    private static final ScopeOptions ALL = new ScopeOptions(OptionalInt.empty(), OptionalLong.empty(), null);
 
-    private final ScopeTarget target;
+    private final OptionalInt device;
+    private final OptionalLong stream;
+    private final @Nullable LimitHandle limit;
 
-    private ScopeOptions(ScopeTarget target) {
-        this.target = target;
+    private ScopeOptions(OptionalInt device, OptionalLong stream, @Nullable LimitHandle limit) {
+        this.device = device;
+        this.stream = stream;
+        this.limit = limit;
     }
 
     /// Returns options for all devices and streams, without a limit.
@@ -30,8 +39,7 @@ public final class ScopeOptions {
     ///     no such device
     /// @throws IndexOutOfBoundsException if it is negative
     public ScopeOptions device(int device) {
-        requireOrdinal(device);
-        return new ScopeOptions(target.onDevice(device));
+        return new ScopeOptions(ordinal(device), OptionalLong.empty(), limit);
     }
 
     /// Returns these options for one stream of one device.
@@ -41,30 +49,28 @@ public final class ScopeOptions {
     /// @param stream a `CUstream`
     /// @throws IndexOutOfBoundsException if the device is negative
     public ScopeOptions stream(int device, long stream) {
-        requireOrdinal(device);
-        return new ScopeOptions(target.onStream(device, stream));
+        return new ScopeOptions(ordinal(device), OptionalLong.of(stream), limit);
     }
 
-    private static void requireOrdinal(int device) {
+    private static OptionalInt ordinal(int device) {
         if (device < 0) {
             throw new IndexOutOfBoundsException("device is negative: " + device);
         }
+        return OptionalInt.of(device);
     }
 
     /// Returns these options with a limit. Blocks that are allocated in the scope are charged to it and to all limits
     /// above it, until they are freed, in the scope or not. A scope that is opened inside has only its own
     /// limit: make that a [child][MemoryLimit#child] of this one where both shall hold.
     public ScopeOptions limit(MemoryLimit limit) {
-        return new ScopeOptions(target.within(limit.handle()));
+        return new ScopeOptions(device, stream, limit.handle());
     }
 
-    /// Returns where the scope applies.
+    /// Puts an allocator on top of a region, as these options say.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    ScopeTarget target(Allocator allocator) {
-        if (target.device() != ScopeTarget.EVERY_DEVICE) {
-            allocator.opened().checkedDevice(target.device());
-        }
-        return target;
+    /// @throws IllegalStateException if the allocator is closed
+    ScopeStack over(@Nullable ScopeStack outer, OpenAllocator allocator) {
+        return allocator.scopes(outer, device, stream, limit);
     }
 }

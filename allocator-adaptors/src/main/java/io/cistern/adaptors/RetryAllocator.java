@@ -37,9 +37,4 @@ public final class RetryAllocator extends AllocatorAdaptor {
             throw second;
         }
     }
-
-    @Override
-    public void free(long address, long byteSize, int device, long stream) {
-        upstream().free(address, byteSize, device, stream);
-    }
 }

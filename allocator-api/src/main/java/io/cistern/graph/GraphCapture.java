@@ -7,7 +7,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;
 import io.cistern.internal.capture.Captures;
 import io.cistern.internal.capture.StreamCapture;
-import io.cistern.internal.routing.Devices;
+import io.cistern.internal.names.Devices;
 
 /// A capture of a stream into a CUDA graph, announced to all allocators. Memory that the stream,
 /// and streams that join it, allocate meanwhile is [GraphMemory], which lives as long as the graph.

@@ -3,8 +3,8 @@ package io.cistern.spi;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// An allocator that does one thing more than another one, its upstream. Every call but [#allocate] and [#free], which
-/// a subclass writes, goes on to the upstream unless the subclass overrides it.
+/// An allocator that does one thing more than another one, its upstream. Every call but [#close] goes on to the
+/// upstream unless the subclass overrides it.
 ///
 /// The upstream is closed by whoever opened it, after the adaptor: for an adaptor opened from a spec, the framework.
 ///
@@ -23,6 +23,16 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
     /// Returns the allocator that this one builds on.
     public final DeviceAllocator upstream() {
         return upstream;
+    }
+
+    @Override
+    public long allocate(long byteSize, int device, long stream) {
+        return upstream.allocate(byteSize, device, stream);
+    }
+
+    @Override
+    public void free(long address, long byteSize, int device, long stream) {
+        upstream.free(address, byteSize, device, stream);
     }
 
     @Override

@@ -15,7 +15,6 @@ import io.cistern.diagnostics.LiveBlock;
 import io.cistern.graph.GraphCapture;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
-import io.cistern.internal.leaks.ConfiguredLeakLevel;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
@@ -213,10 +212,9 @@ class LeakTests {
         @Nullable String before = System.getProperty("cistern.leaks");
         try {
             System.setProperty("cistern.leaks", "Sites");
-            assertThat(ConfiguredLeakLevel.in(Settings.ofProcess())).isEqualTo(LeakLevel.SITES);
+            assertThat(Leaks.levelIn(Settings.ofProcess())).isEqualTo(LeakLevel.SITES);
             System.setProperty("cistern.leaks", "some");
-            assertThatCode(() -> assertThat(ConfiguredLeakLevel.in(Settings.ofProcess()))
-                            .isEqualTo(LeakLevel.OFF))
+            assertThatCode(() -> assertThat(Leaks.levelIn(Settings.ofProcess())).isEqualTo(LeakLevel.OFF))
                     .doesNotThrowAnyException();
             assertThat(levels.messages())
                     .containsExactly(

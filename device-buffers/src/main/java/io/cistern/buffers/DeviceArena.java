@@ -3,7 +3,7 @@ package io.cistern.buffers;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
-import io.cistern.internal.routing.Devices;
+import io.cistern.internal.names.Devices;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

@@ -6,6 +6,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.leaks.DropWatch;
 import io.cistern.internal.leaks.Leaks;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -171,7 +172,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     }
 
     private static void watch(DeviceBuffer buffer, long address) {
-        Leaks.BufferWatch watch = buffer.memory
+        DropWatch watch = buffer.memory
                 .moduleSupport()
                 .attached(Leaks.class)
                 .orElseThrow()

@@ -1,10 +1,10 @@
 package io.cistern.buffers;
 
 import io.cistern.errors.UnknownAddressException;
-import io.cistern.internal.leaks.Leaks;
+import io.cistern.internal.leaks.DropWatch;
 
 /// A block whose buffer is watched, so that it is told if nobody closes it.
-record WatchedBlock(Leaks.BufferWatch watch) implements Lifetime {
+record WatchedBlock(DropWatch watch) implements Lifetime {
     @Override
     public boolean isOver() {
         return false;

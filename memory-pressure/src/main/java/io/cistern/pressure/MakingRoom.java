@@ -42,9 +42,4 @@ final class MakingRoom extends AllocatorAdaptor {
         }
         return false;
     }
-
-    @Override
-    public void free(long address, long byteSize, int device, long stream) {
-        upstream().free(address, byteSize, device, stream);
-    }
 }

@@ -31,26 +31,9 @@ record DefinedAllocator(String name, AllocatorSpec spec) implements AllocatorPro
         }
         OPENING.set(opening + mine);
         try {
-            return new Upstream(context.upstream(spec.text()));
+            return new AllocatorAdaptor(context.upstream(spec.text())) {}; // the framework closes the upstream
         } finally {
             OPENING.set(opening);
-        }
-    }
-
-    /// The framework closes what it opened here after this one.
-    private static final class Upstream extends AllocatorAdaptor {
-        Upstream(DeviceAllocator upstream) {
-            super(upstream);
-        }
-
-        @Override
-        public long allocate(long byteSize, int device, long stream) {
-            return upstream().allocate(byteSize, device, stream);
-        }
-
-        @Override
-        public void free(long address, long byteSize, int device, long stream) {
-            upstream().free(address, byteSize, device, stream);
         }
     }
 }

@@ -10,10 +10,10 @@ final class SitesLeftOut {
     private static final Pattern OPENING = Pattern.compile(
             "(Options?|Spec|Provider|Builder|OptionReader|PoolChoice|PoolLocation|Syntax|ReleaseThreshold)"
                     + "(\\$\\w+)?\\."
-                    + "|\\.(PowerTwoDivisions|PyTorchString|ConfiguredLeakLevel|ConfiguredAllocators)\\."
-                    + "|SplitPolicy\\.(none|atMost)|Registry\\.reload|CurrentAllocators\\.configured"
-                    + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Routes"
-                    + "|OwnerTable|ThreadTable|BlockUses|ClosingThreads|ScopeStacks|ScopeWatch|Thresholds|Captures"
+                    + "|\\.(PowerTwoDivisions|PyTorchString|ConfiguredAllocators)\\."
+                    + "|Leaks\\.levelIn|SplitPolicy\\.(none|atMost)|Registry\\.reload|CurrentAllocators\\.configured"
+                    + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Router|Routes"
+                    + "|OwnerTable|ThreadTable|BlockUses|ClosingThreads|ScopeStacks|Thresholds|Captures"
                     + "|EventStreams|OtherProcesses|OutOfMemoryHandler|OutOfMemoryReporter|ThresholdNotifier"
                     + "|CurrentAllocators|BlockSites|Leaks|CheckedAllocator|StreamTimeline)"
                     + "\\.(<init>|lambda\\$new\\$\\d+|builder)$");
@@ -23,7 +23,7 @@ final class SitesLeftOut {
             + "|statistics|refusals|whyInPieces|heldByStream|reservedPeakBytes|registeredBytes|registeredSegments)$"
             + "|lambda\\$refusals|AllocatorStatistics\\.|\\.(LazyList|LeakReport|NearestName|SettingProblems)\\."
             + "|OutOfMemoryReporter|OtherProcesses|Leaks\\$AtExit|Leaks\\.(lambda\\$)?dropped"
-            + "|OpenScopes(\\$Entry)?\\.report|ScopeWatch\\.report"
+            + "|OpenScopes(\\$Entry)?\\.(report|warn)"
             + "|CheckedBlocks\\$Block\\.|CheckedBlocks\\.(find|freedOver)|CheckedAllocator\\.withBlock"
             + "|checkInvariants");
 

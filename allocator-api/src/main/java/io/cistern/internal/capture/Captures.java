@@ -13,6 +13,7 @@ import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.CaptureRoutes;
 import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.RouteExit;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
@@ -78,7 +79,7 @@ public final class Captures implements CaptureRoutes {
         this.graphs = driver.graphs();
         this.eventStreams = eventStreams;
         this.order = order;
-        router.captures(this);
+        router.routes().captures(this);
     }
 
     Registry registry() {
@@ -93,7 +94,6 @@ public final class Captures implements CaptureRoutes {
         return eventStreams;
     }
 
-    /// Memory for graphs that are to come.
     public GraphBlocks newMemory() {
         return new GraphBlocks(this, new CaptureOrder(driver, order, this::isUnderWay));
     }
@@ -124,7 +124,7 @@ public final class Captures implements CaptureRoutes {
         graphs.shelter(device);
         underWay = more;
         try {
-            router.forEachRoute(device, suspending);
+            router.routes().forEach(device, suspending);
         } catch (Throwable failure) {
             isOver(capture);
             into.release();
@@ -149,6 +149,15 @@ public final class Captures implements CaptureRoutes {
     /// @param graph what came of it, or 0
     /// @throws CudaException if the driver won't tell of the graph's end: its memory is kept for good
     public void end(StreamCapture capture, long graph) {
+        end(capture, graph, false);
+    }
+
+    /// Ends a capture whose graph nobody has yet. If the driver won't tell of the graph's end, the graph is given up.
+    public void endWithNew(StreamCapture capture, long graph) {
+        end(capture, graph, true);
+    }
+
+    private void end(StreamCapture capture, long graph, boolean isNew) {
         isOver(capture);
         try {
             if (graph != 0) {
@@ -156,19 +165,11 @@ public final class Captures implements CaptureRoutes {
             } else {
                 capture.memory.release();
             }
-        } finally {
-            collect();
-        }
-    }
-
-    /// As [#end], of a graph that nobody has yet: it is given up where the driver won't tell of its end.
-    public void endWithNew(StreamCapture capture, long graph) {
-        isOver(capture);
-        try {
-            graphs.retain(capture.device, graph, capture.whenGone);
         } catch (CudaException | OutOfMemoryError refused) {
-            capture.memory.giveUp(capture, graph);
-            capture.memory.release();
+            if (isNew) {
+                capture.memory.giveUp(capture, graph);
+                capture.memory.release();
+            }
             throw refused;
         } finally {
             collect();
@@ -193,7 +194,7 @@ public final class Captures implements CaptureRoutes {
         underWay = left;
         graphs.unshelter(capture.device);
         if (!isOn(capture.device)) {
-            router.forEachRoute(capture.device, RESUME);
+            router.routes().forEach(capture.device, RESUME);
         }
     }
 
@@ -208,7 +209,6 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Whether a stream of the device is captured.
     public boolean isOn(int device) {
         for (StreamCapture capture : underWay) {
             if (capture.device == device) {
@@ -229,7 +229,6 @@ public final class Captures implements CaptureRoutes {
         return true;
     }
 
-    /// Whether a stream is captured into some memory.
     boolean isCapturedInto(GraphBlocks memory) {
         return Arrays.stream(underWay).anyMatch(capture -> capture.memory == memory);
     }
@@ -400,9 +399,9 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Gives the memory of graphs back that are gone, and does what had to wait for the end of captures, in a call
-    /// that
-    /// is about something else: what fails is logged. If another thread does that now, it is left to that one.
+    /// Gives the memory of graphs back that are gone, and does what had to wait for the end of captures. This
+    /// happens in calls that are about something else, so failures are logged. If another thread is at it, it is
+    /// left to that one.
     ///
     /// @return whether there was any
     public boolean collect() {
@@ -509,18 +508,13 @@ public final class Captures implements CaptureRoutes {
 
     /// Where the frees of a route go while streams of its device are captured: a block from outside that is freed
     /// on a captured stream is kept for the graph.
-    private final class CaptureExit implements DeviceAllocator {
+    private final class CaptureExit extends RouteExit {
         private final Route route;
         private final DeviceAllocator usual;
 
         CaptureExit(Route route, DeviceAllocator usual) {
             this.route = route;
             this.usual = usual;
-        }
-
-        @Override
-        public long allocate(long byteSize, int device, long stream) {
-            return usual.allocate(byteSize, device, stream);
         }
 
         @Override

@@ -1,9 +1,10 @@
 package io.cistern.internal.capture;
 
-import io.cistern.internal.routing.FreedBlockKeeper;
 import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.RouteExit;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
+import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -72,20 +73,16 @@ public final class Checkpoints {
     private long[] live() {
         LongStream.Builder live = LongStream.builder();
         router.forEachLive((address, _, route) -> {
-            if (memory.serves(route) && !isKept(route, address)) {
+            if (memory.serves(route) && !route.isKept(address)) {
                 live.add(address);
             }
         });
         return live.build().sorted().toArray();
     }
 
-    private static boolean isKept(Route route, long address) {
-        return route.usualExit() instanceof FreedBlockKeeper keeper && keeper.isKept(route, address);
-    }
-
     private void lookAtFrees(Route route) {
         if (route.usualExit().equals(route.maker())) {
-            captures.freeThrough(route, new CheckpointExit(route, memory, this));
+            captures.freeThrough(route, new CheckpointExit(route));
         }
     }
 
@@ -138,5 +135,23 @@ public final class Checkpoints {
             noted = others;
         }
         captures.whenNoneIsUnderWay(givingBack);
+    }
+
+    /// Where the frees of a private allocator's route go once a checkpoint noted some of its blocks.
+    private final class CheckpointExit extends RouteExit {
+        private final Route route;
+        private final DeviceAllocator maker;
+
+        CheckpointExit(Route route) {
+            this.route = route;
+            this.maker = route.maker();
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            if (!hasNoted(address) || !memory.keepOrLeave(route, address, byteSize)) {
+                maker.free(address, byteSize, device, stream);
+            }
+        }
     }
 }

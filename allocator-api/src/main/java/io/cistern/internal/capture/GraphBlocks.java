@@ -4,8 +4,8 @@ import io.cistern.cuda.CudaException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.order.CaptureOrder;
 import io.cistern.internal.registry.OpenAllocator;
-import io.cistern.internal.routing.FreedBlockKeeper;
 import io.cistern.internal.routing.Route;
+import io.cistern.internal.routing.RouteExit;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
@@ -69,7 +69,7 @@ public final class GraphBlocks {
     /// Made before it is wanted: graphs end in a full Java heap too.
     private final NodeQueue.Node<GraphBlocks> whenEnded = new NodeQueue.Node<>(this);
 
-    /// @param then where its blocks go in the end: the usual allocator, or other graphs' memory that had them
+    /// @param then where its blocks go at last: the usual allocator, or other graphs' memory that had them
     ///     before
     private record Source(OpenAllocator usual, int device, DeviceAllocator then) {}
 
@@ -83,7 +83,6 @@ public final class GraphBlocks {
         this.checkpoints = new Checkpoints(this, captures);
     }
 
-    /// Its checkpoints.
     public Checkpoints checkpoints() {
         return checkpoints;
     }
@@ -98,7 +97,6 @@ public final class GraphBlocks {
                 .sum();
     }
 
-    /// The allocators that serve these graphs alone.
     public synchronized List<OpenAllocator> allocators() {
         return List.copyOf(pools.values());
     }
@@ -199,7 +197,7 @@ public final class GraphBlocks {
             }
             return route;
         } catch (Throwable failure) {
-            captures.router().close(route);
+            captures.router().routes().close(route);
             throw failure;
         }
     }
@@ -247,7 +245,7 @@ public final class GraphBlocks {
         try {
             captures.registry().driver().graphs().destroy(capture.device, capture.givenUp);
         } catch (CudaException refused) {
-            // It went with its context, or it stays: whoever frees can't do anything about it.
+            // It went with its context, or it stays: the free during which this happens can't do anything about it.
         }
     }
 
@@ -401,7 +399,7 @@ public final class GraphBlocks {
         for (Kept block : blocks) {
             free(block, streamBehindAll.applyAsLong(block.route.device()));
         }
-        keeping.values().forEach(captures.router()::close);
+        keeping.values().forEach(captures.router().routes()::close);
         keeping.clear();
         for (OpenAllocator pool : pools.values()) {
             pool.extension(GraphAllocator.class).ifPresent(GraphAllocator::graphsGone);
@@ -431,7 +429,7 @@ public final class GraphBlocks {
     }
 
     /// Where blocks go that are kept here.
-    private final class Exit implements DeviceAllocator, FreedBlockKeeper {
+    private final class Exit extends RouteExit {
         private final Route route;
         private final DeviceAllocator then;
 
@@ -445,13 +443,8 @@ public final class GraphBlocks {
         }
 
         @Override
-        public boolean isKept(Route of, long address) {
+        public boolean isKept(long address) {
             return GraphBlocks.this.isKept(route, address);
-        }
-
-        @Override
-        public long allocate(long byteSize, int device, long stream) {
-            return route.maker().allocate(byteSize, device, stream);
         }
 
         @Override

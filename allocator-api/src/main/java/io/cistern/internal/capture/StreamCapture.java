@@ -33,12 +33,10 @@ public final class StreamCapture {
         this.whenGone = memory::release;
     }
 
-    /// The device.
     public int device() {
         return device;
     }
 
-    /// The stream where it began.
     public long origin() {
         return origin;
     }

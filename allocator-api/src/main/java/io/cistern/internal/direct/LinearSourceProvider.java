@@ -39,7 +39,7 @@ public final class LinearSourceProvider implements SegmentSourceProvider {
                 throw new UnsupportedOperationException("segment source linear aligns to " + DRIVER_ALIGNMENT
                         + " bytes, as cuMemAlloc does, not to " + byteAlignment);
             }
-            return new Segment(Linear.allocate(driver, byteSize, device), byteSize, device);
+            return new Segment(DirectAllocator.allocate(driver, byteSize, device), byteSize, device);
         }
 
         @Override

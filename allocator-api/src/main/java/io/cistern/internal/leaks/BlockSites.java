@@ -1,6 +1,7 @@
 package io.cistern.internal.leaks;
 
 import io.cistern.diagnostics.LeakLevel;
+import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -38,7 +39,6 @@ public final class BlockSites {
     private final long[] untilSample = new long[CELLS * CELL_STRIDE];
     private final AtomicIntegerArray sampled = new AtomicIntegerArray(HASHES);
 
-    /// Keeps records as a level says.
     public BlockSites(LeakLevel level) {
         this.level = level;
     }
@@ -48,35 +48,32 @@ public final class BlockSites {
         return level != LeakLevel.OFF;
     }
 
-    /// Whether dropped buffers are looked for.
     public boolean watchesBuffers() {
         return level == LeakLevel.SITES || level == LeakLevel.ALL;
     }
 
     /// The allocator with this layer around it; itself where nothing is kept.
     public DeviceAllocator around(DeviceAllocator allocator) {
-        return isOn() ? new RecordingAllocator(allocator, this) : allocator;
+        return isOn() ? new Recording(allocator) : allocator;
     }
 
-    /// The allocator without this layer.
     public DeviceAllocator unrecorded(DeviceAllocator allocator) {
-        return allocator instanceof RecordingAllocator recording ? recording.upstream() : allocator;
+        return allocator instanceof Recording recording ? recording.upstream() : allocator;
     }
 
-    /// What is known of a live block.
     public @Nullable Site find(long address) {
         return sites.get(address);
     }
 
     @SuppressWarnings("CatchingUnchecked") // losing a record is better than losing the block
-    void allocated(long address, long byteSize, long stream) {
+    private void allocated(long address, long byteSize, long stream) {
         if (level == LeakLevel.SAMPLED && !isSample(byteSize)) {
             return;
         }
         Long key = null;
         try {
             key = address;
-            sites.put(key, Site.here(level == LeakLevel.ALL, stream));
+            sites.put(key, new Site(level == LeakLevel.ALL, stream));
             if (level == LeakLevel.SAMPLED) {
                 sampled.incrementAndGet(hash(address));
             }
@@ -87,7 +84,7 @@ public final class BlockSites {
         }
     }
 
-    void freeing(long address) {
+    private void freeing(long address) {
         if (level != LeakLevel.SAMPLED) {
             sites.remove(address);
         } else if (sampled.getOpaque(hash(address)) != 0 && sites.remove(address) != null) {
@@ -104,5 +101,33 @@ public final class BlockSites {
 
     private static int hash(long address) {
         return (int) ((address * 0x9E37_79B9_7F4A_7C15L) >>> 51);
+    }
+
+    /// It stands for the allocator everywhere, so it closes it too.
+    private final class Recording extends AllocatorAdaptor {
+        Recording(DeviceAllocator allocator) {
+            super(allocator);
+        }
+
+        @Override
+        public long allocate(long byteSize, int device, long stream) {
+            long address = upstream().allocate(byteSize, device, stream);
+            allocated(address, byteSize, stream);
+            return address;
+        }
+
+        @Override
+        public void free(long address, long byteSize, int device, long stream) {
+            try {
+                freeing(address);
+            } finally { // losing a record is better than losing the block
+                upstream().free(address, byteSize, device, stream);
+            }
+        }
+
+        @Override
+        public void close() {
+            upstream().close();
+        }
     }
 }

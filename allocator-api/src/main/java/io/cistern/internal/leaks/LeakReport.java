@@ -26,44 +26,34 @@ public final class LeakReport {
             groups.computeIfAbsent(new Origin(block.allocator(), block.device(), block.site()), _ -> new ArrayList<>())
                     .add(block);
         }
-        StringBuilder text = new StringBuilder();
-        text.append(where)
-                .append(": ")
-                .append(blocks.size())
-                .append(" live blocks of ")
-                .append(bytes(blocks))
-                .append(" bytes");
+        StringBuilder text = new StringBuilder(where);
+        text.append(": " + blocks.size() + " live blocks of " + bytes(blocks) + " bytes");
         groups.entrySet().stream()
                 .sorted(Comparator.comparingLong(
                         (Map.Entry<Origin, List<LiveBlock>> group) -> -bytes(group.getValue())))
                 .limit(MAX_GROUPS)
                 .forEach(group -> append(text, group.getKey(), group.getValue()));
         if (groups.size() > MAX_GROUPS) {
-            text.append("\n  and ").append(groups.size() - MAX_GROUPS).append(" more sites");
+            text.append("\n  and " + (groups.size() - MAX_GROUPS) + " more sites");
         }
         return text.toString();
     }
 
     private static void append(StringBuilder text, Origin origin, List<LiveBlock> blocks) {
-        text.append("\n  ")
-                .append(blocks.size())
-                .append(" of ")
-                .append(bytes(blocks))
-                .append(" bytes from allocator ");
-        text.append(origin.allocator).append(" on device ").append(origin.device);
+        text.append("\n  " + blocks.size() + " of " + bytes(blocks) + " bytes from allocator " + origin.allocator
+                + " on device " + origin.device);
         blocks.stream()
                 .flatMap(block -> block.age().stream())
                 .max(Comparator.<Duration>naturalOrder())
-                .ifPresent(oldest ->
-                        text.append(", up to ").append(oldest.toMillis()).append(" ms old"));
+                .ifPresent(oldest -> text.append(", up to " + oldest.toMillis() + " ms old"));
         LiveBlock first = blocks.getFirst();
-        first.stream().ifPresent(stream -> text.append(", stream 0x").append(Long.toHexString(stream)));
-        first.thread().ifPresent(thread -> text.append(", thread ").append(thread));
+        first.stream().ifPresent(stream -> text.append(", stream 0x" + Long.toHexString(stream)));
+        first.thread().ifPresent(thread -> text.append(", thread " + thread));
         if (blocks.stream().anyMatch(LiveBlock::unreachable)) {
             text.append(", in buffers dropped without close");
         }
         for (StackTraceElement frame : origin.site) {
-            text.append("\n      at ").append(frame);
+            text.append("\n      at " + frame);
         }
     }
 

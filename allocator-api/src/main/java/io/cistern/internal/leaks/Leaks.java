@@ -1,15 +1,16 @@
 package io.cistern.internal.leaks;
 
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
-import io.cistern.internal.routing.FreedBlockKeeper;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import java.lang.System.Logger.Level;
-import java.lang.ref.Cleaner;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
@@ -36,6 +37,25 @@ public final class Leaks {
         }
     }
 
+    /// Returns the level that setting `cistern.leaks` names. An unknown name is `off`, with a warning: a diagnostic
+    /// never throws.
+    public static LeakLevel levelIn(Settings settings) {
+        Optional<Settings.Value> set = settings.get(Setting.LEAKS);
+        String name = set.map(Settings.Value::text).orElse("off");
+        for (LeakLevel level : LeakLevel.values()) {
+            if (level.name().equals(name.toUpperCase(Locale.ROOT))) {
+                return level;
+            }
+        }
+        System.getLogger(LeakLevel.class.getName())
+                .log(
+                        System.Logger.Level.WARNING,
+                        "{0} is ''{1}'', which is none of off, sampled, sites, all; taken as off",
+                        set.orElseThrow().source(),
+                        name);
+        return LeakLevel.OFF;
+    }
+
     public BlockSites sites() {
         return sites;
     }
@@ -51,15 +71,11 @@ public final class Leaks {
     public List<LiveBlock> blocks(Predicate<Route> wanted) {
         List<LiveBlock> blocks = new ArrayList<>();
         router.forEachLive((address, byteSize, route) -> {
-            if (wanted.test(route) && !isKept(route, address)) {
+            if (wanted.test(route) && !route.isKept(address)) {
                 blocks.add(block(address, byteSize, route));
             }
         });
         return blocks;
-    }
-
-    private static boolean isKept(Route route, long address) {
-        return route.usualExit() instanceof FreedBlockKeeper keeper && keeper.isKept(route, address);
     }
 
     private LiveBlock block(long address, long byteSize, Route route) {
@@ -94,13 +110,9 @@ public final class Leaks {
 
     /// Watches a buffer, where the level says so.
     ///
-    /// @return what is told when the buffer is closed; null where it is not watched
-    public @Nullable BufferWatch watch(Object buffer, long address) {
-        if (address == 0 || !sites.watchesBuffers()) {
-            return null;
-        }
-        Dropped dropped = new Dropped(this, address);
-        return new BufferWatch(dropped, Cleaners.CLEANER.register(buffer, dropped));
+    /// @return null where the buffer is not watched
+    public @Nullable DropWatch watch(Object buffer, long address) {
+        return address != 0 && sites.watchesBuffers() ? new DropWatch(buffer, () -> dropped(address)) : null;
     }
 
     private void dropped(long address) {
@@ -115,48 +127,6 @@ public final class Leaks {
             }
         });
         log().log(Level.WARNING, LeakReport.text("a buffer was dropped without close", blocks));
-    }
-
-    /// Knows whether a buffer was closed before it became unreachable.
-    public static final class BufferWatch {
-        private final Dropped dropped;
-        private final Cleaner.Cleanable registered;
-
-        private BufferWatch(Dropped dropped, Cleaner.Cleanable registered) {
-            this.dropped = dropped;
-            this.registered = registered;
-        }
-
-        /// Watches no more.
-        public void end() {
-            dropped.closed = true;
-            registered.clean();
-        }
-    }
-
-    /// Runs when a buffer was closed, or when it is found to be unreachable.
-    private static final class Dropped implements Runnable {
-        private final Leaks leaks;
-        private final long address;
-        private volatile boolean closed;
-
-        Dropped(Leaks leaks, long address) {
-            this.leaks = leaks;
-            this.address = address;
-        }
-
-        @Override
-        public void run() {
-            if (!closed) {
-                leaks.dropped(address);
-            }
-        }
-    }
-
-    /// The cleaner of what is watched. Its thread starts with the first buffer or scope that is watched.
-    public static final class Cleaners {
-        /// Runs what was registered, on a daemon thread.
-        public static final Cleaner CLEANER = Cleaner.create();
     }
 
     /// The report at the end of the process, which goes to standard error: loggers may have ended before.

@@ -30,20 +30,13 @@ public final class Site {
         }
     }
 
-    private Site(long stream, int mostFrames, Optional<String> thread) {
-        this.stream = stream;
-        this.mostFrames = mostFrames;
-        this.thread = thread;
-    }
-
     /// The calling code.
-    static Site here(boolean whole, long stream) {
-        return whole
-                ? new Site(
-                        stream,
-                        Integer.MAX_VALUE,
-                        Optional.of(Thread.currentThread().getName()))
-                : new Site(stream, FEW_FRAMES, Optional.empty());
+    ///
+    /// @param whole whether the whole stack is kept, and the thread's name
+    Site(boolean whole, long stream) {
+        this.stream = stream;
+        this.mostFrames = whole ? Integer.MAX_VALUE : FEW_FRAMES;
+        this.thread = whole ? Optional.of(Thread.currentThread().getName()) : Optional.empty();
     }
 
     /// The stream the block was made for.

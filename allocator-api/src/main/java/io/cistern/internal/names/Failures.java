@@ -2,8 +2,9 @@ package io.cistern.internal.names;
 
 import org.jspecify.annotations.Nullable;
 
-/// What fails while several things end, none of which may keep the others from it: the first failure is thrown in the
-/// end, with the others suppressed in it.
+/// Collects the failures of several steps, each of which is taken whatever the others did. After the last step the
+/// first
+/// failure is thrown, with the others suppressed in it.
 public final class Failures {
     private @Nullable Throwable first;
 
@@ -16,7 +17,6 @@ public final class Failures {
         }
     }
 
-    /// One of them.
     public void add(Throwable failure) {
         if (first == null) {
             first = failure;

@@ -2,9 +2,8 @@ package io.cistern.internal.names;
 
 import java.util.List;
 
-/// The framework's own code on the way from a program to an allocator or a copy: who reads of a leak or a misuse
-/// wants
-/// to see the code that called it.
+/// Tells the framework's frames on a stack from those of the program: a reader of a leak or a misuse wants to see
+/// the code that called the framework.
 public final class FrameworkFrames {
     private static final String PROGRAM_API = "io.cistern.";
 

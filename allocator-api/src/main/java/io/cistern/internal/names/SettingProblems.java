@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// What is wrong with what is set, whoever asks for it or not: a key that is none would else be passed over in
-/// silence.
+/// Finds what is wrong with the settings, whether anybody asks for them or not. Otherwise nobody would hear of a
+/// mistyped key.
 public final class SettingProblems {
     /// More would hide the likely ones.
     private static final int NEAREST_TOLD = 3;
@@ -43,14 +43,6 @@ public final class SettingProblems {
                 .toList();
     }
 
-    private static String seen(int deviceCount) {
-        return switch (deviceCount) {
-            case 0 -> "none";
-            case 1 -> "device 0 alone";
-            default -> "devices 0 to " + (deviceCount - 1);
-        };
-    }
-
     /// A line for each thing that is set for a device that is not there. It does no harm: one file may serve several
     /// machines.
     public static List<String> ofAbsentDevices(Settings settings, int deviceCount) {
@@ -58,7 +50,7 @@ public final class SettingProblems {
         for (Settings.Value set : settings.all()) {
             if (set.setting().isOfDevice() && Integer.parseInt(set.part()) >= deviceCount) {
                 problems.add(set.source() + ": there is no device " + set.part() + "; this process sees "
-                        + seen(deviceCount));
+                        + Devices.all(deviceCount));
             }
         }
         return problems;

@@ -30,7 +30,6 @@ public final class SpecOptions implements AllocatorOptions {
     private final Set<String> fromOuter = new TreeSet<>();
     private final List<SpecOptions> nested = new ArrayList<>();
 
-    /// The options of a spec, none of them asked for yet.
     public SpecOptions(AllocatorSpec spec) {
         this(spec, null);
     }
@@ -46,7 +45,6 @@ public final class SpecOptions implements AllocatorOptions {
         return new SpecOptions(source, this);
     }
 
-    /// The spec as it was written.
     public String spec() {
         return spec.text();
     }

@@ -24,7 +24,7 @@ import java.util.function.LongPredicate;
 /// since graphs that share memory are launched in the order of their captures. Fences on other streams are
 /// ordinary ones.
 ///
-/// **Threads.** Any. Who allocates says on which stream, for the calls that its thread makes meanwhile.
+/// **Threads.** Any. A thread that allocates says on which stream, for the calls that it makes meanwhile.
 public final class CaptureOrder implements StreamOrder {
     /// Points are below, fences of others above.
     private static final long FIRST_POINT = -(1L << 40);

@@ -11,7 +11,6 @@ public final class DriverEnvironment implements DeviceEnvironment {
     private final CudaDriver driver;
     private final int deviceCount;
 
-    /// Asks the driver for its devices.
     public DriverEnvironment(CudaDriver driver) {
         this.driver = driver;
         this.deviceCount = driver.devices().count();

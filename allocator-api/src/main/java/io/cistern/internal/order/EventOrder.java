@@ -187,7 +187,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
                 destroy(earlier);
             }
         } catch (OutOfMemoryError ofTheHeap) {
-            // The fence is over all the same.
+            // The fence is released; its event is lost.
         }
     }
 

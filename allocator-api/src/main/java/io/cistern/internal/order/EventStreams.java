@@ -34,7 +34,6 @@ public final class EventStreams {
     private int last;
     private boolean closed;
 
-    /// Prepares for the devices of a driver.
     public EventStreams(CudaDriver driver, EventOrder order, int deviceCount) {
         this.driver = driver;
         this.order = order;

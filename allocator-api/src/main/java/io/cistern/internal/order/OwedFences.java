@@ -7,8 +7,8 @@ import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.DriverCall;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The fences of one device that the driver owes: numbers below 0, the later the lower. An event over all streams, and
-/// a wait for them, stands for all that were given before. To give one takes no Java heap and no call.
+/// The fences of one device that the driver owes: numbers below 0, the later the lower. An event over all streams,
+/// and a wait for them, stands for all that were given before. To give one takes no Java heap and no call.
 ///
 /// **Invariant**: passed ≤ covered ≤ given.
 ///
@@ -34,7 +34,6 @@ final class OwedFences {
         this.device = device;
     }
 
-    /// A new fence.
     long next() {
         return -given.incrementAndGet();
     }
@@ -104,14 +103,12 @@ final class OwedFences {
         }
     }
 
-    /// Waits on the host.
     void synchronize(long fence) {
         if (!isPast(fence)) {
             waitForAll();
         }
     }
 
-    /// Makes a stream wait.
     void await(long stream, long fence) {
         if (isPast(fence)) {
             return;

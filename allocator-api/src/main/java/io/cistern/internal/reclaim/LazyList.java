@@ -4,8 +4,7 @@ import java.util.AbstractList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// A list that is made when it is first read, once: by the reader, or by somebody whom the reader then waits
-/// for.
+/// A list that is made once, when it is first read: by the reader, or by another thread for which the reader waits.
 ///
 /// **Threads.** Any.
 abstract class LazyList<T> extends AbstractList<T> {

@@ -10,15 +10,15 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /// Asks the system which other processes hold memory of a device. That takes tens of milliseconds (the
-/// management library is loaded and initialised), so it is asked on a thread of its own when a report is made,
-/// and who reads the answer waits for it.
+/// management library is loaded and initialised), so it is asked on a thread of its own when a report is made.
+/// A thread that reads the answer waits for it.
 ///
 /// No lambdas here nor in [OutOfMemoryReporter]: out of memory comes once in many programs, and linking half a dozen
 /// costs more than all else of a report.
 ///
 /// **Threads.** Any.
 final class OtherProcesses {
-    /// An answer is told again for so long: who fails over and over is no news to the system.
+    /// An answer serves for so long, since some programs run out of memory over and over.
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final CudaDriver driver;
@@ -42,7 +42,7 @@ final class OtherProcesses {
             asking.setDaemon(true);
             asking.start();
         } catch (OutOfMemoryError noThread) {
-            // Then the one who reads the answer asks.
+            // Then the thread that reads the answer asks.
         }
         return answer;
     }

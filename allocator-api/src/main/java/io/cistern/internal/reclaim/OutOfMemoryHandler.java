@@ -4,7 +4,6 @@ import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.capture.Captures;
 import io.cistern.internal.registry.OpenAllocator;
-import io.cistern.internal.registry.PoolLenders;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.Route;
@@ -16,13 +15,13 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// Looks for memory when an allocator has none for a request, after the allocator's own search. [ReclaimAttempt] lists
-/// the steps. After each step that gave something the allocator is asked again.
+/// Looks for memory when an allocator has none for a request, after the allocator's own search. [ReclaimAttempt]
+/// lists the steps. After each step that gave something the allocator is asked again.
 ///
 /// **No livelock.** One thread a device at a time takes memory from others ([ReclaimTurn]). A thread asks the
 /// allocator again whenever any thread's step gave something on the device since it asked last. Each step is taken
-/// once. Only a thread that waits for frees repeats them, when there were some. It backs off exponentially, so running
-/// threads get time to free.
+/// once. Only a thread that waits for frees repeats them, when there were some. It backs off exponentially, so
+/// running threads get time to free.
 ///
 /// **No deadlock.** Nothing is locked while listeners, allocators or the driver are called, since each of them may
 /// wait for another thread that needs memory. A turn to take memory never covers a wait for work. One thread a device
@@ -35,7 +34,6 @@ import org.jspecify.annotations.Nullable;
 public final class OutOfMemoryHandler {
     final Registry registry;
     final Captures captures;
-    final PoolLenders lenders;
     final OutOfMemoryReporter reports;
     final Set<ReclaimStep> steps;
     final Duration longestWait;
@@ -49,12 +47,18 @@ public final class OutOfMemoryHandler {
     @SuppressWarnings("ThreadLocalUsage") // a listener of one device memory may allocate from another
     private final ThreadLocal<@Nullable ReclaimAttempt> attempts = new ThreadLocal<>();
 
+    /// Frees device memory that a program can spare or put elsewhere.
+    @FunctionalInterface
+    public interface MemoryReleaser {
+        /// Returns the bytes that were freed for a request.
+        long free(int device, long byteSize);
+    }
+
     /// @param longestWait how long to wait for frees of other threads
-    public OutOfMemoryHandler(Registry registry, Captures captures, PoolLenders lenders, Duration longestWait) {
+    public OutOfMemoryHandler(Registry registry, Captures captures, Duration longestWait) {
         this.registry = registry;
         this.captures = captures;
-        this.lenders = lenders;
-        this.reports = new OutOfMemoryReporter(registry, lenders);
+        this.reports = new OutOfMemoryReporter(registry);
         this.steps = registry.reclaimSteps();
         this.longestWait = longestWait;
         this.shared = Stream.generate(ReclaimAttempt.Shared::new)
@@ -64,7 +68,7 @@ public final class OutOfMemoryHandler {
 
     /// Asks a listener in a step from now on.
     ///
-    /// @return ends that
+    /// @return removes the listener
     /// @throws IllegalArgumentException if it is no step that asks listeners
     public Runnable add(ReclaimStep step, MemoryReleaser listener) {
         List<MemoryReleaser> asked = switch (step) {

@@ -7,7 +7,6 @@ import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.registry.OpenAllocator;
-import io.cistern.internal.registry.PoolLenders;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
@@ -20,12 +19,10 @@ import java.util.OptionalLong;
 /// out is missing in the report.
 final class OutOfMemoryReporter {
     private final Registry registry;
-    private final PoolLenders lenders;
     private final OtherProcesses system;
 
-    OutOfMemoryReporter(Registry registry, PoolLenders lenders) {
+    OutOfMemoryReporter(Registry registry) {
         this.registry = registry;
-        this.lenders = lenders;
         this.system =
                 new OtherProcesses(registry.driver(), registry.environment().deviceCount());
     }
@@ -79,10 +76,11 @@ final class OutOfMemoryReporter {
 
     private AllocatorMemory describe(OpenAllocator allocator, int device) {
         RouteStatistics counted = allocator.statistics(device);
+        OpenAllocator.Pool pool = allocator.pool();
         MemoryStatistics own = allocator.extension(MemoryStatistics.class).orElse(null);
         return new AllocatorMemory(
                 allocator.toString(),
-                lenders.tagOf(allocator),
+                pool == null ? "" : pool.tag(),
                 allocator.reservedBytes(device),
                 counted.requestedBytes(),
                 allocator.liveBlocks(device),

@@ -19,6 +19,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /// One request's way through the steps of an [OutOfMemoryHandler].
@@ -116,7 +117,6 @@ final class ReclaimAttempt {
         this.last = first;
     }
 
-    /// Where memory is wanted from.
     Route route() {
         return route;
     }
@@ -189,14 +189,7 @@ final class ReclaimAttempt {
     /// Takes what others give up after their work. If another thread waits for that too long, this one does not:
     /// it may be the one that has to let the work go on. It takes what has become idle meanwhile.
     private long waitForOthers() {
-        boolean mine = shared.waiting.begin(PATIENCE_NANOS);
-        try {
-            return after(ReclaimStep.OTHER_ALLOCATORS, () -> trim(mine, false));
-        } finally {
-            if (mine) {
-                shared.waiting.end();
-            }
-        }
+        return inTurn(shared.waiting, ReclaimStep.OTHER_ALLOCATORS, mine -> trim(mine, false));
     }
 
     /// What was spilled was freed behind copies that may not be done.
@@ -206,14 +199,19 @@ final class ReclaimAttempt {
         return address == 0 && given[0] > 0 ? takeOwnIdle() : address;
     }
 
-    /// As [#after], in turn.
+    /// Takes idle memory from others in turn: see [#after].
     private long alone(ReclaimStep step, LongSupplier taking) {
-        boolean mine = shared.taking.begin(PATIENCE_NANOS);
+        return inTurn(shared.taking, step, _ -> taking.getAsLong());
+    }
+
+    /// @param taking is told whether this thread got its turn in time
+    private long inTurn(ReclaimTurn turn, ReclaimStep step, ToLongFunction<Boolean> taking) {
+        boolean mine = turn.begin(PATIENCE_NANOS);
         try {
-            return after(step, taking);
+            return after(step, () -> taking.applyAsLong(mine));
         } finally {
             if (mine) {
-                shared.taking.end();
+                turn.end();
             }
         }
     }
@@ -287,7 +285,7 @@ final class ReclaimAttempt {
         return driver.memory().freeBytes(route.device());
     }
 
-    private long ask(List<MemoryReleaser> listeners) {
+    private long ask(List<OutOfMemoryHandler.MemoryReleaser> listeners) {
         if (isInListener()) {
             return 0;
         }
@@ -315,7 +313,7 @@ final class ReclaimAttempt {
             return 0;
         }
         long begun = driver.nanoTime();
-        long address = handler.lenders.lend(route, request.limit(), request.byteSize(), request.stream());
+        long address = registry.lend(route, request.limit(), request.byteSize(), request.stream());
         note(ReclaimStep.LENDING, address == 0 ? 0 : request.byteSize(), begun);
         return address;
     }

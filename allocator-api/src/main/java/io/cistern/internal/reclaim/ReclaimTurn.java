@@ -54,7 +54,6 @@ final class ReclaimTurn {
         return false;
     }
 
-    /// Ends the calling thread's turn.
     void end() {
         owner = null;
         ended.incrementAndGet();

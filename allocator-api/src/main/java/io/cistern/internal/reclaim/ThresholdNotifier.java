@@ -2,9 +2,10 @@ package io.cistern.internal.reclaim;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.internal.names.Sizes;
 import io.cistern.internal.routing.Route;
-import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.Threshold;
+import io.cistern.internal.routing.Thresholds;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,14 +17,14 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
-/// Calls those who want to hear of thresholds and of the driver's budget, on one thread, which is there while
-/// anybody does. Whoever sees a crossing may be an allocation half done, hold an allocator's locks, or be a
-/// thread of the driver: it puts a notice onto a queue and wakes the thread, no more.
+/// Calls the listeners for thresholds and for the driver's budget, on one thread, which is there while there are
+/// listeners. A thread that sees a crossing may be in the middle of an allocation, hold an allocator's locks, or be
+/// the driver's. So it puts a notice into a queue and wakes the notifying thread, no more.
 ///
 /// **Threads.** Any.
 public final class ThresholdNotifier {
     private final CudaDriver driver;
-    private final Router router;
+    private final Thresholds thresholds;
     private final Queue<Notice> due = new ConcurrentLinkedQueue<>();
 
     /// What is registered. Guarded by this.
@@ -32,10 +33,9 @@ public final class ThresholdNotifier {
     /// There while anything is. Written under the lock of this.
     private volatile @Nullable Thread thread;
 
-    /// Notifies of the meters of a router.
-    public ThresholdNotifier(CudaDriver driver, Router router) {
+    public ThresholdNotifier(CudaDriver driver, Thresholds thresholds) {
         this.driver = driver;
-        this.router = router;
+        this.thresholds = thresholds;
     }
 
     /// Has a listener hear of each crossing.
@@ -44,15 +44,13 @@ public final class ThresholdNotifier {
     /// @param only a route of the allocator that counts; null for all of the device
     public Runnable onThreshold(
             int device, boolean ofReserved, long byteSize, @Nullable Route only, LongConsumer listener) {
-        if (byteSize < 0) {
-            throw new IllegalArgumentException("byteSize is negative: " + byteSize);
-        }
+        Sizes.notNegative("byteSize", byteSize);
         Notice notice = new Notice();
         Threshold threshold = new Threshold(device, ofReserved, byteSize, only, notice::isDue);
         notice.call = () -> listener.accept(threshold.bytes());
-        notice.stop = () -> router.thresholds.remove(threshold);
+        notice.stop = () -> thresholds.remove(threshold);
         register(notice);
-        router.thresholds.add(threshold);
+        thresholds.add(threshold);
         return () -> end(notice);
     }
 

@@ -1,6 +1,6 @@
 package io.cistern.internal.registry;
 
-import io.cistern.internal.routing.Devices;
+import io.cistern.internal.names.Devices;
 import io.cistern.internal.routing.Route;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;

@@ -3,7 +3,7 @@ package io.cistern.internal.registry;
 import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.Route;
-import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.Routes;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
@@ -18,16 +18,16 @@ import org.jspecify.annotations.Nullable;
 
 /// The ways to one allocator for scopes with a limit: a set of routes, by device, for each limit in use.
 ///
-/// Owner records name routes, and there are not many. So the routes of a limit that nothing refers to any more
-/// serve the next new limit, as soon as their last block is gone: programs may make a limit for each request.
-/// Whoever holds such routes (a scope, a carrier) holds their limit too.
+/// An owner record names a route, and has room for few. So the routes of a limit that nothing refers to any more
+/// serve the next new limit, as soon as their last block is gone: programs may make a limit for each request. A
+/// scope or a carrier that holds such routes holds their limit too.
 ///
 /// **Threads.** Any.
 final class LimitedRoutes {
     /// Retired routes that are looked at for one new limit: where most have live blocks, others serve.
     private static final int MAX_TRIES = 8;
 
-    private final Router router;
+    private final Routes routing;
     private final DeviceAllocator maker;
     private final Route[] unlimited;
     private final IntFunction<@Nullable Budgets> budgets;
@@ -56,12 +56,12 @@ final class LimitedRoutes {
     /// @param budgets what the allocator's blocks are charged to in any case, by device
     /// @param whenDrained runs for each route that closed and has no block left
     LimitedRoutes(
-            Router router,
+            Routes routing,
             DeviceAllocator maker,
             Route[] unlimited,
             IntFunction<@Nullable Budgets> budgets,
             Runnable whenDrained) {
-        this.router = router;
+        this.routing = routing;
         this.maker = maker;
         this.unlimited = unlimited;
         this.budgets = budgets;
@@ -83,7 +83,6 @@ final class LimitedRoutes {
         return use.routes;
     }
 
-    /// All of them.
     synchronized List<Route> all() {
         return List.copyOf(all);
     }
@@ -108,7 +107,7 @@ final class LimitedRoutes {
     private boolean recharge(Route[] routes, LimitHandle limit) {
         for (int device = 0; device < routes.length; device++) {
             Budgets charged = charged(device, limit);
-            if (charged == null || !router.recharge(routes[device], charged)) {
+            if (charged == null || !routing.recharge(routes[device], charged)) {
                 return false;
             }
         }
@@ -127,7 +126,7 @@ final class LimitedRoutes {
             for (Route route : routes) { // which are of no use without the others
                 if (route != null) {
                     all.remove(route);
-                    router.close(route);
+                    routing.close(route);
                 }
             }
             throw failure;
@@ -138,7 +137,7 @@ final class LimitedRoutes {
     private Route opened(Route beside, LimitHandle limit, Runnable whenOpening) {
         whenOpening.run();
         try {
-            return router.openBeside(beside, maker, charged(beside.device(), limit), whenDrained);
+            return routing.openBeside(beside, maker, charged(beside.device(), limit), whenDrained);
         } catch (Throwable failure) {
             whenDrained.run();
             throw failure;

@@ -1,16 +1,16 @@
 package io.cistern.internal.registry;
 
 import io.cistern.internal.leaks.Leaks;
+import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.names.Sizes;
 import io.cistern.internal.names.StackRoom;
-import io.cistern.internal.routing.Devices;
 import io.cistern.internal.routing.LimitHandle;
 import io.cistern.internal.routing.ReservedBytes;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
-import io.cistern.internal.routing.Router;
+import io.cistern.internal.routing.Routes;
 import io.cistern.internal.routing.ScopeStack;
-import io.cistern.internal.routing.ScopeTarget;
 import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
@@ -21,10 +21,12 @@ import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /// An allocator that was opened: a plug-in's object with its routes, limit and figures.
@@ -40,7 +42,7 @@ public final class OpenAllocator {
     private final AllocatorSpec spec;
     private final DeviceAllocator backend;
     private final Registry registry;
-    private final Router router;
+    private final Routes routing;
     private final Leaks leaks;
     private final Route[] routes;
     private final Runnable whenDrained;
@@ -58,6 +60,12 @@ public final class OpenAllocator {
     private final @Nullable LimitHandle limit;
     private final boolean servesGraphs;
     private final AtomicBoolean closing = new AtomicBoolean();
+    private volatile @Nullable Pool pool;
+
+    /// The pool that an allocator serves.
+    ///
+    /// @param lends whether its idle blocks may serve others now
+    public record Pool(String tag, BooleanSupplier lends) {}
 
     /// @param whenDrained runs when it has closed and its last block is gone, after the backend's close
     OpenAllocator(
@@ -71,7 +79,7 @@ public final class OpenAllocator {
         this.spec = spec;
         this.backend = backend;
         this.registry = registry;
-        this.router = registry.router();
+        this.routing = registry.router().routes();
         this.leaks = registry.leaks();
         this.limit = limit;
         this.servesGraphs = servesGraphs;
@@ -81,7 +89,7 @@ public final class OpenAllocator {
         this.atReset = new AtomicReferenceArray<>(routes.length);
         try {
             for (int device = 0; device < routes.length; device++) {
-                routes[device] = router.open(
+                routes[device] = routing.open(
                         spec.text(), device, backend, reserved, registry.budgets(device, limit), oneDrained);
                 atReset.set(device, new RouteStatistics(0, 0, 0, 0, 0));
             }
@@ -90,7 +98,7 @@ public final class OpenAllocator {
             throw failure;
         }
         this.limited =
-                new LimitedRoutes(router, backend, routes, device -> registry.budgets(device, limit), oneDrained);
+                new LimitedRoutes(routing, backend, routes, device -> registry.budgets(device, limit), oneDrained);
     }
 
     /// Closes what was opened before a failure.
@@ -98,7 +106,7 @@ public final class OpenAllocator {
         for (Route route : routes) {
             try {
                 if (route != null) {
-                    router.close(route);
+                    routing.close(route);
                 } else {
                     oneDrained.run();
                 }
@@ -108,12 +116,10 @@ public final class OpenAllocator {
         }
     }
 
-    /// The spec it was opened with.
     public AllocatorSpec spec() {
         return spec;
     }
 
-    /// The limit on all its blocks, or null.
     public @Nullable LimitHandle limit() {
         return limit;
     }
@@ -123,7 +129,14 @@ public final class OpenAllocator {
         return servesGraphs;
     }
 
-    /// Asks for an ability of the plug-in's object.
+    public void serve(Pool served) {
+        pool = served;
+    }
+
+    public @Nullable Pool pool() {
+        return pool;
+    }
+
     public <T> Optional<T> extension(Class<T> type) {
         return backend.extension(type);
     }
@@ -149,17 +162,20 @@ public final class OpenAllocator {
         return Devices.check(device, routes.length);
     }
 
-    /// Puts this allocator on top of a region.
+    /// Puts this allocator on top of a region, for one device or all and one stream or all.
     ///
+    /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
-    public ScopeStack scopes(@Nullable ScopeStack outer, ScopeTarget target) {
-        Route[] all = openRoutes(target.limit());
-        if (target.device() == ScopeTarget.EVERY_DEVICE) {
-            return ScopeStack.of(outer, all, target.stream(), target.limit());
+    public ScopeStack scopes(
+            @Nullable ScopeStack outer, OptionalInt device, OptionalLong stream, @Nullable LimitHandle scopeLimit) {
+        device.ifPresent(this::checkedDevice);
+        @Nullable Route[] chosen = openRoutes(scopeLimit);
+        if (device.isPresent()) {
+            @Nullable Route[] one = new Route[chosen.length];
+            one[device.getAsInt()] = chosen[device.getAsInt()];
+            chosen = one;
         }
-        @Nullable Route[] one = new Route[all.length];
-        one[target.device()] = all[target.device()];
-        return ScopeStack.of(outer, one, target.stream(), target.limit());
+        return new ScopeStack(outer, chosen, stream, scopeLimit);
     }
 
     private Route[] openRoutes(@Nullable LimitHandle scopeLimit) {
@@ -179,12 +195,10 @@ public final class OpenAllocator {
         }
     }
 
-    /// What a call of a closed allocator throws.
     public IllegalStateException closed() {
         return new IllegalStateException("allocator " + spec + " is closed");
     }
 
-    /// Whether a route leads to this allocator.
     public boolean leads(Route route) {
         return routes[route.device()].isBeside(route);
     }
@@ -197,7 +211,7 @@ public final class OpenAllocator {
             throw closed();
         }
         try {
-            return router.openBeside(routes[device], backend, null, oneDrained);
+            return routing.openBeside(routes[device], backend, null, oneDrained);
         } catch (Throwable failure) {
             drained();
             throw failure;
@@ -213,7 +227,7 @@ public final class OpenAllocator {
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public RouteStatistics statistics(int device) {
-        RouteStatistics counted = router.statistics(route(device));
+        RouteStatistics counted = route(device).statistics();
         RouteStatistics before = atReset.get(device);
         return new RouteStatistics(
                 counted.allocations() - before.allocations(),
@@ -223,26 +237,24 @@ public final class OpenAllocator {
                 counted.requestedTotalBytes() - before.requestedTotalBytes());
     }
 
-    /// Blocks that are alive on a device.
     public long liveBlocks(int device) {
-        RouteStatistics counted = router.statistics(route(device));
+        RouteStatistics counted = route(device).statistics();
         return counted.allocations() - counted.frees();
     }
 
     /// Bytes of the blocks that were freed since the totals were reset.
     public long freedBytes(int device) {
-        return router.statistics(route(device)).freedBytes()
-                - atReset.get(device).freedBytes();
+        return route(device).statistics().freedBytes() - atReset.get(device).freedBytes();
     }
 
     /// Frees since the allocator was opened.
     public long countedFrees(int device) {
-        return router.statistics(routes[device]).frees();
+        return routes[device].statistics().frees();
     }
 
     /// Lets all peaks begin at what is alive or reserved now.
     public void resetPeaks(int device) {
-        router.resetPeak(route(device));
+        routing.resetPeak(route(device));
         if (!isDrained()) {
             extension(MemoryStatistics.class).ifPresent(own -> own.resetPeaks(device));
         }
@@ -250,7 +262,7 @@ public final class OpenAllocator {
 
     /// Lets all that is added up begin at 0.
     public void resetTotals(int device) {
-        atReset.set(device, router.statistics(route(device)));
+        atReset.set(device, route(device).statistics());
         if (!isDrained()) {
             extension(MemoryStatistics.class).ifPresent(own -> own.resetTotals(device));
         }
@@ -270,9 +282,7 @@ public final class OpenAllocator {
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         checkedDevice(device);
-        if (keepBytes < 0) {
-            throw new IllegalArgumentException("keepBytes is negative: " + keepBytes);
-        }
+        Sizes.notNegative("keepBytes", keepBytes);
         if (isDrained()) {
             return new TrimResult(0, OptionalLong.of(0), List.of());
         }
@@ -307,7 +317,6 @@ public final class OpenAllocator {
         }
     }
 
-    /// The allocator that was built on it is drained.
     void endBuiltOn() {
         drained();
     }
@@ -315,14 +324,13 @@ public final class OpenAllocator {
     /// Refuses allocations until [#wake], and waits for those under way in other threads.
     public void sleep() {
         for (Route route : routes) {
-            router.sleep(route);
+            routing.sleep(route);
         }
     }
 
-    /// Accepts allocations again.
     public void wake() {
         for (Route route : routes) {
-            router.wake(route);
+            routing.wake(route);
         }
     }
 
@@ -343,7 +351,7 @@ public final class OpenAllocator {
             if (isClosed()) {
                 return;
             }
-            end = router.beginClosing(ways);
+            end = routing.beginClosing(ways);
             if (end == null) {
                 throw inside();
             }
@@ -351,7 +359,7 @@ public final class OpenAllocator {
         }
         for (Route route : all) { // without the Java heap, which may be full
             try {
-                router.close(route);
+                routing.close(route);
             } catch (RuntimeException | Error failure) {
                 failures.add(failure);
             }
@@ -372,7 +380,7 @@ public final class OpenAllocator {
     /// @throws IllegalStateException if it is open and the calling thread is in one of its calls, or looks for
     ///     memory for it
     public void requireOutside() {
-        if (!isClosed() && (registry.isReclaimingFor(this) || router.isInside(allRoutes()))) {
+        if (!isClosed() && (registry.isReclaimingFor(this) || routing.isInside(allRoutes()))) {
             throw inside();
         }
     }
@@ -388,7 +396,6 @@ public final class OpenAllocator {
         return leaks.anyAlive(this::leads);
     }
 
-    /// Whether it refuses allocations.
     public boolean isClosed() {
         return closing.get();
     }
@@ -398,7 +405,6 @@ public final class OpenAllocator {
         return undrained.get() == 0;
     }
 
-    /// Announces the end of a stream.
     public void streamClosing(int device, long stream) {
         backend.streamClosing(device, stream);
     }
@@ -425,7 +431,6 @@ public final class OpenAllocator {
         whenDrained.run();
     }
 
-    /// The spec.
     @Override
     public String toString() {
         return spec.text();

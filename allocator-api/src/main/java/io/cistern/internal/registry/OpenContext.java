@@ -26,6 +26,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /// What one plug-in is given while it is open. What it took from here, upstream allocators and segment sources,
 /// is closed after it, the last first.
@@ -46,35 +47,36 @@ public final class OpenContext implements AllocatorContext {
     /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
     ///     them, before those of the catalogue; they are not closed here
     public OpenContext(Registry registry, AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
-        this(registry, new SpecOptions(spec), ownSources, newReserved(registry), inCall(registry));
+        this(registry, new SpecOptions(spec), ownSources, newReserved(registry), inCall(registry), null);
     }
 
     /// Prepares to open a plug-in from a spec for graphs.
     ///
     /// @param order between captured streams
     public OpenContext(Registry registry, AllocatorSpec spec, StreamOrder order) {
-        this.registry = registry;
-        this.ownSources = Map.of();
-        this.options = new SpecOptions(spec);
-        this.reserved = newReserved(registry);
-        this.reclaimChoice = whole(registry);
-        this.streams = order;
+        this(registry, new SpecOptions(spec), Map.of(), newReserved(registry), whole(registry), order);
     }
 
+    /// @param order null for one of its own
     private OpenContext(
             Registry registry,
             SpecOptions options,
             Map<String, SegmentSource> ownSources,
             ReservedBytes reserved,
-            MemoryReclaim.Choice reclaimChoice) {
+            MemoryReclaim.Choice reclaimChoice,
+            @Nullable StreamOrder order) {
         this.reserved = reserved;
         this.reclaimChoice = reclaimChoice;
         this.registry = registry;
         this.ownSources = Map.copyOf(ownSources);
         this.options = options;
+        this.streams = order != null ? order : ownOrder();
+    }
+
+    private EventOrder ownOrder() {
         EventOrder order = new EventOrder(registry.driver(), MAX_IDLE_EVENTS);
-        this.streams = order;
         closings.push(order::close);
+        return order;
     }
 
     /// What routes lead to is asked for the rest after callbacks and pools that lend.
@@ -157,7 +159,8 @@ public final class OpenContext implements AllocatorContext {
     public DeviceAllocator upstream(String spec) {
         AllocatorSpec parsed = AllocatorSpec.parse(spec);
         AllocatorProvider provider = registry.catalog().allocator(parsed.name());
-        OpenContext context = nested("allocator", parsed, new SpecOptions(parsed), provider.availability(devices()));
+        requireAvailable("allocator", parsed.name(), provider.availability(devices()));
+        OpenContext context = nested(new SpecOptions(parsed));
         DeviceAllocator upstream = context.open(() -> provider.open(context));
         closings.push(context::close);
         closings.push(upstream::close);
@@ -172,19 +175,22 @@ public final class OpenContext implements AllocatorContext {
             return own;
         }
         SegmentSourceProvider provider = registry.catalog().source(parsed.name());
-        OpenContext context =
-                nested("segment source", parsed, options.ofSource(parsed), provider.availability(devices()));
+        requireAvailable("segment source", parsed.name(), provider.availability(devices()));
+        OpenContext context = nested(options.ofSource(parsed));
         SegmentSource source = context.open(() -> provider.open(context));
         closings.push(context::close);
         closings.push(source::close);
         return source;
     }
 
-    private OpenContext nested(String kind, AllocatorSpec spec, SpecOptions given, Availability availability) {
+    private OpenContext nested(SpecOptions given) {
+        return new OpenContext(registry, given, ownSources, reserved, whole(registry), null);
+    }
+
+    static void requireAvailable(String kind, String name, Availability availability) {
         if (!availability.available()) {
-            throw new ConfigurationException(kind + " " + spec.name() + " can't run here: " + availability.reason());
+            throw new ConfigurationException(kind + " " + name + " can't run here: " + availability.reason());
         }
-        return new OpenContext(registry, given, ownSources, reserved, whole(registry));
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.cistern.internal.registry;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
+import io.cistern.internal.names.Sizes;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
@@ -32,10 +33,7 @@ public record PlainTrim(DeviceAllocator allocator, CudaDriver driver) {
 
     /// Trims several allocators, in the order of opening, until they have reserved so much together.
     public static TrimResult all(List<OpenAllocator> allocators, int device, long keepBytes, TrimMode mode) {
-        if (keepBytes < 0) {
-            throw new IllegalArgumentException("keepBytes is negative: " + keepBytes);
-        }
-        long excess = -keepBytes;
+        long excess = -Sizes.notNegative("keepBytes", keepBytes);
         for (OpenAllocator allocator : allocators) {
             excess += allocator.reservedBytes(device).orElse(0);
         }

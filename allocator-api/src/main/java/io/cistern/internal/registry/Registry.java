@@ -13,7 +13,6 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
@@ -198,11 +197,7 @@ public final class Registry {
     }
 
     private DeviceAllocator openBackend(AllocatorProvider provider, OpenContext context) {
-        Availability availability = provider.availability(environment);
-        if (!availability.available()) {
-            throw new ConfigurationException(
-                    "allocator " + provider.name() + " can't run here: " + availability.reason());
-        }
+        OpenContext.requireAvailable("allocator", provider.name(), provider.availability(environment));
         return context.open(() -> provider.open(context));
     }
 
@@ -244,7 +239,29 @@ public final class Registry {
         throw new IllegalStateException("allocator " + route + " is closed");
     }
 
-    /// Which allocators are current.
+    /// Serves a request that a route could not, from idle blocks of pools that lend. What is lent is charged to the
+    /// lender's limits and to that of the scope that asks.
+    ///
+    /// @param limit that of the scope which chose the route, or null
+    /// @return 0 if the route is a pool's own or no pool can help
+    public long lend(Route refusing, @Nullable LimitHandle limit, long byteSize, long stream) {
+        for (OpenAllocator each : allocators) {
+            if (each.pool() != null && each.leads(refusing)) {
+                return 0;
+            }
+        }
+        for (OpenAllocator each : allocators) {
+            OpenAllocator.Pool pool = each.pool();
+            long address = pool != null && pool.lends().getAsBoolean()
+                    ? router.lend(each.route(refusing.device(), limit), byteSize, stream)
+                    : 0;
+            if (address != 0) {
+                return address;
+            }
+        }
+        return 0;
+    }
+
     public CurrentAllocators currents() {
         return currents;
     }
@@ -296,7 +313,6 @@ public final class Registry {
         failures.rethrow();
     }
 
-    /// Opens nothing from now on.
     public void refuseOpening() {
         closed = true;
     }
@@ -310,17 +326,14 @@ public final class Registry {
         }
     }
 
-    /// Closes all allocators, the last one first.
     public void close(Failures failures) {
         allocators.reversed().forEach(allocator -> failures.gather(allocator::close));
     }
 
-    /// Announces the end of a stream to all allocators.
     public void streamClosing(int device, long stream, Failures failures) {
         allocators.forEach(allocator -> failures.gather(() -> allocator.streamClosing(device, stream)));
     }
 
-    /// Opens allocators from another catalogue from now on.
     void use(Catalog other) {
         catalog = other;
     }
@@ -330,17 +343,14 @@ public final class Registry {
         return catalog;
     }
 
-    /// The driver.
     public CudaDriver driver() {
         return driver;
     }
 
-    /// The devices.
     public DriverEnvironment environment() {
         return environment;
     }
 
-    /// The routes, and the owners of blocks.
     public Router router() {
         return router;
     }
@@ -349,7 +359,6 @@ public final class Registry {
         return leaks;
     }
 
-    /// What may be tried when memory runs out.
     public Set<ReclaimStep> reclaimSteps() {
         return reclaimSteps;
     }

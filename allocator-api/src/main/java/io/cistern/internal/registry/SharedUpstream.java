@@ -11,23 +11,14 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// An allocator that is open, as the upstream of an adaptor. The framework asks it itself for its bytes and for what
-/// it can give back, announces ends of streams to it, and closes it: so through the adaptor that does nothing.
+/// An allocator that is open, as the upstream of an adaptor. The framework itself asks it for its bytes and for
+/// what it can give back, announces ends of streams to it, and closes it. So these calls do nothing when they come
+/// through the adaptor.
 ///
 /// **Threads.** Any.
 final class SharedUpstream extends AllocatorAdaptor {
     SharedUpstream(DeviceAllocator open) {
         super(open);
-    }
-
-    @Override
-    public long allocate(long byteSize, int device, long stream) {
-        return upstream().allocate(byteSize, device, stream);
-    }
-
-    @Override
-    public void free(long address, long byteSize, int device, long stream) {
-        upstream().free(address, byteSize, device, stream);
     }
 
     @Override

@@ -62,7 +62,6 @@ public final class BlockUses {
 
     private final Map<Long, Set<StreamUse>> usesOfBlocks = new HashMap<>();
 
-    /// Takes care of the blocks of a router.
     public BlockUses(Router router, StreamOrder order) {
         this.router = router;
         this.order = order;
@@ -84,7 +83,7 @@ public final class BlockUses {
 
     /// The mark comes first: who frees a marked block waits here until the use is noted.
     private synchronized void note(long address, Name name) {
-        if (!router.markUsed(address)) {
+        if (!router.owners.markUsed(address)) {
             throw new UnknownAddressException(address);
         }
         StreamUse use = streams.computeIfAbsent(name, StreamUse::new);
@@ -116,12 +115,12 @@ public final class BlockUses {
         }
     }
 
-    /// Makes the stream of a free wait for the other uses of a block, while it has its record: an error of the Java
-    /// heap leaves the block as it was. Does not throw else: where an order between streams can't be had, the host
+    /// Makes the stream of a free wait for the other uses of a block, while the block has its record: an error of
+    /// the Java heap leaves it as it was. Throws nothing else: if an order between streams can't be had, the host
     /// waits.
     ///
-    /// A captured stream waits for nobody and nobody for it: what it uses goes back only with the graph, behind all
-    /// work of the context.
+    /// A captured stream waits for no other, and no other for it: the block goes back only with the graph, behind
+    /// all work of the context.
     synchronized Waits await(@Nullable CaptureRoutes captures, long address, int device, long stream) {
         Long key = address;
         StreamUse[] uses = usesOfBlocks.getOrDefault(key, Set.of()).toArray(StreamUse[]::new);
@@ -135,14 +134,14 @@ public final class BlockUses {
         usesOfBlocks.remove(waits.address);
     }
 
-    /// Ends what was begun for it.
+    /// Lets go of the streams that the block used.
     synchronized void end(Waits waits) {
         for (StreamUse use : waits.uses) {
             forget(use);
         }
     }
 
-    /// Makes the stream of a free wait, as [#await], for a block whose stream is not captured any more.
+    /// Makes the stream of a free wait for the others, now that none of them is captured any more.
     ///
     /// @return false if the driver does not allow it now, as beside captures
     synchronized boolean order(Waits waits, int device, long stream) {

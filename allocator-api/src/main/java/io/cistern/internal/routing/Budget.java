@@ -1,6 +1,7 @@
 package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
+import io.cistern.internal.names.Sizes;
 import io.cistern.internal.names.StackRoom;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -31,25 +32,22 @@ public final class Budget {
     /// @param limitBytes the most bytes that may be requested at once
     /// @param parent the limit that these bytes count against too
     public Budget(String name, long limitBytes, @Nullable Budget parent) {
-        requireNotNegative(name, limitBytes);
         this.name = name;
-        this.limitBytes = limitBytes;
+        this.limitBytes = checked(limitBytes);
         this.parent = parent;
     }
 
-    /// The limit's name.
     public String name() {
         return name;
     }
 
-    /// The most bytes that may be requested at once.
     public long limitBytes() {
         return limitBytes;
     }
 
     /// Changes the limit. Lowered below what is in use, it refuses every request until there is room.
     public void setLimitBytes(long bytes) {
-        requireNotNegative(name, bytes);
+        checked(bytes);
         StackRoom.require();
         long stamp = Budgets.ORDER.writeLock();
         try {
@@ -63,10 +61,8 @@ public final class Budget {
         }
     }
 
-    private static void requireNotNegative(String name, long limitBytes) {
-        if (limitBytes < 0) {
-            throw new IllegalArgumentException("the limit of " + name + " is negative: " + limitBytes);
-        }
+    private long checked(long bytes) {
+        return Sizes.notNegative("the limit of " + name, bytes);
     }
 
     @Nullable
@@ -131,7 +127,6 @@ public final class Budget {
         return recalled > 0;
     }
 
-    /// Name, limit and use, for messages.
     @Override
     public String toString() {
         return name + ": limit of " + limitBytes + " bytes, " + usedBytes() + " of them in use";

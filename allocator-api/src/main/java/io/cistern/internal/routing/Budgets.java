@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.cuda.process.ProcessFence;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.StackRoom;
 import java.util.ArrayList;
@@ -64,15 +65,19 @@ public final class Budgets {
         return all.isEmpty() ? null : new Budgets(all);
     }
 
-    /// Takes bytes from each budget; for callers without a lease.
+    /// Takes bytes from each budget.
     ///
+    /// @param lease that of the calling thread, which takes some for later too if there is plenty; null without one
     /// @throws DeviceOutOfMemoryException if they don't fit; nothing is taken then
-    void take(Route route, long byteSize) {
+    void take(Route route, long byteSize, @Nullable Lease lease) {
         StackRoom.require();
         long stamp = ORDER.readLock();
         boolean taken;
         try {
             taken = tryTake(byteSize);
+            if (taken && lease != null && ProcessFence.isSupported() && isRoomy()) {
+                lease.open(this);
+            }
         } finally {
             ORDER.unlockRead(stamp);
         }
@@ -82,7 +87,7 @@ public final class Budgets {
     }
 
     /// Takes bytes from each budget after the leases of those that are full were recalled.
-    void takeOrRefuse(Route route, long byteSize) {
+    private void takeOrRefuse(Route route, long byteSize) {
         String refusal;
         long stamp = ORDER.writeLock();
         try {
@@ -129,7 +134,7 @@ public final class Budgets {
     }
 
     /// Whether there is plenty left in each budget.
-    boolean isRoomy() {
+    private boolean isRoomy() {
         for (Budget budget : budgets) {
             if (budget.room() < budget.limitBytes() / ROOM_PART) {
                 return false;
@@ -155,7 +160,7 @@ public final class Budgets {
         }
     }
 
-    /// Ends that; what threads leased was [recalled][#recall].
+    /// Stops charging blocks of a route here, after what threads leased was [recalled][#recall].
     ///
     /// @param next where it is charged from now on
     void detach(Route route, @Nullable Budgets next) {

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /// The threads that close allocators. Each waits for the threads in calls of its allocator; where one of these
 /// closes another allocator meanwhile, and so on, and one waits for a call that the first thread is in, all would
-/// wait for ever. Whoever would close such a ring is told so instead.
+/// wait for ever. A thread that would close such a ring gets an exception instead.
 ///
 /// **The calls that a thread is in.** An allocation on a platform thread stands in the thread's own counters. A free
 /// leaves no trace before it has ended, and an allocation on a virtual thread none that tells which thread it is: to
@@ -30,7 +30,6 @@ final class ClosingThreads {
     /// @param onStack of the methods on its stack that may be calls of which the counters do not tell
     /// @param routes to the allocator
     record Closing(@Nullable ThreadCounters own, Set<Class<?>> onStack, List<Route> routes) {
-        /// The calling thread.
         static Closing byCaller(@Nullable ThreadCounters own, List<Route> routes) {
             Set<String> methods = own == null ? ALL : FREES;
             Set<Class<?>> onStack = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE)
@@ -45,8 +44,8 @@ final class ClosingThreads {
             return other.isInside(routes);
         }
 
-        /// Whether the thread is in a call of an allocator; true also if it is in one of another allocator of the same
-        /// class which has frees or allocations under way that only the stack tells of.
+        /// Whether the thread is in a call of an allocator; true also if it is in one of another allocator of the
+        /// same class which has frees or allocations under way that only the stack tells of.
         private boolean isInside(List<Route> ofAllocator) {
             boolean possible = false;
             for (Route route : ofAllocator) {
@@ -67,7 +66,6 @@ final class ClosingThreads {
         return !waitsForItself(closing) && underWay.add(closing);
     }
 
-    /// Forgets it.
     @SuppressWarnings("ReferenceEquality") // two threads may close alike
     synchronized void end(Closing closing) {
         underWay.removeIf(each -> each == closing);

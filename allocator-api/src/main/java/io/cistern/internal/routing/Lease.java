@@ -1,6 +1,5 @@
 package io.cistern.internal.routing;
 
-import io.cistern.cuda.process.ProcessFence;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.internal.threads.BiasedLock;
 import java.lang.invoke.MethodHandles;
@@ -9,9 +8,9 @@ import java.lang.invoke.VarHandle;
 /// Bytes that one thread took from the budgets of one route in advance, and spends without atomic
 /// instructions.
 ///
-/// Whoever recalls leases claims them, as [BiasedLock] describes. A claimed lease stays claimed, and its owner
-/// goes to the budgets for every block, until there is plenty again. Where there is no process-wide fence, leases
-/// stay claimed for ever.
+/// A recall claims leases, as [BiasedLock] describes. A claimed lease stays claimed until there is plenty again;
+/// its owner goes to the budgets for every block meanwhile. Where there is no process-wide fence, leases stay
+/// claimed for ever.
 ///
 /// **Errors.** A StackOverflowError may come at any call. What an error undoes is therefore done without one, by
 /// writes to fields; bytes that should have gone back to the budgets are owed to them, until somebody recalls the
@@ -19,10 +18,10 @@ import java.lang.invoke.VarHandle;
 ///
 /// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0, unless a recall failed.
 ///
-/// **Threads.** The thread, or whoever holds the exclusive lock of [Budgets]. The owner opens the
-/// lease and takes for it under the shared lock, so that it never does while leases are being recalled.
+/// **Threads.** The thread, or the holder of the exclusive lock of [Budgets]. The owner opens the lease and takes
+/// for it under the shared lock, so that it never does while leases are being recalled.
 final class Lease extends BiasedLock {
-    private static final VarHandle CREDIT = handle();
+    private static final VarHandle CREDIT = handle(MethodHandles.lookup(), "credit", long.class);
 
     private final Route route;
 
@@ -50,7 +49,7 @@ final class Lease extends BiasedLock {
     /// @throws io.cistern.DeviceOutOfMemoryException if they don't fit; nothing is taken then
     void take(long byteSize) {
         if (!spend(byteSize)) {
-            lease(byteSize);
+            budgets().take(route, byteSize, this);
         }
     }
 
@@ -107,26 +106,8 @@ final class Lease extends BiasedLock {
         return beyond;
     }
 
-    private void lease(long byteSize) {
-        StackRoom.require();
-        Budgets budgets = budgets();
-        long stamp = Budgets.ORDER.readLock();
-        boolean taken;
-        try {
-            taken = budgets.tryTake(byteSize);
-            if (taken && ProcessFence.isSupported() && budgets.isRoomy()) {
-                open(budgets);
-            }
-        } finally {
-            Budgets.ORDER.unlockRead(stamp);
-        }
-        if (!taken) {
-            budgets.takeOrRefuse(route, byteSize);
-        }
-    }
-
-    /// Takes some bytes for blocks to come.
-    private void open(Budgets budgets) {
+    /// Takes some bytes for blocks to come; under the shared lock of [Budgets].
+    void open(Budgets budgets) {
         maxCredit = budgets.maxCredit();
         long more = Math.min(Meter.CHUNK, maxCredit / 2) - credit;
         if (more > 0 && budgets.tryTake(more)) {
@@ -170,13 +151,5 @@ final class Lease extends BiasedLock {
             throw new IllegalStateException("a lease without a budget on " + route);
         }
         return budgets;
-    }
-
-    private static VarHandle handle() {
-        try {
-            return MethodHandles.lookup().findVarHandle(Lease.class, "credit", long.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
-        }
     }
 }

@@ -15,7 +15,6 @@ public record LimitHandle(Budget budget, @Nullable LimitHandle parent) {
         return new LimitHandle(new Budget(name, byteSize, parent == null ? null : parent.budget), parent);
     }
 
-    /// Two limits are equal if they are the same.
     @Override
     public boolean equals(@Nullable Object other) {
         return this == other;

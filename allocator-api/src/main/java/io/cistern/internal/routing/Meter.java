@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.AtomicLong;
 ///
 /// **What a change has to tell.** While ceilings stay as they are or rise, the most that was requested is at most
 /// leased − (ceiling − most) of any thread, from the last time that thread's `most` began
-/// anew. So who lowers a ceiling notes that bound before, and who raises one need not.
+/// anew. So a thread that lowers a ceiling notes that bound first; one that raises it need not.
 final class Meter {
     /// What a thread leases beyond its need where there is plenty: a mix of blocks up to 1 MiB then
     /// rarely comes back for more.
@@ -82,8 +82,8 @@ final class Meter {
     /// Where those of one route are summed up. Guarded by this.
     private final TallySum counted = new TallySum();
 
-    /// The most bytes requested since the last reset, as far as threads have told: whoever lowers a ceiling tells
-    /// the bound that it kept until then. A reset replaces it, so that nobody hears what was noted before.
+    /// The most bytes requested since the last reset, as far as threads have told: a thread that lowers a ceiling
+    /// tells the bound that it kept until then. A reset replaces it, so that nobody hears what was noted before.
     private volatile AtomicLong peak = new AtomicLong();
 
     /// @param told what the allocator tells of the memory that it holds
@@ -160,7 +160,7 @@ final class Meter {
         reach(Math.max(reached, requested));
         long more = need + chunk(requested);
         leased.addAndGet(more);
-        // Nobody claims it, and whoever else raises it does so by what is leased besides.
+        // Nobody claims it. Another thread that raises it does so by bytes that are leased besides.
         while (!tally.moveCeiling(ceiling, ceiling + more, credit(more - need, byteSize))) {
             ceiling = tally.ceiling();
         }

@@ -36,9 +36,9 @@ import org.jspecify.annotations.Nullable;
 /// Threads whose blocks are neighbours hardly write to the same cache line: it holds four records, so of the fine
 /// table 1 KiB of addresses, in which no two blocks of that size begin.
 ///
-/// **Cost.** What lies between the compare-and-sets of two frees is a chain of dependent reads, so the directories
-/// are fields of the router itself, and a chunk is one read away from them.
-abstract class OwnerTable {
+/// **Cost.** What lies between the compare-and-sets of two frees is a chain of dependent reads, so a chunk is one
+/// read away from its directory.
+public final class OwnerTable {
     /// Addresses of the device are below 2^49 (unified addressing since Pascal).
     static final int ADDRESS_BITS = 49;
 
@@ -59,8 +59,8 @@ abstract class OwnerTable {
     private static final int SLOT_BITS = 9;
     private static final int SLOTS = 1 << SLOT_BITS;
 
-    /// Longs before the first record: with the array's own header two cache lines, so that whoever writes the
-    /// first records does not disturb those who only look which chunk it is.
+    /// Longs before the first record: with the array's own header two cache lines, so that writes to the
+    /// first records do not disturb threads that only look which chunk it is.
     private static final int HEADER = 14;
 
     /// In the header, not 0 once the other table has to be looked at too before a record is written: in a fine chunk
@@ -72,7 +72,6 @@ abstract class OwnerTable {
     /// that of another chunk.
     private static final int TRAILER = 6;
 
-    /// Longs in a record.
     private static final int RECORD = 2;
 
     private static final int ROUTE_BITS = Long.SIZE - SIZE_BITS;
@@ -91,6 +90,10 @@ abstract class OwnerTable {
 
     private static final VarHandle KEY = MethodHandles.arrayElementVarHandle(long[].class);
 
+    /// The routes that records name, by index. A thread that frees a block came after the one that allocated it,
+    /// which saw the route. Written by [Routes].
+    Route[] routes = new Route[16];
+
     long[] @Nullable [] fine = new long[64][];
     private long[] @Nullable [] coarse = new long[64][];
 
@@ -101,7 +104,7 @@ abstract class OwnerTable {
     ///
     /// @return false if a live block begins in the same slot, or in the other table at the same address, which only
     ///     an allocator that broke its contract can cause
-    final boolean insert(long address, long byteSize, int route) {
+    boolean insert(long address, long byteSize, int route) {
         if (byteSize < 1L << COARSE_SHIFT) {
             long[] chunk = find(fine, address >>> (FINE_SHIFT + SLOT_BITS));
             return write(chunk != null ? chunk : add(FINE_SHIFT, address), FINE_SHIFT, address, byteSize, route);
@@ -134,38 +137,47 @@ abstract class OwnerTable {
         return holds(chunk, slotOf(address, other), address);
     }
 
-    /// Finds the record of a block and has it freed by [#free].
+    /// Frees the block of a record.
+    interface Freeing {
+        /// Returns false if [#take] shows that the block is not live.
+        ///
+        /// @param owner what the record says, until somebody else takes it; the route is in it
+        boolean free(Route route, long owner, long[] chunk, int at, long address, long stream);
+    }
+
+    /// Finds the record of a block and has it freed.
     ///
     /// @return false if no live block begins at the address
-    final boolean remove(long address, long stream) {
+    boolean remove(long address, long stream, Freeing freeing) {
         long[] chunk = find(fine, address >>> (FINE_SHIFT + SLOT_BITS));
         int at = slotOf(address, FINE_SHIFT);
         if (chunk == null || !holds(chunk, at, address)) {
             chunk = find(coarse, address >>> (COARSE_SHIFT + SLOT_BITS));
             at = slotOf(address, COARSE_SHIFT);
             if (chunk == null || !holds(chunk, at, address)) {
-                return removeUnseen(address, stream);
+                return removeUnseen(address, stream, freeing);
             }
         }
-        return free(chunk, at, address, stream);
+        return found(chunk, at, address, stream, freeing);
+    }
+
+    /// Reads the owner once: it may change if the program frees twice.
+    private boolean found(long[] chunk, int at, long address, long stream, Freeing freeing) {
+        long owner = chunk[at + 1];
+        return freeing.free(routeOf(owner), owner, chunk, at, address, stream);
     }
 
     /// Looks again where no race hides a chunk.
-    private boolean removeUnseen(long address, long stream) {
+    private boolean removeUnseen(long address, long stream, Freeing freeing) {
         for (int shift = FINE_SHIFT; shift <= COARSE_SHIFT; shift += COARSE_SHIFT - FINE_SHIFT) {
             long[] chunk = findLocked(shift, address);
             int at = slotOf(address, shift);
             if (chunk != null && holds(chunk, at, address)) {
-                return free(chunk, at, address, stream);
+                return found(chunk, at, address, stream, freeing);
             }
         }
         return false;
     }
-
-    /// Frees the block of a record that [#remove] found.
-    ///
-    /// @return false if [#take] shows that it is not live
-    abstract boolean free(long[] chunk, int at, long address, long stream);
 
     /// The owner in a record that nobody has taken yet: not to be relied on before [#take] returns the same.
     static long ownerIn(long[] chunk, int at) {
@@ -176,8 +188,13 @@ abstract class OwnerTable {
         return owner >>> ROUTE_BITS;
     }
 
-    static int routeOf(long owner) {
+    private static int indexOf(long owner) {
         return (int) owner & (MAX_ROUTES - 1);
+    }
+
+    /// The route that made a block.
+    Route routeOf(long owner) {
+        return routes[indexOf(owner)];
     }
 
     /// Takes a live record away that bears no mark.
@@ -210,8 +227,8 @@ abstract class OwnerTable {
         return kind == LIVE || kind == DRAINING;
     }
 
-    /// The owner of a live block, or [#NONE]; whoever frees it meanwhile makes the answer stale.
-    final synchronized long ownerOf(long address) {
+    /// The owner of a live block, or [#NONE]; stale if another thread frees the block meanwhile.
+    synchronized long ownerOf(long address) {
         long[] chunk = chunkOf(address, FINE_SHIFT);
         if (chunk != null) {
             return chunk[slotOf(address, FINE_SHIFT) + 1];
@@ -223,7 +240,7 @@ abstract class OwnerTable {
     /// Marks a live block as used on other streams.
     ///
     /// @return false if there is none
-    final synchronized boolean markUsed(long address) {
+    synchronized boolean markUsed(long address) {
         return markUsed(address, FINE_SHIFT) || markUsed(address, COARSE_SHIFT);
     }
 
@@ -249,7 +266,7 @@ abstract class OwnerTable {
     /// Marks the live blocks of a route so that their frees are counted.
     ///
     /// @return how many were marked
-    final synchronized long drain(int route) {
+    synchronized long drain(int route) {
         return drain(fine, route) + drain(coarse, route);
     }
 
@@ -266,7 +283,7 @@ abstract class OwnerTable {
     private static boolean drain(long[] chunk, int at, int route) {
         while (true) {
             long key = (long) KEY.getAcquire(chunk, at);
-            if ((key & STATE_MASK & ~USED) != LIVE || routeOf(chunk[at + 1]) != route) {
+            if ((key & STATE_MASK & ~USED) != LIVE || indexOf(chunk[at + 1]) != route) {
                 return false;
             }
             if (KEY.compareAndSet(chunk, at, key, key - LIVE + DRAINING)) {
@@ -275,13 +292,12 @@ abstract class OwnerTable {
         }
     }
 
-    /// Is told of live records.
     interface Visitor {
         void record(long address, long owner);
     }
 
     /// Visits the records that are live, those of draining routes too; weakly consistent.
-    final synchronized void forEachLive(Visitor visitor) {
+    synchronized void forEachLive(Visitor visitor) {
         visit(fine, visitor);
         visit(coarse, visitor);
     }

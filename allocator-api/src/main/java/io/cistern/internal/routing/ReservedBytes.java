@@ -15,7 +15,6 @@ public final class ReservedBytes implements EventSink {
 
     private final AtomicReferenceArray<Meter> meters;
 
-    /// Nothing is told yet.
     public ReservedBytes(int deviceCount) {
         bytes = new AtomicLongArray(deviceCount);
         tells = new AtomicLongArray(deviceCount);

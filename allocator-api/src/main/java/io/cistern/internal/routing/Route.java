@@ -91,7 +91,6 @@ public final class Route {
         }
     }
 
-    /// The device.
     public int device() {
         return device;
     }
@@ -101,13 +100,11 @@ public final class Route {
         return meter == other.meter;
     }
 
-    /// Refuses allocations from now on.
     synchronized void refuse() {
         closed = true;
         setEntrance();
     }
 
-    /// Whether it was not closed.
     public boolean isOpen() {
         return !closed;
     }
@@ -121,20 +118,17 @@ public final class Route {
         setEntrance();
     }
 
-    /// Ends that.
     public synchronized void resume() {
         exit = usualExit;
         suspended = false;
         setEntrance();
     }
 
-    /// Refuses allocations while the memory is asleep.
     synchronized void sleep() {
         asleep = true;
         setEntrance();
     }
 
-    /// Ends that.
     synchronized void wake() {
         asleep = false;
         setEntrance();
@@ -168,7 +162,11 @@ public final class Route {
         return usualExit;
     }
 
-    /// What blocks of this route are freed with in the end.
+    /// Whether the program has freed a block of this route that is kept, for a graph for example.
+    public boolean isKept(long address) {
+        return usualExit instanceof RouteExit keeper && keeper.isKept(address);
+    }
+
     public DeviceAllocator maker() {
         return maker;
     }
@@ -209,8 +207,8 @@ public final class Route {
         }
     }
 
-    /// As the other, in the course of a free, which has done what it was called for: whoever frees can't do
-    /// anything about what the allocator failed to give back.
+    /// Ends the route in the free of its last block. That free has succeeded, so a failure of the allocator to
+    /// close is logged and not thrown.
     void drainedByFree() {
         try {
             drained();
@@ -265,13 +263,20 @@ public final class Route {
         }
     }
 
+    /// The counters of this route and of those beside it; weakly consistent while other threads allocate, exact at
+    /// rest.
+    public RouteStatistics statistics() {
+        TallySum sum = meter.sum();
+        return new RouteStatistics(
+                sum.allocations, sum.frees, Math.max(0, sum.requestedBytes), meter.peakBytes(sum), sum.totalBytes);
+    }
+
     /// Whether an allocation is under way on a thread.
     boolean isAllocating(ThreadCounters counters) {
         Tally tally = counters.find(this);
         return tally != null && tally.isAllocating();
     }
 
-    /// Whether a virtual thread allocates.
     boolean isAllocatingShared() {
         for (ThreadCounters counters : threads.all()) {
             if (counters.isShared() && isAllocating(counters)) {
@@ -321,11 +326,6 @@ public final class Route {
     /// Returns how its allocator gives up idle memory.
     public Optional<MemoryReclaim> reclaim() {
         return maker.extension(MemoryReclaim.class);
-    }
-
-    /// Whether blocks of both come from one allocator.
-    public boolean sharesMakerWith(Route other) {
-        return maker.equals(other.maker);
     }
 
     /// The allocator's spec.

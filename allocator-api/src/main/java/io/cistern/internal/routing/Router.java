@@ -29,22 +29,37 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A
 /// virtual thread enters shared counters to count, one compare-and-set more.
-public final class Router extends Routes {
+public final class Router implements OwnerTable.Freeing {
     /// What [#allocate] returns when the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
 
     private static final long UNKNOWN = Long.MIN_VALUE;
 
+    final ThreadTable<ThreadCounters> threads =
+            ThreadCounters.table(counters -> counters.scopes = this.scopes.inherited());
+
     /// That of all threads, one read nearer.
     private final @Nullable ThreadCounters[] countersTable = threads.entries();
+
+    private final ScopeStacks scopes = new ScopeStacks(threads);
+    final OwnerTable owners = new OwnerTable();
+    private final Routes routes = new Routes(threads, owners);
 
     /// Uses of blocks on other streams than that of their free; there before the first record is marked.
     @Nullable
     BlockUses uses;
 
-    /// Has every entry into a scope and every exit told to a watch; before the first of them.
-    public void watch(ScopeWatch watch) {
-        scopeStacks.watch = watch;
+    /// For [#free(OwnerTable, long, long)].
+    public OwnerTable owners() {
+        return owners;
+    }
+
+    public Routes routes() {
+        return routes;
+    }
+
+    public ScopeStacks scopes() {
+        return scopes;
     }
 
     /// Allocates through a route.
@@ -60,7 +75,7 @@ public final class Router extends Routes {
 
     /// Allocates through a route, for a caller that has its [#counters] already.
     public long allocate(@Nullable ThreadCounters counters, Route route, long byteSize, long stream) {
-        if (Long.compareUnsigned(byteSize - 1, MAX_SIZE) >= 0) {
+        if (Long.compareUnsigned(byteSize - 1, OwnerTable.MAX_SIZE) >= 0) {
             return zeroOrTooLarge(route, byteSize);
         }
         if (counters == null) {
@@ -81,7 +96,7 @@ public final class Router extends Routes {
                     charged = lease;
                 }
                 address = entrance.allocate(byteSize, route.device, stream);
-                if (!AddressCheck.isLegal(address) || !insert(address, byteSize, tally.index)) {
+                if (!AddressCheck.isLegal(address) || !owners.insert(address, byteSize, tally.index)) {
                     throw AddressCheck.illegal(route, address, byteSize, stream);
                 }
             }
@@ -126,7 +141,7 @@ public final class Router extends Routes {
             return REFUSED;
         }
         route.requireAwake(0);
-        CaptureRoutes suspending = captures;
+        CaptureRoutes suspending = routes.captures;
         return suspending == null
                 ? allocateThrough(route, byteSize, stream)
                 : suspending.allocate(route, byteSize, stream);
@@ -136,26 +151,21 @@ public final class Router extends Routes {
     ///
     /// @return the address, or [#REFUSED] if the route is closed
     public long allocateThrough(Route route, long byteSize, long stream) {
-        return allocateSlowly(route, route.maker, byteSize, stream, 0);
+        return allocateSlowly(route, null, byteSize, stream, 0);
     }
 
     /// Enters a block into the books of a route that its allocator handed out before, in the course of its free:
     /// it is not given back then.
     public void adopt(Route route, long address, long byteSize) {
-        allocateSlowly(route, route.maker, byteSize, 0, address);
+        allocateSlowly(route, null, byteSize, 0, address);
     }
 
     /// Makes a block live again whose free can't be ended, since the Java heap is full, and that its allocator
     /// was not given back: unless it is in the books by now.
     public void adoptAgain(Route route, long address, long byteSize) {
-        if (ownerOf(address) == NONE) {
+        if (owners.ownerOf(address) == OwnerTable.NONE) {
             adopt(route, address, byteSize);
         }
-    }
-
-    /// Sets what happens while streams are captured, before the first of them is.
-    public void captures(CaptureRoutes routes) {
-        captures = routes;
     }
 
     /// The calling thread's counters; null for a virtual thread.
@@ -164,37 +174,17 @@ public final class Router extends Routes {
         return found != null ? found : threads.own();
     }
 
-    /// The scopes of the calling thread, whose counters are given; null outside all.
-    public @Nullable ScopeStack scopes(@Nullable ThreadCounters counters) {
-        return counters != null ? counters.scopes : scopeStacks.ofVirtualThread();
-    }
-
-    /// The scopes of the calling thread; null outside all.
-    public @Nullable ScopeStack scopes() {
-        return scopeStacks.current();
-    }
-
-    /// Puts the calling thread into scopes, or out of all.
-    public void enter(@Nullable ScopeStack scopes) {
-        scopeStacks.set(scopes);
-    }
-
-    /// Runs code in scopes, with the threads that it forks in a structured task scope.
-    public <R, X extends Throwable> R callIn(ScopeStack scopes, ScopedValue.CallableOp<R, X> body) throws X {
-        return scopeStacks.call(scopes, body);
-    }
-
     /// Allocates from idle memory of a route's allocator and obtains no more, for a request that another route
     /// could not serve. The block is this route's.
     ///
     /// @return the address, or 0 if it has none, is closed, or can't tell
     public long lend(Route route, long byteSize, long stream) {
         MemoryReclaim lender = route.maker.extension(MemoryReclaim.class).orElse(null);
-        if (lender == null || !lender.canLend().available() || byteSize > MAX_SIZE) {
+        if (lender == null || !lender.canLend().available() || byteSize > OwnerTable.MAX_SIZE) {
             return 0;
         }
         try {
-            return Math.max(0, allocateSlowly(route, new IdleLender(route.maker, lender), byteSize, stream, 0));
+            return Math.max(0, allocateSlowly(route, lender, byteSize, stream, 0));
         } catch (DeviceOutOfMemoryException | MemoryAsleepException none) {
             return 0;
         }
@@ -202,9 +192,9 @@ public final class Router extends Routes {
 
     /// The way of virtual threads and of what is lent.
     ///
-    /// @param from the route's allocator, or a view of it
-    /// @param adopted a block that it has handed out before, or 0
-    private long allocateSlowly(Route route, DeviceAllocator from, long byteSize, long stream, long adopted) {
+    /// @param lender gives idle memory alone; null for the route's allocator
+    /// @param adopted a block that the allocator has handed out before, or 0
+    private long allocateSlowly(Route route, @Nullable MemoryReclaim lender, long byteSize, long stream, long adopted) {
         StackRoom.require();
         refuseThreadStream(route.device, stream);
         ThreadCounters counters = threads.enter();
@@ -216,7 +206,7 @@ public final class Router extends Routes {
                 if (adopted == 0) { // else that is part of a free
                     route.requireAwake(0);
                 }
-                address = allocateWithin(route.budgets, from, route, byteSize, stream, adopted);
+                address = allocateWithin(route.budgets, lender, route, byteSize, stream, adopted);
             }
         } finally {
             beyond = counters.countAllocation(tally, byteSize, address != REFUSED);
@@ -228,14 +218,19 @@ public final class Router extends Routes {
     }
 
     private long allocateWithin(
-            @Nullable Budgets budgets, DeviceAllocator from, Route route, long byteSize, long stream, long adopted) {
+            @Nullable Budgets budgets,
+            @Nullable MemoryReclaim lender,
+            Route route,
+            long byteSize,
+            long stream,
+            long adopted) {
         if (budgets != null) {
-            budgets.take(route, byteSize);
+            budgets.take(route, byteSize, null);
         }
         long address = 0;
         try {
-            address = adopted != 0 ? adopted : from.allocate(byteSize, route.device, stream);
-            if (!AddressCheck.isLegal(address) || !insert(address, byteSize, route.index)) {
+            address = adopted != 0 ? adopted : made(lender, route, byteSize, stream);
+            if (!AddressCheck.isLegal(address) || !owners.insert(address, byteSize, route.index)) {
                 throw AddressCheck.illegal(route, address, byteSize, stream);
             }
             return address;
@@ -246,6 +241,17 @@ public final class Router extends Routes {
             }
             throw explained(route, byteSize, failure);
         }
+    }
+
+    private static long made(@Nullable MemoryReclaim lender, Route route, long byteSize, long stream) {
+        if (lender == null) {
+            return route.maker.allocate(byteSize, route.device, stream);
+        }
+        long idle = lender.tryAllocate(byteSize, route.device, stream);
+        if (idle == 0) {
+            throw new DeviceOutOfMemoryException(byteSize, route.device, "no idle block fits");
+        }
+        return idle;
     }
 
     /// What the caller gets for a failure of the allocator, thrown in a way that the compiler lets through.
@@ -262,7 +268,7 @@ public final class Router extends Routes {
 
     /// Names the allocator, what is alive in it, and the caller's bytes where the allocator told rounded ones.
     private DeviceOutOfMemoryException outOfMemory(Route route, long byteSize, DeviceOutOfMemoryException told) {
-        RouteStatistics statistics = statistics(route);
+        RouteStatistics statistics = route.statistics();
         String detail = "allocator " + route.name + " has " + statistics.requestedBytes() + " bytes requested in "
                 + (statistics.allocations() - statistics.frees()) + " live blocks"
                 + (told.detail().isEmpty() ? "" : "; " + told.detail());
@@ -275,7 +281,13 @@ public final class Router extends Routes {
     /// @param stream the stream of the last use
     /// @throws UnknownAddressException if no live block begins there
     public void free(long address, long stream) {
-        if (!AddressCheck.isLegal(address) || !remove(address, stream)) {
+        free(owners, address, stream);
+    }
+
+    /// The same for a caller that keeps the [owners][#owners] itself: a free takes as long as its chain of
+    /// dependent reads.
+    public void free(OwnerTable owners, long address, long stream) {
+        if (!AddressCheck.isLegal(address) || !owners.remove(address, stream, this)) {
             refuseUnlessZero(address);
         }
     }
@@ -293,23 +305,21 @@ public final class Router extends Routes {
     ///
     /// @return false if there is no live record
     @Override
-    boolean free(long[] chunk, int at, long address, long stream) {
-        long owner = ownerIn(chunk, at);
-        Route route = routes[routeOf(owner)];
+    public boolean free(Route route, long owner, long[] chunk, int at, long address, long stream) {
         ThreadCounters counters = counters();
         if (counters == null) {
             refuseThreadStream(route.device, stream);
-            return freeSlowly(chunk, at, address, stream, NONE);
+            return freeSlowly(chunk, at, address, stream, OwnerTable.NONE);
         }
         Tally tally = counters.of(route);
         DeviceAllocator exit = route.exit;
-        long byteSize = byteSizeOf(owner);
+        long byteSize = OwnerTable.byteSizeOf(owner);
         long taken;
         try {
-            taken = take(chunk, at, address);
+            taken = OwnerTable.take(chunk, at, address);
         } catch (Throwable full) {
-            if (chunk[at] == (address | FREEING)) {
-                chunk[at] = address | LIVE;
+            if (chunk[at] == (address | OwnerTable.FREEING)) {
+                chunk[at] = address | OwnerTable.LIVE;
             }
             throw full;
         }
@@ -341,40 +351,43 @@ public final class Router extends Routes {
     /// The way of virtual threads, of closing routes, of blocks that other streams used, and of lost races.
     private boolean freeSlowly(long[] chunk, int at, long address, long stream, long taken) {
         StackRoom.require();
-        int state = LIVE;
+        int state = OwnerTable.LIVE;
         long owner = taken;
-        Route route = routes[routeOf(taken == NONE ? ownerIn(chunk, at) : taken)];
+        Route route = owners.routeOf(taken == OwnerTable.NONE ? OwnerTable.ownerIn(chunk, at) : taken);
         ThreadCounters counters = threads.enter();
         Tally tally = counters.leaveWith(route);
         BlockUses.Waits waits = null;
-        while (owner == NONE) {
-            state = stateOf(chunk, at, address);
+        while (owner == OwnerTable.NONE) {
+            state = OwnerTable.stateOf(chunk, at, address);
             if (state == 0) {
                 return false;
             }
-            waits = uses != null && (state & USED) != 0 ? uses.await(captures, address, route.device, stream) : null;
-            owner = take(chunk, at, address, state);
+            waits = uses != null && (state & OwnerTable.USED) != 0
+                    ? uses.await(routes.captures, address, route.device, stream)
+                    : null;
+            owner = OwnerTable.take(chunk, at, address, state);
         }
-        if (routes[routeOf(owner)] != route) { // the block was freed twice, and its address came again meanwhile
-            route = routes[routeOf(owner)];
+        if (owners.routeOf(owner) != route) { // the block was freed twice, and its address came again meanwhile
+            route = owners.routeOf(owner);
             counters = threads.enter();
             tally = counters.leaveWith(route);
         }
-        boolean draining = (state & DRAINING) != 0;
+        boolean draining = (state & OwnerTable.DRAINING) != 0;
+        long byteSize = OwnerTable.byteSizeOf(owner);
         try {
             if (waits != null && uses != null) {
-                freeUsed(uses, waits, route, address, byteSizeOf(owner), stream);
+                freeUsed(uses, waits, route, address, byteSize, stream);
             } else {
-                route.exit.free(address, byteSizeOf(owner), route.device, stream);
+                route.exit.free(address, byteSize, route.device, stream);
             }
         } finally {
-            // Before it is counted: whoever closes takes what is counted alive beyond the marked blocks
-            // for calls under way.
+            // Before it is counted: a closing thread takes blocks that are counted alive, beyond the marked ones, for
+            // calls under way.
             boolean last = draining && route.drainedOne();
             if (route.budgets != null) {
-                route.budgets.giveBack(byteSizeOf(owner));
+                route.budgets.giveBack(byteSize);
             }
-            counters.countFree(tally, byteSizeOf(owner));
+            counters.countFree(tally, byteSize);
             if (last) {
                 route.drainedByFree();
             }
@@ -386,16 +399,16 @@ public final class Router extends Routes {
     /// the stream of the free. What can't be waited for now is kept.
     private void freeUsed(
             BlockUses others, BlockUses.Waits waits, Route route, long address, long byteSize, long stream) {
-        CaptureRoutes routes = captures;
+        CaptureRoutes captures = routes.captures;
         boolean ordered = waits.ordered;
-        if (routes != null && waits.isCaptured()) {
-            if (keepUsed(routes, others, waits, true, route, address, byteSize)) {
+        if (captures != null && waits.isCaptured()) {
+            if (keepUsed(captures, others, waits, true, route, address, byteSize)) {
                 return;
             }
             ordered = others.order(waits, route.device, stream);
         }
-        if (!ordered && routes != null) {
-            keepUsed(routes, others, waits, false, route, address, byteSize);
+        if (!ordered && captures != null) {
+            keepUsed(captures, others, waits, false, route, address, byteSize);
             return;
         }
         others.taken(waits);
@@ -412,7 +425,7 @@ public final class Router extends Routes {
     /// @param forGraph whether a stream that uses it is captured
     /// @return false if that one is not any more
     private boolean keepUsed(
-            CaptureRoutes routes,
+            CaptureRoutes captures,
             BlockUses others,
             BlockUses.Waits waits,
             boolean forGraph,
@@ -422,12 +435,12 @@ public final class Router extends Routes {
         boolean ended = false;
         try {
             if (forGraph) {
-                ended = !routes.freeCaptured(route, address, byteSize, waits.captured);
+                ended = !captures.freeCaptured(route, address, byteSize, waits.captured);
             } else {
-                routes.keep(route, address, byteSize);
+                captures.keep(route, address, byteSize);
             }
         } catch (OutOfMemoryError full) {
-            ended = markUsed(address);
+            ended = owners.markUsed(address);
             throw full;
         } finally {
             if (!ended) {
@@ -463,9 +476,9 @@ public final class Router extends Routes {
     /// @param address where a block begins; anything else is awake
     /// @throws MemoryAsleepException if it is
     public void requireAwake(long address) {
-        long owner = AddressCheck.isLegal(address) ? ownerOf(address) : NONE;
-        if (owner != NONE) {
-            routes[routeOf(owner)].requireAwake(address);
+        Route route = find(address);
+        if (route != null) {
+            route.requireAwake(address);
         }
     }
 
@@ -473,11 +486,16 @@ public final class Router extends Routes {
     ///
     /// @throws UnknownAddressException if no live block begins there
     public Route routeOfBlock(long address) {
-        long owner = AddressCheck.isLegal(address) ? ownerOf(address) : NONE;
-        if (owner == NONE) {
+        Route route = find(address);
+        if (route == null) {
             throw new UnknownAddressException(address);
         }
-        return routes[routeOf(owner)];
+        return route;
+    }
+
+    private @Nullable Route find(long address) {
+        long owner = AddressCheck.isLegal(address) ? owners.ownerOf(address) : OwnerTable.NONE;
+        return owner != OwnerTable.NONE ? owners.routeOf(owner) : null;
     }
 
     private static long zeroOrTooLarge(Route route, long byteSize) {
@@ -492,12 +510,12 @@ public final class Router extends Routes {
 
     /// Is told of live blocks.
     public interface BlockVisitor {
-        /// One of them.
         void block(long address, long byteSize, Route route);
     }
 
     /// Visits all live blocks; weakly consistent while other threads allocate and free, exact at rest.
     public void forEachLive(BlockVisitor visitor) {
-        forEachLive((address, owner) -> visitor.block(address, byteSizeOf(owner), routes[routeOf(owner)]));
+        owners.forEachLive(
+                (address, owner) -> visitor.block(address, OwnerTable.byteSizeOf(owner), owners.routeOf(owner)));
     }
 }

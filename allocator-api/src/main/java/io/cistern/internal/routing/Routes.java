@@ -11,48 +11,49 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Opens and closes routes, and knows each by the number that stands in the records of its
-/// blocks.
+/// Opens and closes routes, and knows each by the number that stands in the records of its blocks.
 ///
-/// **Indices** are few, so that of a route that has drained is given to another one, after a
-/// rest.
+/// **Indices** are few. So the index of a route that has drained is given to another one, after a rest.
 ///
-/// **Closing** refuses, waits for what is under way, and leaves it to the frees of the blocks
-/// alive to end the route.
+/// **Closing** refuses new allocations and waits for calls under way. The frees of the live blocks end the route.
 ///
 /// **Threads.** Any. A route is opened or retired by one thread at a time.
-abstract class Routes extends OwnerTable {
-    /// An index rests until so many others have come after it. So whoever frees a block twice,
-    /// and looks at its record while it is freed and its route drains, does not meet the next
-    /// route of that index.
+public final class Routes {
+    /// An index rests until so many others have come after it. A thread that frees a block twice may look at its
+    /// record while the block is freed and its route drains; so it does not meet the next route of that index.
     private static final int RESTING = 1024;
 
-    final ThreadTable<ThreadCounters> threads =
-            ThreadCounters.table(counters -> counters.scopes = this.scopeStacks.inherited());
-
-    final ScopeStacks scopeStacks = new ScopeStacks(threads);
-
+    private final ThreadTable<ThreadCounters> threads;
+    private final OwnerTable owners;
     private final ClosingThreads closingThreads = new ClosingThreads();
-
-    /// By index. A thread that frees a block came after the one that allocated it, which saw
-    /// the route.
-    Route[] routes = new Route[16];
+    private final Thresholds thresholds = new Thresholds();
 
     /// Indices that were ever in use: those of open and draining routes, and those in `idle`.
     private int indices;
 
-    /// What is to be told of.
-    public final Thresholds thresholds = new Thresholds();
-
     /// What happens while streams are captured; there before the first of them is.
     volatile @Nullable CaptureRoutes captures;
 
-    /// Indices of routes that have drained, the one longest ago first: a ring with room for
-    /// all.
-    private int[] idle = new int[routes.length];
+    /// Indices of routes that have drained, the one longest ago first: a ring with room for all.
+    private int[] idle;
 
     private int firstIdle;
     private int idleCount;
+
+    Routes(ThreadTable<ThreadCounters> threads, OwnerTable owners) {
+        this.threads = threads;
+        this.owners = owners;
+        this.idle = new int[owners.routes.length];
+    }
+
+    public Thresholds thresholds() {
+        return thresholds;
+    }
+
+    /// Sets what happens while streams are captured, before the first of them is.
+    public void captures(CaptureRoutes routes) {
+        captures = routes;
+    }
 
     /// Opens a route.
     ///
@@ -67,7 +68,9 @@ abstract class Routes extends OwnerTable {
             ReservedBytes reserved,
             @Nullable Budgets budgets,
             Runnable whenDrained) {
-        Meter meter = meter(device, reserved);
+        Meter meter = new Meter(device, reserved);
+        reserved.move(device, meter);
+        thresholds.opened(meter);
         try {
             return open(name, device, allocator, meter, budgets, whenDrained);
         } catch (Throwable failure) {
@@ -76,24 +79,15 @@ abstract class Routes extends OwnerTable {
         }
     }
 
-    private Meter meter(int device, ReservedBytes reserved) {
-        Meter meter = new Meter(device, reserved);
-        reserved.move(device, meter);
-        thresholds.opened(meter);
-        return meter;
-    }
-
-    /// As the other, for an allocator that tells nothing of that.
+    /// Opens a route of an allocator that tells nothing of the memory that it holds.
     public Route open(
             String name, int device, DeviceAllocator allocator, @Nullable Budgets budgets, Runnable whenDrained) {
         return open(name, device, allocator, new ReservedBytes(device + 1), budgets, whenDrained);
     }
 
-    /// Opens another way to the allocator of a route, whose blocks are charged to other
-    /// budgets.
+    /// Opens another way to the allocator of a route, whose blocks are charged to other budgets.
     ///
-    /// @param maker that allocator, of which the route knows nothing any more once it has
-    ///     drained
+    /// @param maker that allocator, of which the route knows nothing any more once it has drained
     public synchronized Route openBeside(
             Route route, DeviceAllocator maker, @Nullable Budgets budgets, Runnable whenDrained) {
         Route beside = open(route.name, route.device, maker, route.meter, budgets, whenDrained);
@@ -110,7 +104,7 @@ abstract class Routes extends OwnerTable {
             Meter meter,
             @Nullable Budgets budgets,
             Runnable whenDrained) {
-        boolean again = reusesIndex();
+        boolean again = idleCount > RESTING || (indices == OwnerTable.MAX_ROUTES && idleCount > 0);
         int index = again ? idle[firstIdle] : nextIndex();
         Route route = new Route(index, device, name, allocator, meter, budgets, threads, this::retire, whenDrained);
         if (again) {
@@ -119,27 +113,23 @@ abstract class Routes extends OwnerTable {
         } else {
             indices++;
         }
-        routes[index] = route;
+        owners.routes[index] = route;
         if (captures != null) {
             captures.opened(route);
         }
         return route;
     }
 
-    private boolean reusesIndex() {
-        return idleCount > RESTING || (indices == MAX_ROUTES && idleCount > 0);
-    }
-
     private int nextIndex() {
-        if (indices == MAX_ROUTES) {
-            throw new IllegalStateException("more than " + MAX_ROUTES
+        if (indices == OwnerTable.MAX_ROUTES) {
+            throw new IllegalStateException("more than " + OwnerTable.MAX_ROUTES
                     + " allocators, one for each device and limit, are open or have live blocks in one DeviceMemory");
         }
-        if (indices == routes.length) {
-            Route[] more = Arrays.copyOf(routes, 2 * indices);
+        if (indices == owners.routes.length) {
+            Route[] more = Arrays.copyOf(owners.routes, 2 * indices);
             idle = idleWithRoomFor(more.length);
             firstIdle = 0;
-            routes = more;
+            owners.routes = more;
         }
         return indices;
     }
@@ -153,8 +143,8 @@ abstract class Routes extends OwnerTable {
         return more;
     }
 
-    /// Takes the index of a route that has drained. A free that was counted down may not have
-    /// counted itself yet.
+    /// Takes the index of a route that has drained. The last free was counted down, but may not have counted itself
+    /// yet.
     private void retire(Route route) {
         while (route.live() != 0) {
             pause();
@@ -169,28 +159,26 @@ abstract class Routes extends OwnerTable {
     }
 
     /// Visits the routes of a device that have not drained. No route opens meanwhile.
-    public synchronized void forEachRoute(int device, Consumer<Route> visitor) {
+    public synchronized void forEach(int device, Consumer<Route> visitor) {
         for (int index = 0; index < indices; index++) {
-            if (routes[index].device == device && !routes[index].retired) {
-                visitor.accept(routes[index]);
+            if (owners.routes[index].device == device && !owners.routes[index].retired) {
+                visitor.accept(owners.routes[index]);
             }
         }
     }
 
-    /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon
-    /// as no block is left, at once if there is none now.
+    /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is left,
+    /// at once if there is none now.
     ///
-    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have
-    /// ended, so each block has its record. 3. The records are marked, if there are any: that
-    /// looks at the whole owner table, so an idle route is spared it. A free that finds a mark
-    /// counts. 4. Frees that took a record before it was marked have ended: as many blocks are
-    /// counted alive as are marked. Then nobody is inside the allocator but frees that count.
-    /// The calling thread must not be [inside][#isInside] it, nor may it come to be: see
-    /// [#beginClosing].
+    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each block
+    /// has its record. 3. The records are marked, if there are any: that looks at the whole owner table, so an idle
+    /// route is spared it. A free that finds a mark counts. 4. Frees that took a record before it was marked have
+    /// ended: as many blocks are counted alive as are marked. Then nobody is inside the allocator but frees that
+    /// count. The calling thread must not be [inside][#isInside] it, nor may it come to be: see [#beginClosing].
     public void close(Route route) {
         route.refuse();
         awaitAllocations(route);
-        long marked = route.live() == 0 ? 0 : drain(route.index);
+        long marked = route.live() == 0 ? 0 : owners.drain(route.index);
         while (route.live() > route.draining(marked)) {
             pause();
         }
@@ -215,9 +203,8 @@ abstract class Routes extends OwnerTable {
         LockSupport.parkNanos(20_000);
     }
 
-    /// Whether the calling thread is in a call of an allocator, or waited for by a thread that
-    /// is, so that it can't wait
-    /// for those under way.
+    /// Whether the calling thread can't wait for the calls of an allocator: it is in one, or a thread in one waits
+    /// for it.
     ///
     /// @param ways routes to that allocator: all of those which may have blocks
     public boolean isInside(List<Route> ways) {
@@ -231,15 +218,14 @@ abstract class Routes extends OwnerTable {
     /// Enters the calling thread as one that is going to [close][#close] an allocator.
     ///
     /// @param ways as for [#isInside]
-    /// @return ends that; null if it [can't][#isInside]
+    /// @return what to run after the closing; null if the thread can't [wait][#isInside]
     public @Nullable Runnable beginClosing(List<Route> ways) {
         ClosingThreads.Closing closing = closing(ways);
-        Runnable end = () -> closingThreads.end(closing); // before it has begun
+        Runnable end = () -> closingThreads.end(closing); // made before it begins
         return closingThreads.begin(closing) ? end : null;
     }
 
-    /// Refuses allocations through a route and all beside it, until [#wake], and waits for
-    /// those under way.
+    /// Refuses allocations through a route and all beside it, until [#wake], and waits for those under way.
     public void sleep(Route route) {
         List<Route> asleep = new ArrayList<>();
         forEachBeside(route, each -> {
@@ -249,21 +235,21 @@ abstract class Routes extends OwnerTable {
         asleep.forEach(this::awaitAllocations); // without the lock: one under way may open a route
     }
 
-    /// Ends that.
+    /// Accepts allocations through a route and all beside it again.
     public void wake(Route route) {
         forEachBeside(route, Route::wake);
     }
 
     private void forEachBeside(Route route, Consumer<Route> visitor) {
-        forEachRoute(route.device, each -> {
+        forEach(route.device, each -> {
             if (each.isBeside(route)) {
                 visitor.accept(each);
             }
         });
     }
 
-    /// Charges later blocks of a route to other budgets, if nobody uses it: no new allocation
-    /// may begin meanwhile.
+    /// Charges later blocks of a route to other budgets, if it has no live blocks. No new allocation may begin
+    /// meanwhile.
     ///
     /// @return false if it has live blocks
     public boolean recharge(Route route, Budgets budgets) {
@@ -288,17 +274,5 @@ abstract class Routes extends OwnerTable {
         } finally {
             counters.leave();
         }
-    }
-
-    /// The counters of a route and of those beside it; weakly consistent while other threads
-    /// allocate, exact at rest.
-    public RouteStatistics statistics(Route route) {
-        TallySum sum = route.meter.sum();
-        return new RouteStatistics(
-                sum.allocations,
-                sum.frees,
-                Math.max(0, sum.requestedBytes),
-                route.meter.peakBytes(sum),
-                sum.totalBytes);
     }
 }

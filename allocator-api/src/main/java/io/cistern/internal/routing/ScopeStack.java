@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.internal.names.Devices;
 import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.stream.Stream;
@@ -22,26 +23,17 @@ public final class ScopeStack {
     private final long stream;
     private final @Nullable Route @Nullable [] flat;
 
-    private ScopeStack(@Nullable ScopeStack outer, @Nullable Route[] own, long stream, @Nullable LimitHandle limit) {
-        this.limit = limit;
-        this.outer = outer;
-        this.own = own;
-        this.stream = stream;
-        this.flat = flatten();
-    }
-
     /// Puts a choice on top of a region, and keeps the limit reachable to which its routes belong.
     ///
     /// @param routes by device; null where the choice does not apply
     /// @param stream the one stream that it is for; empty for all
-    public static ScopeStack of(
+    public ScopeStack(
             @Nullable ScopeStack outer, @Nullable Route[] routes, OptionalLong stream, @Nullable LimitHandle limit) {
-        return new ScopeStack(outer, routes, stream.orElse(ANY_STREAM), limit);
-    }
-
-    /// The region without its innermost choice.
-    public @Nullable ScopeStack outer() {
-        return outer;
+        this.limit = limit;
+        this.outer = outer;
+        this.own = routes;
+        this.stream = stream.orElse(ANY_STREAM);
+        this.flat = flatten();
     }
 
     /// The route for a device and stream, or null where the current allocator serves.
@@ -89,7 +81,6 @@ public final class ScopeStack {
         return routes;
     }
 
-    /// The allocator of the innermost choice.
     @Override
     public String toString() {
         return Stream.of(own)

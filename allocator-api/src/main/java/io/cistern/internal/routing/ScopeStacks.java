@@ -3,6 +3,7 @@ package io.cistern.internal.routing;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.Objects;
 import java.util.OptionalLong;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// The region that each thread is in.
@@ -10,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 /// A platform thread's stands in its counters, where an allocation reads it at no cost; a virtual
 /// thread's in a thread-local. Threads that a structured task scope forks find the region of the task in a scoped
 /// value, at their first look.
-final class ScopeStacks {
+public final class ScopeStacks {
     static {
         // Loads the class: the compiler inlines no method whose signature names a class that is not loaded
         // yet, and the path of every allocation has such methods, also in programs that never enter a region.
@@ -18,7 +19,7 @@ final class ScopeStacks {
     }
 
     /// A virtual thread that left the region it inherited: a thread-local without a value can't say so.
-    private static final ScopeStack OUTSIDE = ScopeStack.of(null, new Route[0], OptionalLong.empty(), null);
+    private static final ScopeStack OUTSIDE = new ScopeStack(null, new Route[0], OptionalLong.empty(), null);
 
     private final ThreadTable<ThreadCounters> threads;
 
@@ -30,23 +31,28 @@ final class ScopeStacks {
     /// Whether any virtual thread may be in a region, so that the others need not look.
     private volatile boolean virtualThreadsHaveRegions;
 
-    /// Is told of every move, or null.
-    @Nullable
-    ScopeWatch watch;
+    private @Nullable Consumer<@Nullable ScopeStack> watch;
 
     ScopeStacks(ThreadTable<ThreadCounters> threads) {
         this.threads = threads;
     }
 
-    /// The calling thread's region, or null.
-    @Nullable
-    ScopeStack current() {
-        ThreadCounters counters = threads.own();
+    /// Tells of every move: into a region, or out of all (null). To be called before the first of them.
+    public void watch(Consumer<@Nullable ScopeStack> whenMoved) {
+        watch = whenMoved;
+    }
+
+    /// The calling thread's region; null outside all.
+    public @Nullable ScopeStack current() {
+        return current(threads.own());
+    }
+
+    /// The same for a caller that has its [counters][Router#counters] already.
+    public @Nullable ScopeStack current(@Nullable ThreadCounters counters) {
         return counters != null ? counters.scopes : ofVirtualThread();
     }
 
-    @Nullable
-    ScopeStack ofVirtualThread() {
+    private @Nullable ScopeStack ofVirtualThread() {
         if (!virtualThreadsHaveRegions) {
             return null;
         }
@@ -62,10 +68,10 @@ final class ScopeStacks {
         return inherited.isBound() ? inherited.get() : null;
     }
 
-    /// Puts the calling thread into a region.
-    void set(@Nullable ScopeStack scopes) {
+    /// Puts the calling thread into a region, or out of all.
+    public void set(@Nullable ScopeStack scopes) {
         if (watch != null) {
-            watch.moved(scopes);
+            watch.accept(scopes);
         }
         ThreadCounters counters = threads.own();
         if (counters != null) {
@@ -86,8 +92,8 @@ final class ScopeStacks {
         }
     }
 
-    /// Runs code in scopes, and threads that it forks in a structured task scope too.
-    <R, X extends Throwable> R call(ScopeStack scopes, ScopedValue.CallableOp<R, X> body) throws X {
+    /// Runs code in a region, with the threads that it forks in a structured task scope.
+    public <R, X extends Throwable> R call(ScopeStack scopes, ScopedValue.CallableOp<R, X> body) throws X {
         virtualThreadsHaveRegions = true;
         ScopeStack before = current();
         set(scopes);

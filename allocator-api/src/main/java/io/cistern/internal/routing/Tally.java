@@ -21,9 +21,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** One thread at a time counts; readers see each counter whole and in time. The ceiling is changed
 /// by compare-and-set: raised by any thread, lowered by the one that counts, or by the [Meter], which first
-/// claims it. Whoever claims it lets a fence pass over every thread ([ProcessFence#everywhere]) before it reads
-/// what is requested; so an allocation at the same moment is either seen there, or sees here that the ceiling is
-/// claimed.
+/// claims it. After the claim the meter lets a fence pass over every thread ([ProcessFence#everywhere]) and reads
+/// what is requested. So it sees an allocation of the same moment, or that allocation sees the claim.
 ///
 /// **Errors.** A StackOverflowError may come at any call. A method that throws one has not counted; the one that
 /// counts
@@ -34,15 +33,16 @@ final class Tally extends LinePadding {
 
     private static final boolean FENCED_BY_OTHERS = ProcessFence.isSupported();
 
-    private static final VarHandle ATTEMPTS = handle("attempts");
-    private static final VarHandle FAILURES = handle("failures");
-    private static final VarHandle ALLOCATIONS = handle("allocations");
-    private static final VarHandle FREES = handle("frees");
-    private static final VarHandle TOTAL_BYTES = handle("totalBytes");
-    private static final VarHandle REQUESTED = handle("requested");
-    private static final VarHandle MOST = handle("most");
-    private static final VarHandle CEILING = handle("ceiling");
-    private static final VarHandle FLOOR = handle("floor");
+    private static final MethodHandles.Lookup LOOKUP = MethodHandles.lookup();
+    private static final VarHandle ATTEMPTS = handle(LOOKUP, "attempts", long.class);
+    private static final VarHandle FAILURES = handle(LOOKUP, "failures", long.class);
+    private static final VarHandle ALLOCATIONS = handle(LOOKUP, "allocations", long.class);
+    private static final VarHandle FREES = handle(LOOKUP, "frees", long.class);
+    private static final VarHandle TOTAL_BYTES = handle(LOOKUP, "totalBytes", long.class);
+    private static final VarHandle REQUESTED = handle(LOOKUP, "requested", long.class);
+    private static final VarHandle MOST = handle(LOOKUP, "most", long.class);
+    private static final VarHandle CEILING = handle(LOOKUP, "ceiling", long.class);
+    private static final VarHandle FLOOR = handle(LOOKUP, "floor", long.class);
 
     final Route route;
 
@@ -83,9 +83,9 @@ final class Tally extends LinePadding {
 
     /// Says that an allocation begins; [#allocated] or [#failed] says that it ended.
     ///
-    /// The store must come before the reads that follow, of the route's entrance above all, so that whoever
-    /// closes the route either sees the attempt or is seen. A full fence would be dear; instead, the one who
-    /// closes calls [ProcessFence#everywhere], and here only the compiler is told to keep the order.
+    /// The store must come before the reads that follow, of the route's entrance above all: then a thread that
+    /// closes the route sees the attempt, or the attempt sees that the route is closed. A full fence would be dear.
+    /// So the closing thread calls [ProcessFence#everywhere], and here only the compiler is told to keep the order.
     void begins() {
         ATTEMPTS.setOpaque(this, attempts + 1);
         keepOrder();
@@ -128,7 +128,7 @@ final class Tally extends LinePadding {
         return beyond;
     }
 
-    /// Counts a free: last, so that whoever sees the count sees the bytes.
+    /// Counts a free: last, so that a thread that sees the count sees the bytes.
     void freed(long byteSize) {
         long now = requested - byteSize;
         REQUESTED.setOpaque(this, now);
@@ -234,13 +234,5 @@ final class Tally extends LinePadding {
         long present = ceiling();
         sum.ceilings += present;
         sum.unused = Math.max(sum.unused, present - highest);
-    }
-
-    private static VarHandle handle(String field) {
-        try {
-            return MethodHandles.lookup().findVarHandle(Tally.class, field, long.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
-        }
     }
 }

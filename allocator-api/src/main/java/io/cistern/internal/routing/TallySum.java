@@ -22,7 +22,6 @@ final class TallySum {
         unused = 0;
     }
 
-    /// Adds another sum, of other tallies.
     void add(TallySum other) {
         allocations += other.allocations;
         frees += other.frees;

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** The owner writes without atomic instructions and enters nothing. Virtual threads share some, each
 /// [entered][#enterShared] for a few instructions and never across a call into an allocator or the driver.
 public final class ThreadCounters extends ThreadState {
-    private static final VarHandle TALLIES = handle("tallies", Tally[].class);
+    private static final VarHandle TALLIES = handle(MethodHandles.lookup(), "tallies", Tally[].class);
     private static final VarHandle TALLY = MethodHandles.arrayElementVarHandle(Tally[].class);
 
     private static final int LOOKUPS_A_CHANGE = 16;
@@ -30,6 +30,11 @@ public final class ThreadCounters extends ThreadState {
 
     /// How often another one was looked for.
     private int lookups;
+
+    /// The region that the calling thread, which owns these, is in; null outside all.
+    public @Nullable ScopeStack scopes() {
+        return scopes;
+    }
 
     /// @param owned whether one thread has them to itself
     ThreadCounters(boolean owned) {
@@ -142,8 +147,8 @@ public final class ThreadCounters extends ThreadState {
         return tally;
     }
 
-    /// Makes the tally of a route. For one that has drained it is forgotten at once: whoever still has it in hand
-    /// is refused, and its place may be another route's.
+    /// Makes the tally of a route. That of a drained route is not kept: its place may be another route's, and the
+    /// call that wants it is refused.
     private Tally make(Route route) {
         Tally tally = new Tally(route);
         if (route.retired) {
@@ -162,13 +167,5 @@ public final class ThreadCounters extends ThreadState {
         @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);
         Tally tally = route.index < present.length ? (Tally) TALLY.getAcquire(present, route.index) : null;
         return tally != null && tally.route == route ? tally : null;
-    }
-
-    private static VarHandle handle(String field, Class<?> type) {
-        try {
-            return MethodHandles.lookup().findVarHandle(ThreadCounters.class, field, type);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
-        }
     }
 }

@@ -4,9 +4,9 @@ import org.jspecify.annotations.Nullable;
 
 /// A number of bytes that the sum of some meters may rise above, which is told once each time.
 ///
-/// **Idea.** Whoever moves a meter looks at the sum and at `above`. They differ seldom; then the lock is taken,
-/// and `above` set right until it agrees with a sum that was read after it was written. So the last one who
-/// moves either sees `above` as it was left, or is seen: no state is kept that the sum has left.
+/// **Idea.** A thread that moves a meter compares the sum with `above`. They differ seldom. Then it takes the lock
+/// and sets `above` until that agrees with a sum that was read after `above` was written. So the thread that moves
+/// last either sees `above` as it was left, or its move is seen: `above` never stays behind the sum.
 ///
 /// A crossing that another thread's free undoes at the same moment may be told or not.
 ///

@@ -5,9 +5,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/// Which meters count for which [Threshold]s. A meter that is looked at by nobody has an empty list: so
-/// thresholds cost nothing where there are none, and elsewhere only where a thread goes to its meter,
-/// some MiB apart.
+/// Which meters count for which [Threshold]s. A meter that counts for none has an empty list: so thresholds cost
+/// nothing where there are none, and elsewhere only where a thread goes to its meter, some MiB apart.
 public final class Thresholds {
     private static final Threshold[] NONE = {};
 
@@ -16,18 +15,14 @@ public final class Thresholds {
 
     synchronized void opened(Meter meter) {
         meters.add(meter);
-        if (!thresholds.isEmpty()) {
-            thresholds.forEach(this::arrange);
-            arrange(meter);
-        }
+        arrange();
     }
 
-    /// A meter has no routes any more.
     synchronized void drained(Meter meter) {
         meters.remove(meter);
         if (meter.thresholds.length > 0) {
             meter.thresholds = NONE;
-            thresholds.forEach(this::arrange);
+            arrange();
         }
     }
 
@@ -35,20 +30,23 @@ public final class Thresholds {
     public void add(Threshold threshold) {
         synchronized (this) {
             thresholds.add(threshold);
-            arrange(threshold);
-            meters.forEach(this::arrange);
+            arrange();
         }
         threshold.moved();
     }
 
-    /// Watches no more.
     public synchronized void remove(Threshold threshold) {
         thresholds.remove(threshold);
         meters.forEach(this::arrange);
     }
 
-    private void arrange(Threshold threshold) {
-        threshold.meters = meters.stream().filter(threshold::counts).toArray(Meter[]::new);
+    private void arrange() {
+        if (!thresholds.isEmpty()) {
+            for (Threshold each : thresholds) {
+                each.meters = meters.stream().filter(each::counts).toArray(Meter[]::new);
+            }
+            meters.forEach(this::arrange);
+        }
     }
 
     private void arrange(Meter meter) {

@@ -9,9 +9,9 @@ import java.util.function.Consumer;
 /// A lock that one thread, the owner, enters all the time, with plain stores, and others claim now and then.
 ///
 /// **Steps.** The owner says that it is active and sees that nobody claimed the lock; else it does without what the
-/// lock guards. A claimer claims, lets a fence pass over every thread ([ProcessFence#everywhere]), and waits until the
-/// owner is not active. Either the owner saw the claim, or the claimer sees it active: the fence ensures that, and the
-/// owner only keeps the compiler from exchanging its store and its load.
+/// lock guards. A claimer claims, lets a fence pass over every thread ([ProcessFence#everywhere]), and waits until
+/// the owner is not active. Either the owner saw the claim, or the claimer sees it active: the fence ensures that,
+/// and the owner only keeps the compiler from exchanging its store and its load.
 ///
 /// Locks that threads share, and all locks where there is no such fence, are entered with one compare-and-set.
 ///
@@ -19,11 +19,11 @@ import java.util.function.Consumer;
 public abstract class BiasedLock extends LinePadding {
     private static final boolean FENCED = ProcessFence.isSupported();
 
-    private static final VarHandle ACTIVE = handle("active");
-    private static final VarHandle CLAIMED = handle("claimed");
+    private static final VarHandle ACTIVE = handle(MethodHandles.lookup(), "active", int.class);
+    private static final VarHandle CLAIMED = handle(MethodHandles.lookup(), "claimed", int.class);
 
-    /// Pauses before a wait sleeps: those inside leave after some instructions, unless the system took their processor
-    /// away.
+    /// Pauses before a wait sleeps: those inside leave after some instructions, unless the system took their
+    /// processor away.
     private static final int SPINS = 1000;
 
     private final boolean fenced;
@@ -68,7 +68,6 @@ public abstract class BiasedLock extends LinePadding {
         }
     }
 
-    /// Leaves.
     public final void leave() {
         ACTIVE.setRelease(this, 0);
     }
@@ -142,14 +141,6 @@ public abstract class BiasedLock extends LinePadding {
             for (BiasedLock lock : locks) { // after a failure, those that it did not come to
                 lock.endClaim();
             }
-        }
-    }
-
-    private static VarHandle handle(String field) {
-        try {
-            return MethodHandles.lookup().findVarHandle(BiasedLock.class, field, int.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
         }
     }
 }

@@ -1,5 +1,8 @@
 package io.cistern.internal.threads;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+
 /// A cache line of nothing in front of the fields of a class that one thread writes and others don't.
 ///
 /// Objects of different threads may become neighbours on the heap, at the latest when the collector moves them. What
@@ -9,4 +12,13 @@ package io.cistern.internal.threads;
 public abstract class LinePadding {
     private int p0;
     private long p1, p2, p3, p4, p5, p6, p7, p8;
+
+    /// Finds the handle of a field of the caller's class.
+    protected static VarHandle handle(MethodHandles.Lookup caller, String field, Class<?> type) {
+        try {
+            return caller.findVarHandle(caller.lookupClass(), field, type);
+        } catch (ReflectiveOperationException impossible) {
+            throw new ExceptionInInitializerError(impossible);
+        }
+    }
 }

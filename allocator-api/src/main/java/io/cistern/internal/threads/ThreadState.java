@@ -16,7 +16,6 @@ public abstract class ThreadState extends BiasedLock {
         super(owned);
     }
 
-    /// Makes the calling thread the owner.
     final void own(Thread thread, long ofIt) {
         owner = new WeakReference<>(thread);
         key = ofIt;
@@ -33,7 +32,6 @@ public abstract class ThreadState extends BiasedLock {
         return thread == null || !thread.isAlive();
     }
 
-    /// Whether threads share it.
     public final boolean isShared() {
         return owner == null;
     }

@@ -8,8 +8,7 @@ import java.util.Optional;
 /// asked for is an error that names the nearest one that it did.
 ///
 /// Every method throws [io.cistern.errors.ConfigurationException], naming key and legal values, for a value of
-/// another
-/// type.
+/// another type.
 public interface AllocatorOptions {
     /// A text.
     Optional<String> text(String key);
@@ -29,9 +28,9 @@ public interface AllocatorOptions {
     /// One of some words.
     Optional<String> choice(String key, List<String> words);
 
-    /// As the other, of the constants of a type, written as their `toString` has it.
+    /// One of the constants of a type, written as their `toString` has it.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if it is given and none of them
+    /// @throws io.cistern.errors.ConfigurationException if another word is given
     default <E extends Enum<E>> Optional<E> choice(String key, Class<E> type) {
         E[] constants = type.getEnumConstants();
         List<String> words = new ArrayList<>();

@@ -79,7 +79,7 @@ class BudgetTests {
         for (int i = 0; i < 2; i++) {
             budgets[i] = new Budget("part " + i, limits[i], whole);
             witnesses[i] = new Witness(BASE + i * (1L << 44), used[i], wholeUsed);
-            routes[i] = router.open("part " + i, 0, witnesses[i], Budgets.of(null, budgets[i]), () -> {});
+            routes[i] = router.routes().open("part " + i, 0, witnesses[i], Budgets.of(null, budgets[i]), () -> {});
         }
         AtomicLongArray shelf = new AtomicLongArray(64);
         Runnable atRest = () -> {
@@ -147,8 +147,8 @@ class BudgetTests {
     void nothingThatFitsIsRefusedWhileOthersHoldLeases() throws Exception {
         for (int size : new int[] {1000, 60_000, 2_000_000}) {
             Budget budget = new Budget("all", (long) THREADS * 4 * size, null);
-            Route route = router.open(
-                    "all" + size, 0, new Ledger(BASE + size * (1L << 22)), Budgets.of(null, budget), () -> {});
+            Route route = router.routes()
+                    .open("all" + size, 0, new Ledger(BASE + size * (1L << 22)), Budgets.of(null, budget), () -> {});
             assertThatCode(() -> Threads.run(THREADS, _ -> {
                         long[] held = new long[4];
                         for (int step = 0; step < 5000; step++) {
@@ -168,7 +168,7 @@ class BudgetTests {
     @Test
     void whatAnIdleThreadLeasedIsRecalledBeforeAnythingIsRefused() throws Exception {
         Budget budget = new Budget("all", 64 * MIB, null);
-        Route route = router.open("ledger", 0, new Ledger(BASE), Budgets.of(null, budget), () -> {});
+        Route route = router.routes().open("ledger", 0, new Ledger(BASE), Budgets.of(null, budget), () -> {});
         CountDownLatch leased = new CountDownLatch(1);
         CountDownLatch end = new CountDownLatch(1);
         try (ExecutorService executor = Executors.newSingleThreadExecutor()) {
@@ -191,7 +191,7 @@ class BudgetTests {
     @Test
     void whatEndedThreadsLeasedIsNotLost() throws Exception {
         Budget budget = new Budget("all", 64 * MIB, null);
-        Route route = router.open("ledger", 0, new Ledger(BASE), Budgets.of(null, budget), () -> {});
+        Route route = router.routes().open("ledger", 0, new Ledger(BASE), Budgets.of(null, budget), () -> {});
         for (int i = 0; i < 20; i++) {
             Thread.ofPlatform()
                     .start(() -> router.free(router.allocate(route, 700_000, 0), 0))
@@ -206,7 +206,8 @@ class BudgetTests {
     void aFailureOfTheAllocatorLeavesNothingCharged() {
         Budget whole = new Budget("whole", 10 * MIB, null);
         Budget part = new Budget("part", 5 * MIB, whole);
-        Route route = router.open("failing", 0, new Witness(BASE, new AtomicLong()), Budgets.of(null, part), () -> {});
+        Route route = router.routes()
+                .open("failing", 0, new Witness(BASE, new AtomicLong()), Budgets.of(null, part), () -> {});
         for (long byteSize : new long[] {100, MIB, 5 * MIB}) {
             assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                     .isThrownBy(() -> router.allocate(route, byteSize, FAILING))
@@ -219,9 +220,9 @@ class BudgetTests {
     @Test
     void whatARouteLeasedGoesBackWhenItHasDrained() {
         Budget budget = new Budget("all", 64 * MIB, null);
-        Route first = router.open("first", 0, new Ledger(BASE), Budgets.of(null, budget), () -> {});
+        Route first = router.routes().open("first", 0, new Ledger(BASE), Budgets.of(null, budget), () -> {});
         long block = router.allocate(first, 1000, 0);
-        router.close(first);
+        router.routes().close(first);
         assertThat(budget.usedBytes()).isEqualTo(1000);
         router.free(block, 0);
         assertThat(budget.usedBytes()).isZero();
@@ -234,7 +235,7 @@ class BudgetTests {
     void aBudgetThatAppliesTwiceIsChargedOnce() {
         Budget whole = new Budget("whole", 1000, null);
         @Nullable Budgets both = Budgets.of(Budgets.of(null, whole), new Budget("part", 1000, whole));
-        Route route = router.open("ledger", 0, new Ledger(BASE), both, () -> {});
+        Route route = router.routes().open("ledger", 0, new Ledger(BASE), both, () -> {});
         router.allocate(route, 900, 0);
         assertThat(whole.usedBytes()).isEqualTo(900);
     }
@@ -248,7 +249,7 @@ class BudgetTests {
         AtomicLong out = new AtomicLong();
         Witness witness = new Witness(BASE, out);
         Budget budget = new Budget("changing", high, null);
-        Route route = router.open("witness", 0, witness, Budgets.of(null, budget), () -> {});
+        Route route = router.routes().open("witness", 0, witness, Budgets.of(null, budget), () -> {});
         CyclicBarrier barrier = new CyclicBarrier(THREADS + 1);
         try (ExecutorService executor = Executors.newFixedThreadPool(THREADS)) {
             List<Future<?>> threads = new ArrayList<>();
@@ -290,7 +291,7 @@ class BudgetTests {
                 thread.get(1, TimeUnit.MINUTES);
             }
         }
-        router.close(route);
+        router.routes().close(route);
     }
 
     private void pairWithin(Route route, long byteSize) {

@@ -24,7 +24,7 @@ class OwnerTableTests {
         Places places = new Places(random);
         Route[] routes = new Route[3];
         for (int i = 0; i < routes.length; i++) {
-            routes[i] = router.open("places" + i, i, places, null, () -> {});
+            routes[i] = router.routes().open("places" + i, i, places, null, () -> {});
         }
         Map<Long, Integer> live = new HashMap<>();
         for (int step = 0; step < 50_000; step++) {
@@ -42,7 +42,7 @@ class OwnerTableTests {
         }
         long counted = 0;
         for (Route route : routes) {
-            RouteStatistics statistics = router.statistics(route);
+            RouteStatistics statistics = route.statistics();
             counted += statistics.allocations() - statistics.frees();
         }
         assertThat(counted).as("seed %d", seed).isEqualTo(live.size());
@@ -52,22 +52,23 @@ class OwnerTableTests {
     void holdsBlocksAtBothEndsOfTheAddressSpace() {
         Router router = new Router();
         long[] addresses = {256, (1L << 49) - 256};
-        Route route = router.open(
-                "ends",
-                0,
-                new DeviceAllocator() {
-                    private int next;
+        Route route = router.routes()
+                .open(
+                        "ends",
+                        0,
+                        new DeviceAllocator() {
+                            private int next;
 
-                    @Override
-                    public long allocate(long byteSize, int device, long stream) {
-                        return addresses[next++];
-                    }
+                            @Override
+                            public long allocate(long byteSize, int device, long stream) {
+                                return addresses[next++];
+                            }
 
-                    @Override
-                    public void free(long address, long byteSize, int device, long stream) {}
-                },
-                null,
-                () -> {});
+                            @Override
+                            public void free(long address, long byteSize, int device, long stream) {}
+                        },
+                        null,
+                        () -> {});
         assertThat(router.allocate(route, 100, 0)).isEqualTo(256);
         assertThat(router.allocate(route, 256, 0)).isEqualTo((1L << 49) - 256);
         router.free(256, 0);

@@ -21,11 +21,11 @@ class PeakTests {
     private static final long MIB = 1 << 20;
 
     private final Router router = new Router();
-    private final Route route = router.open("ledger", 0, new Ledger(0x7f00_0000_0000L), null, () -> {});
+    private final Route route = router.routes().open("ledger", 0, new Ledger(0x7f00_0000_0000L), null, () -> {});
 
     private void assertPeak(long atLeast, long atMost) {
         long slack = Math.max(atMost / 50, THREADS * 64 * KIB);
-        assertThat(router.statistics(route).requestedPeakBytes()).isBetween(atLeast, atMost + slack);
+        assertThat(route.statistics().requestedPeakBytes()).isBetween(atLeast, atMost + slack);
     }
 
     private void allocate(Deque<Long> blocks, long byteSize) {
@@ -159,7 +159,7 @@ class PeakTests {
             freeAll(blocks);
             step.await();
             if (thread == 0) {
-                router.resetPeak(route);
+                router.routes().resetPeak(route);
             }
             step.await();
             allocate(blocks, KIB);
@@ -177,7 +177,7 @@ class PeakTests {
                         .get();
             }
         }
-        assertThat(router.statistics(route).requestedPeakBytes()).isBetween(3 * KIB, 3 * KIB + threads * 64 * KIB);
+        assertThat(route.statistics().requestedPeakBytes()).isBetween(3 * KIB, 3 * KIB + threads * 64 * KIB);
     }
 
     @Test
@@ -188,8 +188,8 @@ class PeakTests {
                 router.free(router.allocate(route, 1 + random.nextLong(3 * MIB), 0), 0);
             }
         });
-        router.resetPeak(route);
-        assertThat(router.statistics(route).requestedPeakBytes()).isZero();
+        router.routes().resetPeak(route);
+        assertThat(route.statistics().requestedPeakBytes()).isZero();
         assertThat(route.meter.leased()).isZero();
     }
 }

@@ -23,7 +23,7 @@ class RouteIndexTests {
     private final Recycling recycling = new Recycling();
 
     private Route open() {
-        return router.open("recycling", 3, recycling, null, () -> {});
+        return router.routes().open("recycling", 3, recycling, null, () -> {});
     }
 
     /// Gives the same few addresses again and again: closing a route with blocks looks at all that were ever
@@ -53,13 +53,13 @@ class RouteIndexTests {
         for (int i = 0; i < OwnerTable.MAX_ROUTES + 5000; i++) {
             Route route = open();
             long address = router.allocate(route, 100, 7);
-            router.close(route);
+            router.routes().close(route);
             router.free(address, 7);
             assertThat(router.allocate(route, 1, 7)).isEqualTo(Router.REFUSED);
         }
-        assertThat(router.statistics(lasting).requestedBytes()).isEqualTo(1000);
+        assertThat(lasting.statistics().requestedBytes()).isEqualTo(1000);
         router.free(block, 7);
-        assertThat(router.statistics(lasting).frees()).isOne();
+        assertThat(lasting.statistics().frees()).isOne();
     }
 
     @Test
@@ -67,32 +67,32 @@ class RouteIndexTests {
         Route first = open();
         router.free(router.allocate(first, 1000, 7), 7);
         router.free(router.allocate(first, 500, 7), 7);
-        router.close(first);
-        RouteStatistics counted = router.statistics(first);
+        router.routes().close(first);
+        RouteStatistics counted = first.statistics();
         assertThat(counted).isEqualTo(new RouteStatistics(2, 2, 0, 1000, 1500));
         Route successor = first;
         while (successor == first || successor.index != first.index) {
             successor = open();
             router.free(router.allocate(successor, 64, 7), 7);
-            assertThat(router.statistics(successor)).isEqualTo(new RouteStatistics(1, 1, 0, 64, 64));
-            router.close(successor);
+            assertThat(successor.statistics()).isEqualTo(new RouteStatistics(1, 1, 0, 64, 64));
+            router.routes().close(successor);
         }
-        assertThat(router.statistics(first)).isEqualTo(counted);
+        assertThat(first.statistics()).isEqualTo(counted);
     }
 
     @Test
     void routesBesideADrainedOneKeepItsCounts() {
         Route route = open();
-        Route beside = router.openBeside(route, route.maker, null, () -> {});
+        Route beside = router.routes().openBeside(route, route.maker, null, () -> {});
         router.free(router.allocate(beside, 1000, 7), 7);
         long block = router.allocate(route, 100, 7);
-        router.close(beside);
-        RouteStatistics counted = router.statistics(route);
+        router.routes().close(beside);
+        RouteStatistics counted = route.statistics();
         assertThat(counted.allocations()).isEqualTo(2);
         assertThat(counted.requestedBytes()).isEqualTo(100);
         assertThat(counted.requestedTotalBytes()).isEqualTo(1100);
         router.free(block, 7);
-        assertThat(router.statistics(route).requestedBytes()).isZero();
+        assertThat(route.statistics().requestedBytes()).isZero();
     }
 
     @Test
@@ -104,8 +104,8 @@ class RouteIndexTests {
         assertThatIllegalStateException()
                 .isThrownBy(this::open)
                 .withMessageStartingWith("more than 65536 allocators, one for each device and limit, are open");
-        router.close(open.getFirst());
-        router.close(open());
+        router.routes().close(open.getFirst());
+        router.routes().close(open());
     }
 
     @Test
@@ -128,17 +128,17 @@ class RouteIndexTests {
         List<Route> former = new ArrayList<>();
         for (int i = 0; i < 2500; i++) {
             Route before = current.getAndSet(open());
-            router.close(before);
+            router.routes().close(before);
             former.add(before);
         }
         for (Thread thread : threads) {
             thread.join();
         }
-        router.close(current.get());
+        router.routes().close(current.get());
         former.add(current.get());
         long allocations = 0;
         for (Route route : former) {
-            RouteStatistics counted = router.statistics(route);
+            RouteStatistics counted = route.statistics();
             assertThat(counted.frees()).isEqualTo(counted.allocations());
             assertThat(counted.requestedBytes()).isZero();
             allocations += counted.allocations();
@@ -150,20 +150,20 @@ class RouteIndexTests {
     @Test
     void aBlockThatCannotBeRecordedIsGivenBack() {
         Ledger ledger = new Ledger(BASE);
-        Route route = router.open("ledger", 3, ledger, null, () -> {});
-        long[][] table = router.fine;
-        router.fine = new long[0][]; // as if the heap ran out in the middle of the record
+        Route route = router.routes().open("ledger", 3, ledger, null, () -> {});
+        long[][] table = router.owners.fine;
+        router.owners.fine = new long[0][]; // as if the heap ran out in the middle of the record
         assertThatExceptionOfType(ArrayIndexOutOfBoundsException.class)
                 .isThrownBy(() -> router.allocate(route, 1000, 7));
         assertThat(onVirtualThread(() -> router.allocate(route, 2000, 7)))
                 .isInstanceOf(ArrayIndexOutOfBoundsException.class);
-        router.fine = table;
+        router.owners.fine = table;
 
         assertThat(ledger.freed).extracting(Ledger.Freed::byteSize).containsExactly(1000L, 2000L);
-        assertThat(router.statistics(route)).isEqualTo(new RouteStatistics(0, 0, 0, 0, 0));
+        assertThat(route.statistics()).isEqualTo(new RouteStatistics(0, 0, 0, 0, 0));
         assertThatExceptionOfType(UnknownAddressException.class)
                 .isThrownBy(() -> router.free(ledger.freed.getFirst().address(), 7));
-        router.close(route);
+        router.routes().close(route);
     }
 
     private static Throwable onVirtualThread(Runnable task) {
@@ -194,9 +194,9 @@ class RouteIndexTests {
 
     private WeakReference<DeviceAllocator> usedAndClosed() {
         DeviceAllocator mortal = new Ledger(BASE + (1L << 40));
-        Route route = router.open("mortal", 3, mortal, null, () -> {});
+        Route route = router.routes().open("mortal", 3, mortal, null, () -> {});
         router.free(router.allocate(route, 1000, 7), 7);
-        router.close(route);
+        router.routes().close(route);
         return new WeakReference<>(mortal);
     }
 }

@@ -25,7 +25,7 @@ class RouterTests {
     }
 
     private Route open(DeviceAllocator allocator, Budgets budget, Runnable whenDrained) {
-        return router.open("ledger", 3, allocator, budget, whenDrained);
+        return router.routes().open("ledger", 3, allocator, budget, whenDrained);
     }
 
     @Test
@@ -112,7 +112,7 @@ class RouterTests {
                 .isThrownBy(() -> router.allocate(route, 100, 0))
                 .withMessageContaining("ledger")
                 .withMessageContaining("0x" + Long.toHexString(address));
-        assertThat(router.statistics(route).allocations()).isZero();
+        assertThat(route.statistics().allocations()).isZero();
     }
 
     @Test
@@ -141,7 +141,7 @@ class RouterTests {
                 .withMessageContaining("nothing left")
                 .satisfies(failure -> assertThat(failure.byteSize()).isEqualTo(500));
 
-        assertThat(router.statistics(failing)).isEqualTo(new RouteStatistics(0, 0, 0, 0, 0));
+        assertThat(failing.statistics()).isEqualTo(new RouteStatistics(0, 0, 0, 0, 0));
         Route working = open(new Ledger(BASE), budget, () -> {});
         router.free(router.allocate(working, 1000, 0), 0);
     }
@@ -172,7 +172,7 @@ class RouterTests {
     @Test
     void aClosedAllocatorRefusesAllocations() {
         Route route = open(new Ledger(BASE));
-        router.close(route);
+        router.routes().close(route);
         assertThat(router.allocate(route, 1, 0)).isEqualTo(Router.REFUSED);
     }
 
@@ -185,7 +185,7 @@ class RouterTests {
         long middle = router.allocate(route, 100_000, 0);
         long large = router.allocate(route, 10_000_000, 0);
 
-        router.close(route);
+        router.routes().close(route);
         router.free(small, 0);
         router.free(large, 0);
         assertThat(drained).hasValue(0);
@@ -200,7 +200,7 @@ class RouterTests {
         AtomicInteger drained = new AtomicInteger();
         Route route = open(new Ledger(BASE), null, drained::incrementAndGet);
         router.free(router.allocate(route, 100, 0), 0);
-        router.close(route);
+        router.routes().close(route);
         assertThat(drained).hasValue(1);
     }
 
@@ -219,7 +219,7 @@ class RouterTests {
         });
         long block = router.allocate(route, 100, 0);
         assertThatExceptionOfType(IllegalCallerException.class).isThrownBy(() -> router.free(block, 0));
-        assertThat(router.statistics(route)).isEqualTo(new RouteStatistics(1, 1, 0, 100, 100));
+        assertThat(route.statistics()).isEqualTo(new RouteStatistics(1, 1, 0, 100, 100));
     }
 
     private static DeviceAllocator returning(LongUnaryOperator addressOf) {
@@ -253,7 +253,7 @@ class RouterTests {
         for (int i = 0; i < 200; i++) {
             Route idle = open(new Ledger(BASE + (1L << 40)));
             long begun = System.nanoTime();
-            router.close(idle);
+            router.routes().close(idle);
             least = Math.min(least, System.nanoTime() - begun);
         }
         return least;

@@ -27,7 +27,7 @@ class RouterThreadTests {
     @Test
     void ofManyFreesOfOneBlockOneSucceeds() throws Exception {
         Ledger ledger = new Ledger(BASE);
-        Route route = router.open("ledger", 0, ledger, null, () -> {});
+        Route route = router.routes().open("ledger", 0, ledger, null, () -> {});
         int rounds = 2000;
         long[] block = new long[1];
         AtomicInteger refused = new AtomicInteger();
@@ -45,24 +45,24 @@ class RouterThreadTests {
 
         assertThat(ledger.freed).hasSize(rounds);
         assertThat(refused).hasValue(rounds * (THREADS - 1));
-        assertThat(router.statistics(route).frees()).isEqualTo(rounds);
+        assertThat(route.statistics().frees()).isEqualTo(rounds);
     }
 
     @Test
     void countsOfThreadsThatEndedRemain() throws Exception {
-        Route route = router.open("ledger", 0, new Ledger(BASE), null, () -> {});
+        Route route = router.routes().open("ledger", 0, new Ledger(BASE), null, () -> {});
         for (int round = 0; round < 50; round++) {
             Thread thread = Thread.ofPlatform().start(() -> router.allocate(route, 1000, 0));
             thread.join();
         }
-        RouteStatistics statistics = router.statistics(route);
+        RouteStatistics statistics = route.statistics();
         assertThat(statistics.allocations()).isEqualTo(50);
         assertThat(statistics.requestedBytes()).isEqualTo(50_000);
     }
 
     @Test
     void blocksFreedByOtherThreadsAreCountedOnce() throws Exception {
-        Route route = router.open("ledger", 0, new Ledger(BASE), null, () -> {});
+        Route route = router.routes().open("ledger", 0, new Ledger(BASE), null, () -> {});
         LinkedBlockingQueue<Long> handed = new LinkedBlockingQueue<>();
         int blocks = 20_000;
         Threads.run(2, thread -> {
@@ -74,7 +74,7 @@ class RouterThreadTests {
                 }
             }
         });
-        RouteStatistics statistics = router.statistics(route);
+        RouteStatistics statistics = route.statistics();
         assertThat(statistics.allocations()).isEqualTo(blocks);
         assertThat(statistics.frees()).isEqualTo(blocks);
         assertThat(statistics.requestedBytes()).isZero();
@@ -83,7 +83,7 @@ class RouterThreadTests {
 
     @Test
     void virtualThreadsAreCountedLikeOthers() throws Exception {
-        Route route = router.open("ledger", 0, new Ledger(BASE), null, () -> {});
+        Route route = router.routes().open("ledger", 0, new Ledger(BASE), null, () -> {});
         int tasks = 10_000;
         try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
             List<Future<?>> running = new ArrayList<>();
@@ -99,7 +99,7 @@ class RouterThreadTests {
                 task.get();
             }
         }
-        RouteStatistics statistics = router.statistics(route);
+        RouteStatistics statistics = route.statistics();
         assertThat(statistics.allocations()).isEqualTo(2L * tasks);
         assertThat(statistics.frees()).isEqualTo(tasks);
         assertThat(statistics.requestedBytes()).isEqualTo(700L * tasks);
@@ -107,7 +107,7 @@ class RouterThreadTests {
 
     @Test
     void thePeakIsExactWhileOneThreadAllocates() {
-        Route route = router.open("ledger", 0, new Ledger(BASE), null, () -> {});
+        Route route = router.routes().open("ledger", 0, new Ledger(BASE), null, () -> {});
         long live = 0;
         long peak = 0;
         List<long[]> blocks = new ArrayList<>();
@@ -121,9 +121,9 @@ class RouterThreadTests {
                 router.free(oldest[0], 0);
                 live -= oldest[1];
             }
-            assertThat(router.statistics(route).requestedBytes()).isEqualTo(live);
+            assertThat(route.statistics().requestedBytes()).isEqualTo(live);
         }
-        assertThat(router.statistics(route).requestedPeakBytes()).isEqualTo(peak);
+        assertThat(route.statistics().requestedPeakBytes()).isEqualTo(peak);
     }
 
     @Test
@@ -131,8 +131,8 @@ class RouterThreadTests {
         long limit = 100_000;
         AtomicLong live = new AtomicLong();
         AtomicLong highest = new AtomicLong();
-        Route route = router.open(
-                "ledger", 0, new Ledger(BASE), Budgets.of(null, new Budget("device 3", limit, null)), () -> {});
+        Route route = router.routes()
+                .open("ledger", 0, new Ledger(BASE), Budgets.of(null, new Budget("device 3", limit, null)), () -> {});
         Threads.run(THREADS, thread -> {
             for (int i = 0; i < 5000; i++) {
                 try {
@@ -153,15 +153,15 @@ class RouterThreadTests {
     void closingWhileOthersFreeDrainsExactlyOnce() throws Exception {
         for (int round = 0; round < 200; round++) {
             AtomicInteger drained = new AtomicInteger();
-            Route route =
-                    router.open("ledger", 0, new Ledger(BASE + round * (1L << 30)), null, drained::incrementAndGet);
+            Route route = router.routes()
+                    .open("ledger", 0, new Ledger(BASE + round * (1L << 30)), null, drained::incrementAndGet);
             long[] blocks = new long[64];
             for (int i = 0; i < blocks.length; i++) {
                 blocks[i] = router.allocate(route, 1L << (8 + i % 14), 0);
             }
             Threads.run(3, thread -> {
                 if (thread == 0) {
-                    router.close(route);
+                    router.routes().close(route);
                 } else {
                     for (int i = thread - 1; i < blocks.length; i += 2) {
                         router.free(blocks[i], 0);
@@ -222,7 +222,7 @@ class RouterThreadTests {
         Supplier<Route> next = () -> {
             Mortal mortal = new Mortal(BASE + mortals.size() * (1L << 36));
             mortals.add(mortal);
-            return router.open("mortal", 0, mortal, null, () -> {
+            return router.routes().open("mortal", 0, mortal, null, () -> {
                 mortal.close();
                 drained.incrementAndGet();
             });
@@ -232,10 +232,10 @@ class RouterThreadTests {
             if (thread == 0) {
                 for (int i = 0; i < swaps; i++) {
                     Route old = current.getAndSet(next.get());
-                    router.close(old);
+                    router.routes().close(old);
                     Thread.sleep(0, 100_000);
                 }
-                router.close(current.get());
+                router.routes().close(current.get());
                 stop.set(1);
                 return;
             }
@@ -267,7 +267,7 @@ class RouterThreadTests {
 
     @Test
     void aPairMakesNoGarbage() {
-        Route route = router.open("ledger", 0, new Silent(), null, () -> {});
+        Route route = router.routes().open("ledger", 0, new Silent(), null, () -> {});
         var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         pairs(route, 50_000);
         long before = threads.getCurrentThreadAllocatedBytes();

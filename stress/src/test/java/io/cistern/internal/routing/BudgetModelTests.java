@@ -27,8 +27,8 @@ public class BudgetModelTests {
     private final Budgets second = Budgets.of(null, new Budget("second", 640, process));
     private final Router router = new Router();
     private final Route[] routes = {
-        router.open("first", 0, new Fresh(1 << 20), first, () -> {}),
-        router.open("second", 1, new Fresh(1 << 21), second, () -> {})
+        router.routes().open("first", 0, new Fresh(1 << 20), first, () -> {}),
+        router.routes().open("second", 1, new Fresh(1 << 21), second, () -> {})
     };
     private final long[] blocks = {router.allocate(routes[0], 200, 0), router.allocate(routes[1], 200, 0)};
 

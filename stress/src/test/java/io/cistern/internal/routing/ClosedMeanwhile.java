@@ -24,7 +24,7 @@ public class ClosedMeanwhile {
 
     private final AtomicInteger ends = new AtomicInteger();
     private final AtomicInteger late = new AtomicInteger();
-    private final Route route = ROUTER.open("closed", 0, new Ending(), null, ends::incrementAndGet);
+    private final Route route = ROUTER.routes().open("closed", 0, new Ending(), null, ends::incrementAndGet);
     private final long earlier = ROUTER.allocate(route, 100, 0);
 
     @Actor
@@ -39,7 +39,7 @@ public class ClosedMeanwhile {
 
     @Actor
     public void close() {
-        ROUTER.close(route);
+        ROUTER.routes().close(route);
     }
 
     @Arbiter

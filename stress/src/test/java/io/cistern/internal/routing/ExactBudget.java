@@ -23,7 +23,8 @@ public class ExactBudget {
     private static final int LIMIT = 640;
 
     private final Budget budget = new Budget("limit", LIMIT, null);
-    private final Route route = ROUTER.open("budget", 0, RecycledAddresses.ALL, Budgets.of(null, budget), () -> {});
+    private final Route route =
+            ROUTER.routes().open("budget", 0, RecycledAddresses.ALL, Budgets.of(null, budget), () -> {});
     private long kept;
     private long large;
 
@@ -54,6 +55,6 @@ public class ExactBudget {
         result.r3 = budget.usedBytes();
         ROUTER.free(kept, 0);
         ROUTER.free(large, 0);
-        ROUTER.close(route);
+        ROUTER.routes().close(route);
     }
 }

@@ -21,7 +21,7 @@ import org.openjdk.jcstress.infra.results.ZZJ_Result;
 public class FreedTwice {
     private static final Router ROUTER = new Router();
 
-    private final Route route = ROUTER.open("twice", 0, RecycledAddresses.ALL, null, () -> {});
+    private final Route route = ROUTER.routes().open("twice", 0, RecycledAddresses.ALL, null, () -> {});
     private final long block = ROUTER.allocate(route, 100, 0);
 
     static boolean free(Router router, long address) {
@@ -45,8 +45,8 @@ public class FreedTwice {
 
     @Arbiter
     public void afterwards(ZZJ_Result result) {
-        RouteStatistics counted = ROUTER.statistics(route);
+        RouteStatistics counted = route.statistics();
         result.r3 = counted.allocations() - counted.frees();
-        ROUTER.close(route);
+        ROUTER.routes().close(route);
     }
 }

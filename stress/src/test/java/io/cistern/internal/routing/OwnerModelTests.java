@@ -19,8 +19,8 @@ public class OwnerModelTests {
     private final Router router = new Router();
     private final Addresses lasting = new Addresses(1 << 20, 2);
     private final Addresses passing = new Addresses(1 << 21, 3);
-    private final Route lastingRoute = router.open("lasting", 0, lasting, null, lasting::close);
-    private final Route passingRoute = router.open("passing", 1, passing, null, passing::close);
+    private final Route lastingRoute = router.routes().open("lasting", 0, lasting, null, lasting::close);
+    private final Route passingRoute = router.routes().open("passing", 1, passing, null, passing::close);
     private final long[] blocks = {router.allocate(lastingRoute, 100, 0), router.allocate(lastingRoute, 200, 0)};
     private final boolean[] freed = new boolean[2];
     private boolean closed;
@@ -48,8 +48,8 @@ public class OwnerModelTests {
 
     @Operation(runOnce = true)
     public void close() {
-        router.close(lastingRoute);
-        router.close(passingRoute);
+        router.routes().close(lastingRoute);
+        router.routes().close(passingRoute);
         closed = true;
     }
 
@@ -58,9 +58,9 @@ public class OwnerModelTests {
         require(lasting.isClosed() == (closed && freed[0] && freed[1]), "the allocator with lasting blocks");
         require(passing.isClosed() == closed, "the allocator with passing blocks");
         long live = (freed[0] ? 0 : 1) + (freed[1] ? 0 : 1);
-        RouteStatistics counted = router.statistics(lastingRoute);
+        RouteStatistics counted = lastingRoute.statistics();
         require(counted.allocations() - counted.frees() == live, "live blocks");
-        require(router.statistics(passingRoute).requestedBytes() == 0, "requested bytes");
+        require(passingRoute.statistics().requestedBytes() == 0, "requested bytes");
     }
 
     private static void require(boolean holds, String what) {

@@ -1,4 +1,4 @@
-package io.cistern.internal.routing;
+package io.cistern.internal.names;
 
 import java.util.Objects;
 
@@ -21,11 +21,15 @@ public final class Devices {
 
     /// The error for one that there is not; ways that are hot catch the array's own and throw this.
     public static IndexOutOfBoundsException none(int device, int count) {
-        String known = switch (count) {
+        return new IndexOutOfBoundsException("there is no device " + device + ": the driver has " + all(count));
+    }
+
+    /// So many devices, for a message.
+    static String all(int count) {
+        return switch (count) {
             case 0 -> "none";
             case 1 -> "device 0 alone";
             default -> "devices 0 to " + (count - 1);
         };
-        return new IndexOutOfBoundsException("there is no device " + device + ": the driver has " + known);
     }
 }

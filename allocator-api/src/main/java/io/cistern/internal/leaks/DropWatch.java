@@ -1,0 +1,34 @@
+package io.cistern.internal.leaks;
+
+import java.lang.ref.Cleaner;
+
+/// Watches an object that has to be closed, and runs an action if it became unreachable before.
+///
+/// **Threads.** Any; the action runs on a daemon thread, which starts with the first watch.
+public final class DropWatch implements Runnable {
+    private static final Cleaner CLEANER = Cleaner.create();
+
+    private final Runnable whenDropped;
+    private final Cleaner.Cleanable registered;
+    private volatile boolean closed;
+
+    /// @param whenDropped does not keep the object reachable
+    public DropWatch(Object watched, Runnable whenDropped) {
+        this.whenDropped = whenDropped;
+        this.registered = CLEANER.register(watched, this);
+    }
+
+    /// The object is closed.
+    public void end() {
+        closed = true;
+        registered.clean();
+    }
+
+    /// For the cleaner.
+    @Override
+    public void run() {
+        if (!closed) {
+            whenDropped.run();
+        }
+    }
+}
