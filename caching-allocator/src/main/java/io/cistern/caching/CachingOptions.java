@@ -63,11 +63,8 @@ record CachingOptions(
     private static final int MIB_SHIFT = 20;
 
     /// Those that say something of pages alone; plain segments have none.
-    private static final List<CachingOption<?>> OF_PAGES = List.of(
-            CachingOption.PAGE_SIZE,
-            CachingOption.FIT,
-            CachingOption.REUSE,
-            CachingOption.STABLE_MAPPING);
+    private static final List<CachingOption<?>> OF_PAGES =
+            List.of(CachingOption.PAGE_SIZE, CachingOption.FIT, CachingOption.REUSE, CachingOption.STABLE_MAPPING);
 
     /// Every option as it usually is.
     static CachingOptions usual(String source, PagePolicy pages, ThreadCacheLimit threadCaches) {

@@ -80,37 +80,14 @@ class CachingAllocatorTest {
     }
 
     @Test
-    void middleBlocksLieApartFromLargeOnesWhereStreamsShare() {
-        allocate(KIB, A);
-        long middle = allocate(8 * MIB, B);
-        long large = allocate(8 * MIB + 1, B);
-        assertThat(Math.abs(large - middle)).isGreaterThan(FAR_BYTES);
-    }
-
-    @Test
-    void aMiddleBlockThatStaysKeepsNoPageOfLargeOnes() {
-        allocate(KIB, A);
-        long[] large = new long[4];
-        for (int i = 0; i < large.length; i++) {
-            large[i] = allocate(12 * MIB, B);
-            allocate(MIB + 1, B);
-        }
-        for (long block : large) {
-            free(block, B);
-        }
-        allocate(48 * MIB, A); // more than is little, with what is there
-        assertThat(caching.reservedBytes(0).orElseThrow()).isLessThanOrEqualTo(58 * MIB);
-    }
-
-    @Test
-    void theFirstStreamsMiddleBlocksLieAmongItsLargeOnes() {
+    void blocksOfMoreThanAMebibyteShareAnArena() {
         long large = allocate(16 * MIB, A);
         free(large, A);
         assertThat(allocate(4 * MIB, A)).isEqualTo(large);
     }
 
     @Test
-    void wherePagesStayMiddleBlocksLieAmongLargeOnes() {
+    void theyDoSoWherePagesStayToo() {
         TestPages own = new TestPages(64 * MIB);
         CachingAllocator stable = new TestContext(own)
                 .open(CachingOptions.usual("test", PagePolicy.USUAL.stable(), ThreadCacheLimit.NONE));

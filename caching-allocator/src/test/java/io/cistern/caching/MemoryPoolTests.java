@@ -178,7 +178,7 @@ class MemoryPoolTests extends PoolFixture {
         long first = pool.allocate(3 * MIB, DEVICE, stream);
         long second = pool.allocate(3 * MIB, DEVICE, stream);
         assertThat(second).as("in one range").isEqualTo(first + 3 * MIB);
-        assertThat(pool.reservedBytes(DEVICE)).hasValue(8 * MIB);
+        assertThat(pool.reservedBytes(DEVICE)).hasValue(6 * MIB);
         free(first, second);
     }
 

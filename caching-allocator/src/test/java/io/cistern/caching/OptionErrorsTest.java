@@ -85,7 +85,8 @@ class OptionErrorsTest extends PoolFixture {
     @Test
     void whatIsLegalIsSaidOnce() {
         assertThatThrownBy(() -> memory.open("caching:per_process_memory_fraction=2"))
-                .hasMessage("option 'per_process_memory_fraction' of 'caching': '2' is not a fraction from 0 to 1 (spec caching:per_process_memory_fraction=2)");
+                .hasMessage(
+                        "option 'per_process_memory_fraction' of 'caching': '2' is not a fraction from 0 to 1 (spec caching:per_process_memory_fraction=2)");
         assertThatThrownBy(() -> memory.open("caching:thread_caches=maybe"))
                 .hasMessage(
                         "option 'thread_caches' of 'caching': 'maybe' is neither true nor false (spec caching:thread_caches=maybe)");
@@ -165,7 +166,6 @@ class OptionErrorsTest extends PoolFixture {
                 "source=linear,page_size=2MiB           | page_size | source=linear | pages or vmm",
                 "source=linear,fit=tight                | fit | source=linear | pages or vmm",
                 "source=linear,reuse=passed             | reuse | source=linear | pages or vmm",
-                "source=linear,slack=0.1                | slack | source=linear | pages or vmm",
                 "source=linear,stable_mapping=true      | stable_mapping | source=linear | pages or vmm",
                 "max_split_size_mb=32,large_segment_size_mb=64 | max_split_size_mb | large_segment_size_mb=64 | legal",
                 "throw_on_cudamalloc_oom=true | throw_on_cudamalloc_oom | per_process_memory_fraction | legal",

@@ -541,7 +541,7 @@ final class PoolSleepTests extends PoolFixture {
     @Test
     void reasonOfWhatStays() {
         try (MemoryPool pool = builder().open()) {
-            Block block = filled(pool, 4 << 20);
+            Block block = filled(pool, 2 << 20);
             gpu.faults().failOn(DriverCall.MEM_RELEASE, 0, 1, io.cistern.cuda.CudaResult.UNKNOWN);
             TrimResult slept = pool.sleep(SleepMode.KEEP);
             assertThat(slept.leftBytes(Reason.REFUSED)).isEqualTo(usedBytes()).isPositive();

@@ -46,7 +46,13 @@ public final class PageGrowth implements Growth {
     private final IdlePages idle;
     private final long deviceBytes;
 
-    public PageGrowth(PageTable table, MissClock clock, CrossStreamOrder order, Fences fences, PagePolicy policy, long deviceBytes) {
+    public PageGrowth(
+            PageTable table,
+            MissClock clock,
+            CrossStreamOrder order,
+            Fences fences,
+            PagePolicy policy,
+            long deviceBytes) {
         this.table = table;
         this.clock = clock;
         this.order = order;

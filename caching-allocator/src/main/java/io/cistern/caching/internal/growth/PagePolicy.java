@@ -16,8 +16,7 @@ public record PagePolicy(long fixedBytes, long largestBytes, PageFit fit, PageRe
     /// So large that the calls for a page hardly depend on its size any more.
     public static final long LARGEST_BYTES = 512L << 20;
 
-    public static final PagePolicy USUAL =
-            new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.WAIT, false);
+    public static final PagePolicy USUAL = new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.WAIT, false);
 
     /// What keeps idle pages apart, with what to set instead.
     public List<String> whyInPieces() {

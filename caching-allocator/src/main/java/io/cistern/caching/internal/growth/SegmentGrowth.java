@@ -31,7 +31,6 @@ public final class SegmentGrowth implements Growth {
     private final SegmentPolicy policy;
     private final long deviceBytes;
 
-
     public SegmentGrowth(
             int device,
             RangeSource source,

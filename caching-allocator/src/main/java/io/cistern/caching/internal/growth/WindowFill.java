@@ -95,12 +95,7 @@ final class WindowFill {
     private long address;
 
     /// Made before the first page is claimed: from then on, whatever fails can be taken back.
-    WindowFill(
-            PageTable table,
-            IdlePages idle,
-            GrowthPolicy growthPolicy,
-            GrowingShard shard,
-            long byteSize) {
+    WindowFill(PageTable table, IdlePages idle, GrowthPolicy growthPolicy, GrowingShard shard, long byteSize) {
         this.table = table;
         this.idle = idle;
         this.growthPolicy = growthPolicy;
@@ -197,7 +192,9 @@ final class WindowFill {
     private void plan(Piece piece, long missing, long space) {
         long page = Math.min(growthPolicy.pageBytes(shard.isSmall()), space);
         boolean moves = way != Way.CREATE && !table.stable;
-        if (way == Way.USUAL && moves && growthPolicy.isNeeded(table.pages.reserved().bytes() + planned)) {
+        if (way == Way.USUAL
+                && moves
+                && growthPolicy.isNeeded(table.pages.reserved().bytes() + planned)) {
             create(piece, page);
             return;
         }

@@ -6,7 +6,6 @@ import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
-import io.cistern.errors.UnknownAddressException;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

@@ -2,7 +2,6 @@ package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.SizeClasses;
-import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.page.PageArena;
@@ -94,8 +93,7 @@ final class ThreadCacheBins extends SizeStacks {
 
     /// Whether an address is known to be one of the large shard.
     boolean knowsLarge(long address) {
-        return Long.compareUnsigned(address - largeBase, largeSpan) < 0
-                || holds(largeSegment, address);
+        return Long.compareUnsigned(address - largeBase, largeSpan) < 0 || holds(largeSegment, address);
     }
 
     private static boolean holds(@Nullable PlainSegment segment, long address) {

@@ -322,7 +322,7 @@ public final class ThreadCacheRefill {
     }
 
     private boolean keepShared(long address, long byteSize, StreamShard shard) {
-                ThreadCache threadCache = threadCaches.enterShared();
+        ThreadCache threadCache = threadCaches.enterShared();
         try {
             ThreadCacheBins bins = threadCache.streams.of(shard);
             boolean kept =

@@ -48,8 +48,16 @@ class GrowthPolicyTest {
 
     @ParameterizedTest
     @CsvSource({
-        "USUAL, 1, 2", "USUAL, 511, 2", "USUAL, 512, 4", "USUAL, 1023, 4", "USUAL, 1024, 8", "USUAL, 17000, 128",
-        "USUAL, 100000, 512", "TIGHT, 1024, 2", "TIGHT, 4096, 4", "TIGHT, 17000, 16",
+        "USUAL, 1, 2",
+        "USUAL, 511, 2",
+        "USUAL, 512, 4",
+        "USUAL, 1023, 4",
+        "USUAL, 1024, 8",
+        "USUAL, 17000, 128",
+        "USUAL, 100000, 512",
+        "TIGHT, 1024, 2",
+        "TIGHT, 4096, 4",
+        "TIGHT, 17000, 16",
     })
     void aPageForLargeBlocksIsAPowerOfTwoBelowAShareOfThePeak(PageFit fit, long peakMib, long pageMib) {
         GrowthPolicy growthPolicy = policy(fit);
