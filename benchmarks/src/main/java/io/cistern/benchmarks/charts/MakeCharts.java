@@ -14,7 +14,6 @@ import java.nio.file.Path;
 /// | the same | `pair-latency.png`, `pair-p999.png`: the distribution of single pairs |
 /// | `latency.jsonl` | `latency.png`, `launch-latency.png`: percentiles beside a neighbour that grows and trims |
 /// | `thresholds.jsonl` | `threshold-WORKLOAD.png`: time against bytes held by release threshold |
-/// | `slack.jsonl` | `slack-memory.png`, `slack-calls.png`: what slack costs and saves |
 ///
 /// What has no files has no chart.
 public final class MakeCharts {
@@ -31,7 +30,6 @@ public final class MakeCharts {
         ReservedCharts.draw(raw, charts);
         BenchCharts.draw(raw, charts);
         LatencyCharts.draw(raw, charts);
-        SlackCharts.draw(raw, charts);
         ThresholdCharts.draw(raw, charts);
     }
 }
