@@ -8,7 +8,6 @@ import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.shard.ShardTable;
-import io.cistern.caching.internal.shard.SizeRange;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.cuda.CudaDriver;
@@ -68,11 +67,7 @@ public final class OneGpu implements PageSource {
     /// A shard that belongs to no cache.
     public static StreamShard shard(long stream) {
         return new StreamShard(
-                timeline(stream),
-                SizeRange.SMALL,
-                SplitPolicy.ANY,
-                new MissClock(),
-                new DeviceCounters(Long.MAX_VALUE));
+                timeline(stream), true, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     public static StreamTimeline timeline(long stream) {
@@ -81,7 +76,7 @@ public final class OneGpu implements PageSource {
 
     /// A table without shards.
     public static ShardTable shards() {
-        return new ShardTable(SizeRange.SMALL, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+        return new ShardTable(true, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// The shard of a stream in a table, made if there is none.

@@ -155,8 +155,8 @@ final class PoolWorkloads {
     /// A route of the kernel, without all that stands around it.
     static void route(GpuProgram program) {
         Router router = new Router();
-        Route route = router.open("alone", 0, new Made(program), null, () -> {});
-        router.close(route);
+        Route route = router.routes().open("alone", 0, new Made(program), null, () -> {});
+        router.routes().close(route);
     }
 
     /// A request waits for frees that do not come, and takes what others give up after their work, which is too

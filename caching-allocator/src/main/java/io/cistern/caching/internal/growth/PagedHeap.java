@@ -12,6 +12,7 @@ import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -99,7 +100,9 @@ public final class PagedHeap {
     /// Has all that is free count as freed now, and pages at home elsewhere as left now.
     public void freeAnew() {
         marks.stamp(freeRuns);
-        for (AddressRange range : heap.ranges()) {
+        List<AddressRange> ranges = heap.ranges();
+        for (int i = 0; i < ranges.size(); i++) {
+            AddressRange range = ranges.get(i);
             for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
                 if (blocks.state[block] == Blocks.LENT) {
                     marks.stamp(aliased(block));
