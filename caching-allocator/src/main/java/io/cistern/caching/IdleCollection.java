@@ -8,7 +8,7 @@ import io.cistern.caching.internal.shard.StreamShard;
 /// 1. Segments before more is obtained: those idle at least as long as the average idle segment, counted in
 /// searches of their shard; again until the excess is gone or none is left.
 /// 2. Pages afterwards: above the threshold all that are idle are moved before any is
-/// [bought][io.cistern.caching.internal.growth.GrowthPolicy], so what is idle still once some were bought is what
+/// [created][io.cistern.caching.internal.growth.GrowthPolicy], so what is idle still once some were created is what
 /// could not serve. To give back before, as with segments, would take those that the request needs: vit_streams then
 /// made 29,500 driver calls a pass.
 ///

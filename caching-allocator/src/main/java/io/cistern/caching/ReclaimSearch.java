@@ -105,7 +105,7 @@ final class ReclaimSearch {
         return address;
     }
 
-    /// Moves what is idle and buys no more than is missing: a whole page may be more than there is.
+    /// Moves what is idle and creates no more than is missing: a whole page may be more than there is.
     private long tryToGrow() {
         try {
             return misses.grow(shard, size, allowed.contains(ReclaimStep.IDLE_PAGES));

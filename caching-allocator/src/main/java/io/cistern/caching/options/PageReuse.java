@@ -5,7 +5,7 @@ import java.util.Locale;
 /// Whether idle pages of one stream may serve another.
 public enum PageReuse {
     /// Never, while both streams are there. Those of a stream that has ended do once its work has finished, as if they
-    /// had been given back and bought again.
+    /// had been given back and created again.
     NEVER,
     /// Those whose last work is known to have finished.
     PASSED,

@@ -30,8 +30,8 @@ public final class PageGrowth implements Growth {
     /// Captures that may begin between two looks: more come from something else.
     private static final int MAX_REFUSED = 16;
 
-    /// Looks that may be in vain because other threads took pages that they had found. Some thread gets on with
-    /// each; after so many, new pages are bought, which nobody else can take.
+    /// Looks that may fail because other threads took the pages that they had found. Each time some thread makes
+    /// progress; after so many, new pages are created, which nobody else can take.
     private static final int MAX_CHANGED = 64;
 
     /// So many arenas have all the room that they may need. Of an H200 they take 10 of 128 TiB, and ten thousand

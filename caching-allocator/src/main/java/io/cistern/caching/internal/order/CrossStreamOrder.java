@@ -56,7 +56,7 @@ public final class CrossStreamOrder {
     }
 
     /// The newest frees that the policy lets another stream have. Where it is never, those are of streams that
-    /// have ended and finished, as if the memory had gone back and been bought again. Mostly without the monitor:
+    /// have ended and finished, as if the memory had gone back and been created again. Mostly without the monitor:
     /// a stream that is closing meanwhile is one that closes just after.
     public long newestTakeable(StreamTimeline taker, StreamTimeline giver) {
         if (taker == giver) {

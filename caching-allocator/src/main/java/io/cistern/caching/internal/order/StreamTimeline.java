@@ -11,9 +11,8 @@ public final class StreamTimeline {
     /// See [Fences#key].
     public final long key;
 
-    /// Whether so many streams had ended before that this one may not last, either. Then its
-    /// pages will serve others, of other sizes: so they are as fine as with
-    /// [PageFit#TIGHT][io.cistern.caching.options.PageFit#TIGHT], and none is bought to spare moves.
+    /// Whether so many streams had ended before that this one may not last, either. Then what it leaves is kept for a
+    /// later stream.
     public final boolean oneOfMany;
 
     /// Whose default stream it is, if it is a thread's.
