@@ -52,7 +52,7 @@ final class TraceCommand implements Callable<Integer> {
                 .orElseThrow(() -> new UsageException("no generated trace is"
                         + " named '" + name + "'; known: "
                         + String.join(", ", GeneratedTrace.labels())));
-        GeneratedTraces.requireCapacity(capacity); // before the header: who is refused is left no file of it
+        GeneratedTraces.requireCapacity(capacity); // before the header: a refused command leaves no file
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         out.print("op,id,bytes,stream,device,thread,nanos\n");
         trace.write(seed, capacity, new Rows(out));

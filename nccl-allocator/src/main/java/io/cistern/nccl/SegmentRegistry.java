@@ -130,7 +130,7 @@ final class SegmentRegistry {
 
     /// A window lies on a segment from now on.
     ///
-    /// @return the count of its windows: who closes one takes from it, without Java heap
+    /// @return the count of its windows; closing a window lowers it, without memory of the Java heap
     AtomicInteger windowOpened(Segment segment) {
         lock.lock();
         try {

@@ -150,7 +150,7 @@ final class RefusalWorkloads {
         }
     }
 
-    /// What a program sees of a refusal; an error of the Java heap is none.
+    /// What a program sees of a refusal. An error of the Java heap does not count as one.
     static void tolerant(Runnable step) {
         try {
             step.run();

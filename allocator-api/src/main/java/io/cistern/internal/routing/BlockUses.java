@@ -81,7 +81,7 @@ public final class BlockUses {
         }
     }
 
-    /// The mark comes first: who frees a marked block waits here until the use is noted.
+    /// The mark comes first: a thread that frees a marked block waits here until the use is noted.
     private synchronized void note(long address, Name name) {
         if (!router.owners.markUsed(address)) {
             throw new UnknownAddressException(address);

@@ -112,7 +112,7 @@ public final class PageGrowth implements Growth {
         }
     }
 
-    /// Frees whose fences have passed may leave pages idle, which are had for less than new ones.
+    /// Frees blocks whose fences have passed: that may leave pages idle, and moving one costs less than a new one.
     private void settleAll() {
         List<PageOwner> all;
         table.lock();

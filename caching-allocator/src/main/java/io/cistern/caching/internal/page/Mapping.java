@@ -16,7 +16,8 @@ public final class Mapping {
     boolean entered;
 
     /// Of a home: whether the page lies wholly in a free block, since when, and in which, unless that was merged
-    /// since; see `IdleMarks`. Guarded by the lock of the shard; who reads without it asks it again.
+    /// since; see `IdleMarks`. Guarded by the lock of the shard. A read without it is a guess, which the
+    /// shard confirms.
     public boolean idle;
 
     public long freedAt;

@@ -145,7 +145,7 @@ public final class DeviceShards {
         }
     }
 
-    /// Waits for growth that began before: who grows holds the driver lock until his pages are published.
+    /// Waits for growth that began before. A thread that grows holds the driver lock until its pages are published.
     public void awaitGrowth() {
         all().forEach(this::survey);
     }
