@@ -1,23 +1,8 @@
 package io.cistern.caching;
 
-import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.check.VerifiableAllocator;
-import io.cistern.caching.internal.growth.Growth;
-import io.cistern.caching.internal.growth.PageGrowth;
-import io.cistern.caching.internal.growth.SegmentGrowth;
-import io.cistern.caching.internal.heap.AddressRangeMap;
-import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.order.MissClock;
-import io.cistern.caching.internal.page.CappedPages;
-import io.cistern.caching.internal.page.CappedRanges;
-import io.cistern.caching.internal.page.MappedRanges;
 import io.cistern.caching.internal.page.Page;
-import io.cistern.caching.internal.page.PageTable;
-import io.cistern.caching.internal.page.PhysicalPages;
-import io.cistern.caching.internal.page.ReserveCap;
-import io.cistern.caching.internal.page.ReserveLimit;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.TransferCache;
 import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.caching.internal.thread.ThreadCacheRefill;
@@ -36,7 +21,6 @@ import io.cistern.spi.MemorySharing;
 import io.cistern.spi.MemorySleep;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.PageSource;
-import io.cistern.spi.RangeSource;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
 import io.cistern.spi.StreamUses;
@@ -77,7 +61,6 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     private final boolean usesThreadCaches;
     private final MemoryReclaim.Choice reclaimChoice;
     private final CacheSleep sleep;
-    private final InitialMemory initial;
 
     /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
     private boolean recordsUses;
@@ -99,7 +82,6 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
                                 + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesThreadCaches = options.usesThreadCaches();
-        this.initial = new InitialMemory(options.initialBytes(), caches.length());
         this.reclaimChoice = context.extension(MemoryReclaim.Choice.class)
                 .orElse(new MemoryReclaim.Choice(EnumSet.allOf(ReclaimStep.class)));
     }
@@ -124,7 +106,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     private long allocateFromCache(@Nullable ThreadCache found, long byteSize, int device, long stream) {
         DeviceCache cache = cache(device);
-        initial.obtain(cache, stream);
+        cache.obtainInitial(stream);
         if (!usesThreadCaches) {
             return cache.allocate(byteSize, stream);
         }
@@ -198,71 +180,12 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     private synchronized DeviceCache openCache(int device) {
         DeviceCache cache = caches.get(device);
         if (cache == null) {
-            Reserved reserved = new Reserved(
-                    device, events, new DeviceCounters(options.splitOptions().oversizeBytes()));
-            AddressRangeMap ranges = new AddressRangeMap();
-            Fences fences = new Fences(device, driver, streams, reserved.counters);
-            MissClock clock = new MissClock();
-            CrossStreamOrder order =
-                    new CrossStreamOrder(fences, clock, options.pages().reuse(), reserved.counters);
-            long deviceBytes = driver.devices().totalBytes(device);
-            Growth growth = growth(device, reserved, ranges, clock, order, fences, deviceBytes);
-            cache = new DeviceCache(
-                    device,
-                    reserved,
-                    growth,
-                    options,
-                    deviceBytes,
-                    clock,
-                    fences,
-                    order,
-                    ranges,
-                    threadCaches,
-                    reclaimChoice,
-                    driver::nanoTime);
+            CacheParts parts = CacheParts.of(device, driver, streams, events, source, options, threadCaches);
+            cache = new DeviceCache(parts, options, reclaimChoice, driver::nanoTime);
             cache.sleep(driver).ifPresent(sleep::add);
             caches.set(device, cache);
         }
         return cache;
-    }
-
-    private Growth growth(
-            int device,
-            Reserved reserved,
-            AddressRangeMap ranges,
-            MissClock clock,
-            CrossStreamOrder order,
-            Fences fences,
-            long deviceBytes) {
-        SegmentSource segments = capped(device, deviceBytes);
-        if (segments instanceof PageSource physical && options.growsByPages(true)) {
-            return new PageGrowth(
-                    new PageTable(
-                            new PhysicalPages(device, driver.virtualMemory(), physical, reserved),
-                            ranges,
-                            options.pages().stableMapping()),
-                    clock,
-                    order,
-                    fences,
-                    options.pages(),
-                    deviceBytes);
-        }
-        RangeSource plain = segments instanceof PageSource physical
-                ? new MappedRanges(driver.virtualMemory(), physical)
-                : (RangeSource) segments;
-        return new SegmentGrowth(device, plain, reserved, ranges, options.segments(), deviceBytes);
-    }
-
-    private SegmentSource capped(int device, long deviceBytes) {
-        ReserveLimit limit = options.limit();
-        if (!limit.isSet()) {
-            return source;
-        }
-        ReserveCap cap = new ReserveCap(device, limit.capBytes(deviceBytes), limit.option());
-        return switch (source) {
-            case PageSource pages -> new CappedPages(pages, cap);
-            case RangeSource ranges -> new CappedRanges(ranges, cap);
-        };
     }
 
     @Override
@@ -357,20 +280,11 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// Keeps the pages under a range of live blocks where they are, for those who registered, exported or
-    /// captured its addresses.
+    /// Keeps the pages under a range of live blocks where they are, for programs that captured its addresses.
     void pin(int device, long address, long byteSize, Page.Pin reason) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
             cache.pin(address, byteSize, reason);
-        }
-    }
-
-    /// Takes a reason for that away.
-    void unpin(int device, long address, long byteSize, Page.Pin reason) {
-        DeviceCache cache = caches.get(device);
-        if (cache != null) {
-            cache.unpin(address, byteSize, reason);
         }
     }
 

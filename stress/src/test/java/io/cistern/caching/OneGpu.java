@@ -86,7 +86,7 @@ public final class OneGpu implements PageSource {
 
     /// A segment that no memory lies behind.
     public static AddressRange segment(StreamShard shard, long address, long byteSize) {
-        return new PlainSegment(null, shard, new Segment(address, byteSize, 0), address, byteSize);
+        return new PlainSegment(null, shard.memory, new Segment(address, byteSize, 0), address, byteSize);
     }
 
     @Override

@@ -7,7 +7,6 @@ import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
-import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.caching.internal.page.PageTable;
@@ -242,16 +241,6 @@ public final class PageGrowth implements Growth {
         } finally {
             table.unlock();
         }
-    }
-
-    @Override
-    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
-        table.setPinned(address, byteSize, reason, pinned);
-    }
-
-    @Override
-    public void unpinAll(Page.Pin reason) {
-        table.unpinAll(reason);
     }
 
     @Override

@@ -18,7 +18,7 @@ public final class PlainSegment extends AddressRange {
     /// @param from where the first may begin
     /// @param byteSize how many bytes from there are for blocks
     public PlainSegment(SegmentGrowth maker, GrowingShard shard, Segment segment, long from, long byteSize) {
-        super(shard, from, byteSize);
+        super(shard.shard(), from, byteSize);
         this.maker = maker;
         this.segment = segment;
     }

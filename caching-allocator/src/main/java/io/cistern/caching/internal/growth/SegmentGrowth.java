@@ -4,7 +4,6 @@ import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRangeMap;
-import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.Reserved;
 import io.cistern.cuda.CudaException;
@@ -134,13 +133,6 @@ public final class SegmentGrowth implements Growth {
 
     @Override
     public void releaseRefused() {}
-
-    /// A segment never moves, and goes only whole, once none of its blocks is live.
-    @Override
-    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {}
-
-    @Override
-    public void unpinAll(Page.Pin reason) {}
 
     /// A segment has one address.
     @Override

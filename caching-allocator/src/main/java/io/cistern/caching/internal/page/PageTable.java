@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -318,16 +317,20 @@ public final class PageTable {
         pages.release(page.handle, page.byteSize);
     }
 
-    /// Pins the pages under a range of live blocks, or takes a reason away: while a page has one, it is not
-    /// moved, unmapped or released.
-    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
-        forEachPage(address, byteSize, page -> {
-            if (pinned) {
-                page.pin(reason);
-            } else {
-                page.unpin(reason);
+    /// Pins the pages under a range of live blocks: while a page has a reason, it is not moved, unmapped or
+    /// released.
+    public void pin(long address, long byteSize, Page.Pin reason) {
+        if (!(ranges.find(address) instanceof PageArena arena)) {
+            return;
+        }
+        lock.lock();
+        try {
+            for (long at = address; at < address + byteSize; ) {
+                at = arena.pageOwner.pin(arena, at, reason);
             }
-        });
+        } finally {
+            lock.unlock();
+        }
     }
 
     /// All mappings that there are now.
@@ -418,21 +421,6 @@ public final class PageTable {
         try {
             for (int i = 0; i < all.size(); i++) {
                 all.get(i).unpin(reason);
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void forEachPage(long address, long byteSize, Consumer<Page> action) {
-        AddressRange range = ranges.find(address);
-        if (!(range instanceof PageArena arena)) {
-            return;
-        }
-        lock.lock();
-        try {
-            for (long at = address; at < address + byteSize; ) {
-                at = arena.pageOwner.withPageAt(arena, at, action);
             }
         } finally {
             lock.unlock();

@@ -33,7 +33,7 @@ public final class BlockAddresses {
             while (to < end && shard(batch.addresses[to]) == shard) {
                 to++;
             }
-            shard.freeMany(ranges, batch.addresses, from, to);
+            shard.freeMany(this, batch.addresses, from, to);
             from = to;
         }
     }

@@ -249,15 +249,15 @@ public final class RecycledShards {
         if (last == null) {
             return null;
         }
-        if (order.hasFinished(last.timeline)) {
+        if (order.hasFinished(last.memory.timeline())) {
             return passOn(last, heir, false) ? last : null;
         }
         StreamShard first = firstVacant(left);
         if (first == null) {
             return null;
         }
-        boolean finished = first != last && order.hasFinished(first.timeline);
-        boolean comesAfter = finished || order.follow(heir, first.timeline);
+        boolean finished = first != last && order.hasFinished(first.memory.timeline());
+        boolean comesAfter = finished || order.follow(heir, first.memory.timeline());
         return comesAfter && passOn(first, heir, !finished) ? first : null;
     }
 
@@ -271,8 +271,8 @@ public final class RecycledShards {
             return false;
         }
         try {
-            StreamTimeline former = shard.timeline;
-            boolean passed = isLeft(shard) && growth.passOn(shard, heir, anew);
+            StreamTimeline former = shard.memory.timeline();
+            boolean passed = isLeft(shard) && shard.passTo(heir, anew, growth);
             if (passed) {
                 forget(shard, former);
             }
@@ -291,7 +291,7 @@ public final class RecycledShards {
 
     private void forget(StreamShard shard, StreamTimeline former) {
         synchronized (shards) {
-            if (!shards.remove(shard) || shards.stream().anyMatch(other -> other.timeline == former)) {
+            if (!shards.remove(shard) || shards.stream().anyMatch(other -> other.memory.timeline() == former)) {
                 return;
             }
         }
@@ -320,7 +320,7 @@ public final class RecycledShards {
     }
 
     private boolean mayBeInherited(StreamShard shard) {
-        StreamTimeline former = shard.timeline;
+        StreamTimeline former = shard.memory.timeline();
         if (!former.oneOfMany || ends - former.endNumber >= KEPT) {
             return false;
         }
@@ -332,7 +332,7 @@ public final class RecycledShards {
     public void dropEmpty() {
         fences.releasePassed();
         for (StreamShard shard : shards()) {
-            if (shard.reservedBytes() == 0) {
+            if (shard.memory.reservedBytes() == 0) {
                 drop(shard, false);
             }
         }
@@ -353,7 +353,7 @@ public final class RecycledShards {
             }
             if (givesBack) {
                 shard.settle(fences);
-                shard.giveBack(Long.MAX_VALUE, () -> shard.quiet(fences));
+                shard.returns.giveBack(Long.MAX_VALUE, false, () -> shard.quiet(fences));
             }
             dispose(shard);
         } catch (CudaException refusal) {
@@ -372,10 +372,11 @@ public final class RecycledShards {
     public void dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            boolean hasNoMemory = shard.reservedBytes() == 0; // first, since the next but one goes over all pages
-            if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard) && shard.dispose()) {
-                counters.ended(shard.small, shard.counters());
-                forget(shard, shard.timeline);
+            boolean hasNoMemory =
+                    shard.memory.reservedBytes() == 0; // first, since the next but one goes over all pages
+            if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard.memory) && shard.dispose()) {
+                counters.ended(shard.small, shard.memory.counters);
+                forget(shard, shard.memory.timeline());
             }
         } finally {
             shard.driverLock.unlock();

@@ -129,7 +129,7 @@ public final class SleepingPages {
         page.isMapped = false;
         sleeper.isWhole = false;
         sleeper.hasGone = true;
-        page.home.owner.fellAsleep(page.byteSize);
+        page.home.owner.sleeps(page.byteSize, true);
         pages.reserved().announceReleased(sleeper.address(), page.byteSize);
         pages.release(page.handle, page.byteSize);
         page.hasMemory = false;
@@ -236,7 +236,7 @@ public final class SleepingPages {
     private void awaken(SleepingPage sleeper) {
         Page page = sleeper.page;
         if (sleeper.hasGone) {
-            page.home.owner.woke(page.byteSize);
+            page.home.owner.sleeps(page.byteSize, false);
             pages.reserved().announceAcquired(sleeper.address(), page.byteSize);
         }
         pages.mapped(page.home);

@@ -42,7 +42,7 @@ public final class ShardTableModelTests {
         StreamTimeline own = OneGpu.timeline(STREAMS[stream]);
         StreamShard shard = OneGpu.open(table, own);
         BlockPlaces.require(shard.stream == STREAMS[stream], "a shard of another stream");
-        return shard.timeline == own;
+        return shard.memory.timeline() == own;
     }
 
     @Operation
