@@ -184,11 +184,12 @@ final class DeviceCache {
     /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
         threadCaches.checkInvariants();
+        growth.checkInvariants();
         long mapped = 0;
         for (StreamShard shard : shards.all()) {
             mapped += shard.checkInvariants();
         }
-        long known = mapped + growth.otherBytes() - parts.asleepBytes();
+        long known = mapped + growth.refusedBytes() - parts.asleepBytes();
         Invariant.check(known == reserved.bytes(), "reserved bytes are those of the shards", known - reserved.bytes());
     }
 }

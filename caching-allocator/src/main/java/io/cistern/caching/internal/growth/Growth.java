@@ -24,11 +24,10 @@ public sealed interface Growth permits PageGrowth, SegmentGrowth {
 
     /// Checks its own books.
     ///
-    /// @return bytes reserved that belong to no shard, because the driver would not take them back
     /// @throws IllegalStateException if an invariant does not hold
-    long otherBytes();
+    void checkInvariants();
 
-    /// The same bytes, without a check.
+    /// Bytes reserved that belong to no shard, because the driver would not take them back.
     long refusedBytes();
 
     /// Tries again to give those back.

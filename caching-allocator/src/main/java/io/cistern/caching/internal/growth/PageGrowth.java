@@ -213,18 +213,18 @@ public final class PageGrowth implements Growth {
     }
 
     @Override
-    public long otherBytes() {
-        return table.pages.refusedBytes() + table.checkInvariants();
+    public void checkInvariants() {
+        table.checkInvariants();
     }
 
     @Override
     public long refusedBytes() {
-        return table.pages.refusedBytes() + table.stuckBytes();
+        return table.pages.refusedBytes() + table.stuck.byteSize();
     }
 
     @Override
     public void releaseRefused() {
-        table.releaseStuck();
+        table.stuck.release();
         table.pages.releaseRefused();
     }
 

@@ -120,12 +120,10 @@ public final class SegmentGrowth implements Growth {
         return source.acquire(byteSize + policy.alignment(), ALIGNMENT, device);
     }
 
-    /// None: such a segment stays with its shard.
     @Override
-    public long otherBytes() {
-        return 0;
-    }
+    public void checkInvariants() {}
 
+    /// None: such a segment stays with its shard.
     @Override
     public long refusedBytes() {
         return 0;
