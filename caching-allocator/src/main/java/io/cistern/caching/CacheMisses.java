@@ -115,7 +115,7 @@ final class CacheMisses implements MissHandler {
                 }
             }
         } catch (RuntimeException | Error failure) {
-            shards.free(shards.addresses.range(address), address, asked, key);
+            shards.free(shards.ranges.get(address), address, asked, key);
             throw failure;
         }
     }

@@ -14,7 +14,6 @@ import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.page.ReserveCap;
 import io.cistern.caching.internal.page.ReserveLimit;
 import io.cistern.caching.internal.page.Reserved;
-import io.cistern.caching.internal.shard.BlockAddresses;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.RecycledShards;
 import io.cistern.caching.internal.shard.Shards;
@@ -80,13 +79,12 @@ record CacheParts(
                         options.pages(),
                         deviceBytes)
                 : new SegmentGrowth(device, plain(segments, driver), reserved, ranges, options.segments(), deviceBytes);
-        BlockAddresses addresses = new BlockAddresses(ranges);
         ThreadCaches caches =
-                new ThreadCaches(threadCaches, device, options.largestInThreadCache(), counters, addresses);
+                new ThreadCaches(threadCaches, device, options.largestInThreadCache(), counters, ranges);
         Shards open = new Shards(growth.splitPolicy(), clock, counters);
-        RecycledShards ended = new RecycledShards(growth, fences, order, open, addresses, caches, counters);
+        RecycledShards ended = new RecycledShards(growth, fences, order, open, ranges, caches, counters);
         DeviceShards shards =
-                new DeviceShards(addresses, open, ended, fences, options.blockSizes(), options.givesBack());
+                new DeviceShards(ranges, open, ended, fences, options.blockSizes(), options.givesBack());
         return new CacheParts(device, deviceBytes, reserved, growth, fences, order, shards, caches);
     }
 

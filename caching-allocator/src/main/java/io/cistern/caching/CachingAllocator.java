@@ -1,9 +1,7 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.check.VerifiableAllocator;
-import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.Page;
-import io.cistern.caching.internal.shard.TransferCache;
 import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.caching.internal.thread.ThreadCacheRefill;
 import io.cistern.cuda.CudaDriver;
@@ -203,13 +201,13 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     @Override
     public OptionalLong reservedBytes(int device) {
         DeviceCache cache = caches.get(device);
-        return OptionalLong.of(cache == null ? 0 : cache.reserved.bytes());
+        return OptionalLong.of(cache == null ? 0 : cache.parts.reserved().bytes());
     }
 
     @Override
     public OptionalLong reservedPeakBytes(int device) {
         DeviceCache cache = caches.get(device);
-        return OptionalLong.of(cache == null ? 0 : cache.reserved.peakBytes());
+        return OptionalLong.of(cache == null ? 0 : cache.parts.reserved().peakBytes());
     }
 
     /// What this allocator can't do itself, its source may.
@@ -248,7 +246,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         return Availability.yes();
     }
 
-    private DeviceCache cache(int device) {
+    DeviceCache cache(int device) {
         DeviceCache cache = caches.get(device);
         return cache != null ? cache : openCache(device);
     }
@@ -263,7 +261,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
         DeviceCache cache = caches.get(device); // a device that nobody used gets no context for it
         return Optional.of(
-                cache == null ? new TrimResult(0, OptionalLong.of(0), List.of()) : cache.trim(keepBytes, mode));
+                cache == null ? new TrimResult(0, OptionalLong.of(0), List.of()) : CacheTrim.trim(cache.parts, cache.returns, keepBytes, mode));
     }
 
     @Override
@@ -280,11 +278,12 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// Keeps the pages under a range of live blocks where they are, for programs that captured its addresses.
+    /// Keeps the pages under a range of live blocks where they are, for programs that captured its addresses. A
+    /// plain segment never moves, and goes only whole, once none of its blocks is live.
     void pin(int device, long address, long byteSize, Page.Pin reason) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.pin(address, byteSize, reason);
+            cache.parts.growth().pages().ifPresent(table -> table.pin(address, byteSize, reason));
         }
     }
 
@@ -293,7 +292,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         for (int device = 0; device < caches.length(); device++) {
             DeviceCache cache = caches.get(device);
             if (cache != null) {
-                cache.unpinAll(reason);
+                cache.parts.growth().pages().ifPresent(table -> table.unpinAll(reason));
             }
         }
     }
@@ -342,40 +341,11 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         failures.rethrow();
     }
 
-    /// Bytes of a device's blocks that thread caches hold: reserved, but not allocated.
-    long threadCacheBytes(int device) {
-        DeviceCache cache = caches.get(device);
-        return cache == null ? 0 : cache.threadCacheBytes();
-    }
-
-    /// Where threads leave a stream's small blocks for each other.
-    TransferCache transferCache(int device, long stream) {
-        return cache(device).shards.shard(Fences.key(stream), 1).transferCache;
-    }
-
     /// The calling thread's thread cache; null if it has none yet, or none in the table.
     @Nullable
     ThreadCache findThreadCache(int device) {
         ThreadCache first = ThreadTable.find(threadCaches, device);
         return first != null ? first : ThreadTable.findSecond(threadCaches, device);
-    }
-
-    /// Has what thread caches hold of a device's blocks freed.
-    void emptyThreadCaches(int device) {
-        DeviceCache cache = caches.get(device);
-        if (cache != null) {
-            cache.emptyThreadCaches();
-        }
-    }
-
-    /// Checks the invariants of a device's thread caches, which hold also while threads use them.
-    ///
-    /// @throws IllegalStateException if one does not hold
-    void checkThreadCaches(int device) {
-        DeviceCache cache = caches.get(device);
-        if (cache != null) {
-            cache.threadCaches.checkInvariants();
-        }
     }
 
     @Override

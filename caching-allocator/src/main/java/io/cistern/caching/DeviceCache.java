@@ -3,8 +3,6 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.page.Page;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.thread.ThreadCacheRefill;
@@ -13,8 +11,6 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.StreamMemory;
 import io.cistern.spi.MemoryReclaim;
-import io.cistern.spi.TrimMode;
-import io.cistern.spi.TrimResult;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -31,15 +27,13 @@ import java.util.function.LongSupplier;
 /// In front of it are the [thread caches][ThreadCache] of threads, whose blocks are live for the shards; they are
 /// [emptied][ThreadCaches] where memory is to go back or to be found.
 final class DeviceCache {
-    final Reserved reserved;
     final CacheStatistics statistics;
     final DeviceShards shards;
     final ThreadCaches threadCaches;
     final ThreadCacheRefill exchange;
     final CacheMisses misses;
     final CacheReturns returns;
-    private final CacheParts parts;
-    private final Growth growth;
+    final CacheParts parts;
 
     /// What is obtained with the first request, and is idle then.
     private final long initialBytes;
@@ -52,8 +46,6 @@ final class DeviceCache {
     /// @param options of which limits, thread caches and initial memory count here
     DeviceCache(CacheParts parts, CachingOptions options, MemoryReclaim.Choice reclaimChoice, LongSupplier nanoTime) {
         this.parts = parts;
-        this.reserved = parts.reserved();
-        this.growth = parts.growth();
         this.shards = parts.shards();
         this.threadCaches = parts.threadCaches();
         this.statistics = new CacheStatistics(parts);
@@ -107,34 +99,7 @@ final class DeviceCache {
     }
 
     void free(long address, long byteSize, long stream) {
-        shards.free(shards.addresses.range(address), address, byteSize, Fences.key(stream));
-    }
-
-    /// Has what thread caches hold freed.
-    void emptyThreadCaches() {
-        parts.emptyThreadCaches();
-    }
-
-    /// Bytes of the blocks in thread caches: live for the shards, but idle.
-    long threadCacheBytes() {
-        return parts.threadCacheBytes();
-    }
-
-    /// Keeps the pages under a range of live blocks where they are. A plain segment never moves, and goes only
-    /// whole, once
-    /// none of its blocks is live.
-    void pin(long address, long byteSize, Page.Pin reason) {
-        growth.pages().ifPresent(table -> table.pin(address, byteSize, reason));
-    }
-
-    /// Takes a reason for that away from all memory.
-    void unpinAll(Page.Pin reason) {
-        growth.pages().ifPresent(table -> table.unpinAll(reason));
-    }
-
-    /// Gives idle memory back, and tells what stayed.
-    TrimResult trim(long keepBytes, TrimMode mode) {
-        return CacheTrim.trim(parts, returns, keepBytes, mode);
+        shards.free(shards.ranges.get(address), address, byteSize, Fences.key(stream));
     }
 
     /// What is held for each stream, ended ones only with blocks in use.
@@ -158,12 +123,12 @@ final class DeviceCache {
 
     /// Access of other devices; empty where memory comes in whole segments.
     Optional<PagePeers> peers() {
-        return growth.pages().map(table -> new PagePeers(shards, table));
+        return parts.growth().pages().map(table -> new PagePeers(shards, table));
     }
 
     /// Sleeping and waking; empty where memory comes in whole segments.
     Optional<PageSleep> sleep(CudaDriver driver) {
-        return growth.pages().map(table -> new PageSleep(driver, parts, returns, table));
+        return parts.growth().pages().map(table -> new PageSleep(driver, parts, returns, table));
     }
 
     /// Returns everything, all blocks being freed; what the driver refuses, it is asked once more, since nobody
@@ -184,12 +149,13 @@ final class DeviceCache {
     /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
         threadCaches.checkInvariants();
-        growth.checkInvariants();
+        parts.growth().checkInvariants();
         long mapped = 0;
         for (StreamShard shard : shards.all()) {
             mapped += shard.checkInvariants();
         }
-        long known = mapped + growth.refusedBytes() - parts.asleepBytes();
-        Invariant.check(known == reserved.bytes(), "reserved bytes are those of the shards", known - reserved.bytes());
+        long reserved = parts.reserved().bytes();
+        long known = mapped + parts.growth().refusedBytes() - parts.asleepBytes();
+        Invariant.check(known == reserved, "reserved bytes are those of the shards", known - reserved);
     }
 }

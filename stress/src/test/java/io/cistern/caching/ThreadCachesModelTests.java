@@ -62,7 +62,7 @@ public final class ThreadCachesModelTests {
 
     @Operation
     public void empty() {
-        caching.emptyThreadCaches(0);
+        caching.cache(0).parts.emptyThreadCaches();
     }
 
     @Validate

@@ -45,22 +45,4 @@ public final class PlainSegment extends AddressRange {
     public boolean holds(long blockAddress) {
         return !gone && Long.compareUnsigned(blockAddress - address, byteSize) < 0;
     }
-
-    @Override
-    public boolean isPinned() {
-        return false;
-    }
-
-    @Override
-    public boolean keepsAddresses() {
-        return false;
-    }
-
-    @Override
-    public boolean reusesAddresses() {
-        return false;
-    }
-
-    @Override
-    public void close() {}
 }

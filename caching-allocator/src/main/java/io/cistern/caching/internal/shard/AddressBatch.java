@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.shard;
 
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import java.util.Arrays;
 
 /// Addresses of blocks on their way between a thread cache and the shards, so that many of them cost one pass of
@@ -35,6 +36,23 @@ public final class AddressBatch {
     public void removeFirst(int removed) {
         System.arraycopy(addresses, removed, addresses, 0, count - removed);
         count -= removed;
+    }
+
+    /// Frees blocks that were all last used on the streams of their shards, and empties the batch.
+    ///
+    /// @throws io.cistern.errors.UnknownAddressException if no live block starts at one of the addresses
+    public void freeAll(AddressRangeMap ranges) {
+        int end = count;
+        count = 0;
+        for (int from = 0; from < end; ) {
+            StreamShard shard = StreamShard.of(ranges.get(addresses[from]));
+            int to = from + 1;
+            while (to < end && StreamShard.of(ranges.get(addresses[to])) == shard) {
+                to++;
+            }
+            shard.freeMany(ranges, addresses, from, to);
+            from = to;
+        }
     }
 
     void reverse() {

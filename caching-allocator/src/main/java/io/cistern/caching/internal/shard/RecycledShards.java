@@ -2,6 +2,7 @@ package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.growth.Growth;
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
@@ -32,6 +33,14 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any; one stream ends at a time, and of one range of sizes one inherits.
 public final class RecycledShards {
+    /// Keeps blocks that are live for their shards, so that threads get them without a lock.
+    public interface BlockKeeper {
+        /// Lets go of the blocks of a closed stream's shards, for good.
+        ///
+        /// @param evicted gets them, also those taken out before a failure
+        void end(List<StreamShard> shards, AddressBatch evicted);
+    }
+
     private static final ObjLongConsumer<StreamShard> AT_REST = StreamShard::closedAtRest;
 
     /// Ends of other streams for which a shard waits to be inherited. What was not wanted meanwhile seldom is
@@ -50,7 +59,7 @@ public final class RecycledShards {
     private final CrossStreamOrder order;
     private final Shards open;
     private final RecordedUses uses;
-    private final BlockAddresses addresses;
+    private final AddressRangeMap ranges;
     private final BlockKeeper keeper;
     private final DeviceCounters counters;
 
@@ -71,7 +80,7 @@ public final class RecycledShards {
             Fences fences,
             CrossStreamOrder order,
             Shards open,
-            BlockAddresses addresses,
+            AddressRangeMap ranges,
             BlockKeeper keeper,
             DeviceCounters counters) {
         this.growth = growth;
@@ -79,7 +88,7 @@ public final class RecycledShards {
         this.order = order;
         this.open = open;
         this.uses = fences.uses;
-        this.addresses = addresses;
+        this.ranges = ranges;
         this.keeper = keeper;
         this.counters = counters;
     }
@@ -205,7 +214,7 @@ public final class RecycledShards {
         try {
             keeper.end(left, evicted);
         } finally {
-            addresses.freeAll(evicted);
+            evicted.freeAll(ranges);
         }
     }
 

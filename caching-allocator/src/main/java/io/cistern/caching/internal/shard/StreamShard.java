@@ -8,6 +8,7 @@ import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.growth.GrowingShard;
 import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.heap.BlockHeap;
 import io.cistern.caching.internal.heap.RangeOwner;
 import io.cistern.caching.internal.order.Fences;
@@ -107,12 +108,11 @@ public final class StreamShard implements RangeOwner {
     /// Takes live blocks of this shard back, all last used on its stream.
     ///
     /// @throws io.cistern.errors.UnknownAddressException if no live block starts at one of the addresses
-    void freeMany(BlockAddresses addresses, long[] blocks, int from, int to) {
+    void freeMany(AddressRangeMap ranges, long[] blocks, int from, int to) {
         lock.lock();
         try {
             for (int i = from; i < to; i++) {
-                AddressRange range = addresses.range(blocks[i]);
-                heap.makeFree(heap.retire(range, blocks[i]));
+                heap.makeFree(heap.retire(ranges.get(blocks[i]), blocks[i]));
             }
         } finally {
             lock.unlock();

@@ -2,9 +2,9 @@ package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.AddressBatch;
-import io.cistern.caching.internal.shard.BlockAddresses;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.shard.TransferCache;
@@ -31,7 +31,7 @@ public final class ThreadCacheRefill {
     private static final int MIN_BLOCKS = 8;
 
     private final DeviceShards shards;
-    private final BlockAddresses addresses;
+    private final AddressRangeMap ranges;
     private final MissHandler misses;
     private final ThreadCaches threadCaches;
     private final long bound;
@@ -41,7 +41,7 @@ public final class ThreadCacheRefill {
     /// @param bound the most bytes that a thread cache may hold
     public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, MissHandler misses, long bound) {
         this.shards = shards;
-        this.addresses = shards.addresses;
+        this.ranges = shards.ranges;
         this.misses = misses;
         this.threadCaches = threadCaches;
         this.bound = bound;
@@ -53,7 +53,7 @@ public final class ThreadCacheRefill {
     public ThreadCache ownThreadCache() {
         ThreadCache threadCache = threadCaches.own();
         if (threadCache != null) {
-            addresses.freeAll(threadCache.batch);
+            threadCache.batch.freeAll(ranges);
         }
         return threadCache;
     }
@@ -116,7 +116,7 @@ public final class ThreadCacheRefill {
             return threadCache.changeTo(shard, stream, threadCache.batch);
         } finally {
             threadCache.leave();
-            addresses.freeAll(threadCache.batch);
+            threadCache.batch.freeAll(ranges);
         }
     }
 
@@ -126,7 +126,7 @@ public final class ThreadCacheRefill {
                 threadCache.evictLarge(threadCache.batch);
             } finally {
                 threadCache.leave();
-                addresses.freeAll(threadCache.batch);
+                threadCache.batch.freeAll(ranges);
             }
         }
     }
@@ -135,7 +135,7 @@ public final class ThreadCacheRefill {
         try {
             return takeBatch(threadCache, bins, shard, byteSize);
         } catch (RuntimeException | Error failure) {
-            addresses.freeAll(threadCache.batch);
+            threadCache.batch.freeAll(ranges);
             throw failure;
         }
     }
@@ -174,7 +174,7 @@ public final class ThreadCacheRefill {
         } catch (OutOfMemoryError noRoom) {
             // as if there were none
         } finally {
-            addresses.freeAll(threadCache.batch);
+            threadCache.batch.freeAll(ranges);
         }
     }
 
@@ -205,7 +205,7 @@ public final class ThreadCacheRefill {
             shard.transferCache.empty(batch);
             return batch.count > 0;
         } finally {
-            addresses.freeAll(batch);
+            batch.freeAll(ranges);
         }
     }
 
@@ -222,7 +222,7 @@ public final class ThreadCacheRefill {
     /// Frees for the owner of a thread cache.
     public void free(ThreadCache threadCache, long address, long byteSize, long stream) {
         StackRoom.require();
-        AddressRange range = addresses.range(address);
+        AddressRange range = ranges.get(address);
         StreamShard shard = StreamShard.of(range);
         ThreadCacheBins bins = binsFor(threadCache, address, byteSize, stream, shard);
         if (bins == null || !threadCache.tryEnter()) {
@@ -239,7 +239,7 @@ public final class ThreadCacheRefill {
             }
         } finally {
             threadCache.leave();
-            addresses.freeAll(threadCache.batch);
+            threadCache.batch.freeAll(ranges);
         }
     }
 
@@ -303,7 +303,7 @@ public final class ThreadCacheRefill {
     /// Frees for a virtual thread.
     public void freeShared(long address, long byteSize, long stream) {
         StackRoom.require();
-        AddressRange range = addresses.range(address);
+        AddressRange range = ranges.get(address);
         StreamShard shard = StreamShard.of(range);
         long key = Fences.key(stream);
         boolean belongs = shard.small && belongsInThreadCache(address, shard, byteSize, key);
