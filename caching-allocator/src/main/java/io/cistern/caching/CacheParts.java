@@ -47,8 +47,6 @@ record CacheParts(
         CrossStreamOrder order,
         DeviceShards shards,
         ThreadCaches threadCaches) {
-    /// Makes those of a device.
-    ///
     /// @param threadCaches where threads find theirs, of all devices
     static CacheParts of(
             int device,
@@ -79,12 +77,10 @@ record CacheParts(
                         options.pages(),
                         deviceBytes)
                 : new SegmentGrowth(device, plain(segments, driver), reserved, ranges, options.segments(), deviceBytes);
-        ThreadCaches caches =
-                new ThreadCaches(threadCaches, device, options.largestInThreadCache(), counters, ranges);
+        ThreadCaches caches = new ThreadCaches(threadCaches, device, options.largestInThreadCache(), counters, ranges);
         Shards open = new Shards(growth.splitPolicy(), clock, counters);
         RecycledShards ended = new RecycledShards(growth, fences, order, open, ranges, caches, counters);
-        DeviceShards shards =
-                new DeviceShards(ranges, open, ended, fences, options.blockSizes(), options.givesBack());
+        DeviceShards shards = new DeviceShards(ranges, open, ended, fences, options.blockSizes(), options.givesBack());
         return new CacheParts(device, deviceBytes, reserved, growth, fences, order, shards, caches);
     }
 

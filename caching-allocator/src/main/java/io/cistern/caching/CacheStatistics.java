@@ -63,7 +63,6 @@ final class CacheStatistics {
         this.counters = parts.counters();
     }
 
-    /// All of them, since the last reset.
     Map<String, Long> map() {
         Map<String, Long> sinceReset = before;
         Map<String, Long> figures = sinceOpening();

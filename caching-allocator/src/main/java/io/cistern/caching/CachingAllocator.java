@@ -261,7 +261,9 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
         DeviceCache cache = caches.get(device); // a device that nobody used gets no context for it
         return Optional.of(
-                cache == null ? new TrimResult(0, OptionalLong.of(0), List.of()) : CacheTrim.trim(cache.parts, cache.returns, keepBytes, mode));
+                cache == null
+                        ? new TrimResult(0, OptionalLong.of(0), List.of())
+                        : CacheTrim.trim(cache.parts, cache.returns, keepBytes, mode));
     }
 
     @Override

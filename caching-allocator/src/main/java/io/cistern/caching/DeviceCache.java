@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.Invariant;
-import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.StreamShard;
@@ -41,8 +40,6 @@ final class DeviceCache {
     /// Whether that is obtained, or a thread obtains it.
     private final AtomicBoolean hasInitial;
 
-    /// Makes an empty cache.
-    ///
     /// @param options of which limits, thread caches and initial memory count here
     DeviceCache(CacheParts parts, CachingOptions options, MemoryReclaim.Choice reclaimChoice, LongSupplier nanoTime) {
         this.parts = parts;

@@ -17,7 +17,6 @@ final class CheckedBlocks {
     /// Enough to find what was freed in the same step of a program; some 2 KiB each.
     private static final int FREED_KEPT = 1 << 14;
 
-    /// One block.
     record Block(
             long address,
             long byteSize,
@@ -39,8 +38,8 @@ final class CheckedBlocks {
     private static final StackWalker WALKER = StackWalker.getInstance();
 
     /// Layers of this allocator, beside those of the framework.
-    private static final Set<String> OWN = Set.of(
-            CheckedBlocks.class.getName(), CheckedAllocator.class.getName(), ParanoidAllocator.class.getName());
+    private static final Set<String> OWN =
+            Set.of(CheckedBlocks.class.getName(), CheckedAllocator.class.getName(), ParanoidAllocator.class.getName());
 
     private final NavigableMap<Long, Block> live = new ConcurrentSkipListMap<>();
 
@@ -57,8 +56,8 @@ final class CheckedBlocks {
 
     /// The code that called into the framework.
     private static List<StackFrame> callSite() {
-        return WALKER.walk(stack ->
-                stack.dropWhile(CheckedBlocks::isOwn).limit(MAX_FRAMES).toList());
+        return WALKER.walk(
+                stack -> stack.dropWhile(CheckedBlocks::isOwn).limit(MAX_FRAMES).toList());
     }
 
     private static boolean isOwn(StackFrame frame) {
@@ -81,8 +80,8 @@ final class CheckedBlocks {
     ///
     /// @return false if somebody else frees it
     boolean freeing(Block block) {
-        Block gone = new Block(
-                block.address, block.byteSize, block.device, block.stream, block.allocatedAt, callSite());
+        Block gone =
+                new Block(block.address, block.byteSize, block.device, block.stream, block.allocatedAt, callSite());
         if (!live.remove(block.address, block)) {
             return false;
         }

@@ -55,7 +55,6 @@ public final class PageArena extends AddressRange {
         }
     }
 
-    /// How many there are in the process.
     public static int openCount() {
         return OPEN.get();
     }

@@ -63,7 +63,6 @@ public final class AddressBatch {
         }
     }
 
-    /// Makes room for so many more.
     void reserve(int more) {
         if (count + more + IN_HAND > addresses.length) {
             addresses = Arrays.copyOf(addresses, Math.max(count + more + IN_HAND, addresses.length * 2));

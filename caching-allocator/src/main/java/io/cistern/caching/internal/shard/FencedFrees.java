@@ -126,7 +126,6 @@ final class FencedFrees {
         memory.heap.makeFree(block);
     }
 
-    /// Makes room for one more list.
     private void reserve() {
         if (closedCount == fence.length) {
             closedHead = Arrays.copyOf(closedHead, closedCount * 2);

@@ -223,7 +223,6 @@ public final class RecycledShards {
         return growth.movesPages() && ends >= MANY;
     }
 
-    /// Those that are left.
     List<StreamShard> shards() {
         synchronized (shards) {
             return shards.isEmpty()
@@ -337,7 +336,6 @@ public final class RecycledShards {
         return shard.isVacant();
     }
 
-    /// Drops shards that have no memory any more.
     public void dropEmpty() {
         fences.releasePassed();
         for (StreamShard shard : shards()) {

@@ -40,7 +40,6 @@ public final class ShardReturns {
         }
     }
 
-    /// A place for blocks to be claimed.
     public ClaimedBlocks noClaims() {
         return new ClaimedBlocks(memory.heap.blocks);
     }

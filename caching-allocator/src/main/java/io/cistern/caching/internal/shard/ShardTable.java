@@ -34,7 +34,6 @@ public final class ShardTable {
         this.splitPolicy = splitPolicy;
     }
 
-    /// The shard of a stream, or null.
     @Nullable
     StreamShard find(long stream) {
         @Nullable StreamShard[] shards = table;
@@ -61,7 +60,6 @@ public final class ShardTable {
         return shard;
     }
 
-    /// Takes a stream's shard out of the table.
     synchronized @Nullable StreamShard remove(long stream) {
         StreamShard shard = find(stream);
         if (shard != null) {
@@ -92,7 +90,6 @@ public final class ShardTable {
         return tableOf(all);
     }
 
-    /// All shards, in a new list.
     List<StreamShard> all() {
         List<StreamShard> all = new ArrayList<>();
         for (StreamShard shard : table) {

@@ -21,7 +21,7 @@ public final class Shards {
     private final ShardTable large;
     /// Of the streams that have shards. Guarded by itself.
     private final Map<Long, StreamTimeline> timelines = new HashMap<>();
-    /// Has none yet.
+
     public Shards(SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
         this.clock = clock;
         this.small = new ShardTable(true, splitPolicy, clock, counters);
@@ -49,7 +49,6 @@ public final class Shards {
         }
     }
 
-    /// The shards of a stream, in a new list.
     List<StreamShard> of(long key) {
         List<StreamShard> all = new ArrayList<>(2);
         for (ShardTable table : new ShardTable[] {small, large}) {
@@ -89,7 +88,6 @@ public final class Shards {
         }
     }
 
-    /// All that there are now.
     List<StreamShard> all() {
         List<StreamShard> all = new ArrayList<>(small.all());
         all.addAll(large.all());

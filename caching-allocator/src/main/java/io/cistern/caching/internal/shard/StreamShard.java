@@ -56,8 +56,6 @@ public final class StreamShard implements RangeOwner {
     /// Its end, if it was closed. Guarded by the driver lock once it is.
     private long closingFence = Fences.PASSED;
 
-    /// Makes an empty shard.
-    ///
     /// @param splitPolicy see [Growth#splitPolicy]
     /// @param clock the device's
     public StreamShard(
@@ -119,7 +117,6 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Whether a block of this size is live at an address.
     public boolean isLive(long address, long byteSize) {
         lock.lock();
         try {
@@ -144,7 +141,6 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Counts a search in vain.
     public void missed() {
         lock.lock();
         try {
@@ -360,7 +356,6 @@ public final class StreamShard implements RangeOwner {
         return true;
     }
 
-    /// Adds what was counted here.
     public void addTo(ShardTotals totals) {
         lock.lock();
         try {

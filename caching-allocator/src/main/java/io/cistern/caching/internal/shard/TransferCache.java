@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
 /// **Invariants**: Σ count × byteSize of the shelves = `bytes` ≤ [#BOUND]; every address is a live block of
 /// the shard, of the class's size.
 ///
-/// **Threads.** Any; a lock that is held while some addresses are copied. A thread that finds it held goes to the shard.
+/// **Threads.** Any; a lock that is held while some addresses are copied. A thread that finds it held goes to the
+/// shard.
 public final class TransferCache {
     /// Enough for batches to differ; little beside what thread caches may hold.
     static final long BOUND = 2L << 20;
@@ -34,7 +35,6 @@ public final class TransferCache {
 
     private static final int BATCH_BLOCKS = 64;
 
-    /// Blocks of one class.
     private static final class Batches {
         final long[] addresses;
         int count;
@@ -108,7 +108,6 @@ public final class TransferCache {
         }
     }
 
-    /// Takes everything out.
     public void empty(AddressBatch evicted) {
         if (bytes == 0 && !shard.isClosed()) {
             return;

@@ -7,7 +7,6 @@ import java.util.List;
 public final class SleepingPage {
     final Page page;
 
-    /// Where its bytes are kept.
     final long offset;
 
     /// Whether its memory was ever given back.
@@ -31,8 +30,6 @@ public final class SleepingPage {
 
     /// Pages that lie side by side, on the device and on the host.
     interface Run {
-        /// Called for each run.
-        ///
         /// @param offset where its bytes are kept
         void at(long address, long byteSize, long offset);
     }

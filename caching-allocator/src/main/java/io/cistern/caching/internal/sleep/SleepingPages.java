@@ -45,7 +45,6 @@ public final class SleepingPages {
     private long offset;
     private @Nullable KeptBytes kept;
 
-    /// Has none yet.
     public SleepingPages(CudaDriver driver, PageTable table) {
         this.driver = driver;
         this.table = table;
@@ -63,7 +62,6 @@ public final class SleepingPages {
         offset += sleeper.byteSize();
     }
 
-    /// Where the bytes of the next page are kept.
     public long nextOffset() {
         return offset;
     }
@@ -72,7 +70,6 @@ public final class SleepingPages {
         return sleepers.size() == 0;
     }
 
-    /// The bytes of its pages.
     public long byteSize() {
         long bytes = 0;
         for (int i = 0; i < sleepers.size(); i++) {
@@ -81,7 +78,6 @@ public final class SleepingPages {
         return bytes;
     }
 
-    /// Gives up what is kept.
     public void dropKept() {
         if (kept != null) {
             kept.close();
