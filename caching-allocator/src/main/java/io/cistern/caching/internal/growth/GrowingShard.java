@@ -12,11 +12,9 @@ import io.cistern.caching.internal.heap.BlockHeap;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.heap.FreeRuns;
 import io.cistern.caching.internal.heap.RangeOwner;
-import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Mapping;
-import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
 import java.util.List;
@@ -363,21 +361,6 @@ public final class GrowingShard implements PageOwner {
     }
 
     @Override
-    public long pin(PageArena arena, long address, Page.Pin reason) {
-        lock.lock();
-        try {
-            Mapping mapping = arena.mappingAt(address);
-            if (mapping == null) {
-                return arena.slotStart(address + 1);
-            }
-            mapping.page.pin(reason);
-            return mapping.end();
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
     public void sleeps(long byteSize, boolean asleep) {
         lock.lock();
         try {
@@ -413,11 +396,6 @@ public final class GrowingShard implements PageOwner {
     /// Bytes of memory here; can be one operation old.
     public long reservedBytes() {
         return counters.gauge(CacheStat.RESERVED_BYTES).current();
-    }
-
-    @Override
-    public void trySettle(Fences fences) {
-        shard.trySettle(fences);
     }
 
     /// Checks the blocks and what is noted of their pages. With the driver lock and the lock.

@@ -120,7 +120,7 @@ public final class PageGrowth implements Growth {
         } finally {
             table.unlock();
         }
-        all.forEach(each -> each.trySettle(fences));
+        all.forEach(each -> each.shard().trySettle(fences));
         clock.advance();
     }
 

@@ -77,7 +77,7 @@ public final class Page {
         return isNew;
     }
 
-    public void pin(Pin reason) {
+    void pin(Pin reason) {
         pins |= bit(reason);
     }
 

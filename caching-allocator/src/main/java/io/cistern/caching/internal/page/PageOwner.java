@@ -1,7 +1,6 @@
 package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.heap.RangeOwner;
-import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.StreamTimeline;
 
 /// Whose blocks lie on pages: so much of a shard as pages need that move, sleep or go. Called mostly with the
@@ -21,10 +20,6 @@ public interface PageOwner {
 
     /// Bytes of live blocks; can be one operation old.
     long liveBytes();
-
-    /// Frees the blocks whose fences have passed, unless somebody else makes driver calls for it now. Without the
-    /// lock of the table.
-    void trySettle(Fences fences);
 
     /// A search begins that looks at the pages that are idle here.
     void lookedAt();
@@ -56,11 +51,6 @@ public interface PageOwner {
 
     /// A mapping is gone whose page is too.
     void erase(Mapping mapping);
-
-    /// Pins the page at home at an address.
-    ///
-    /// @return where the next page may begin
-    long pin(PageArena arena, long address, Page.Pin reason);
 
     /// Counts memory as gone whose addresses stay, or as there again.
     void sleeps(long byteSize, boolean asleep);

@@ -233,7 +233,11 @@ public final class PageTable {
         lock.lock();
         try {
             for (long at = address; at < address + byteSize; ) {
-                at = arena.pageOwner.pin(arena, at, reason);
+                Mapping home = arena.mappingAt(at);
+                if (home != null) {
+                    home.page.pin(reason);
+                }
+                at = home == null ? arena.slotStart(at + 1) : home.end();
             }
         } finally {
             lock.unlock();

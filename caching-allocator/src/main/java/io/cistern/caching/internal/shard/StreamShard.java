@@ -2,7 +2,6 @@ package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardCounters;
-import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.growth.GrowingShard;
@@ -17,6 +16,7 @@ import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 
 /// The blocks of one device, one stream, either small or large ones: taken and freed here. Their
 /// [memory][GrowingShard] grows and moves in pages or segments, and what is idle of it is [given
@@ -356,19 +356,11 @@ public final class StreamShard implements RangeOwner {
         return true;
     }
 
-    public void addTo(ShardTotals totals) {
+    /// Does something with what is counted here.
+    public void withCounters(Consumer<ShardCounters> action) {
         lock.lock();
         try {
-            totals.add(counters);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    public void resetPeaks() {
-        lock.lock();
-        try {
-            counters.resetPeaks();
+            action.accept(counters);
         } finally {
             lock.unlock();
         }
