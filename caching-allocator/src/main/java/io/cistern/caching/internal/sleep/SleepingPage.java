@@ -30,6 +30,8 @@ public final class SleepingPage {
 
     /// Pages that lie side by side, on the device and on the host.
     interface Run {
+        /// Called for each run.
+        ///
         /// @param offset where its bytes are kept
         void at(long address, long byteSize, long offset);
     }
