@@ -7,7 +7,7 @@ import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
-import io.cistern.caching.internal.shard.ShardTable;
+import io.cistern.caching.internal.shard.Shards;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.cuda.CudaDriver;
@@ -75,13 +75,13 @@ public final class OneGpu implements PageSource {
     }
 
     /// A table without shards.
-    public static ShardTable shards() {
-        return new ShardTable(true, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+    public static Shards shards() {
+        return new Shards(SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// The shard of a stream in a table, made if there is none.
-    public static StreamShard open(ShardTable table, StreamTimeline timeline) {
-        return table.open(timeline, (_, _) -> null);
+    public static StreamShard open(Shards table, StreamTimeline timeline) {
+        return table.open(timeline, true, (_, _) -> null);
     }
 
     /// A segment that no memory lies behind.

@@ -4,6 +4,7 @@ import io.cistern.caching.BlockPlaces;
 import io.cistern.caching.OneGpu;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.internal.routing.Interleavings;
+import java.util.List;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;
@@ -12,15 +13,15 @@ import org.junit.jupiter.api.Test;
 /// Streams find their shards without a lock while others open and end: a table is one map, whoever looks. All keys
 /// begin at the same place of it, so that each is looked for behind the others.
 @Param(name = "stream", gen = IntGen.class, conf = "0:2")
-public final class ShardTableModelTests {
+public final class ShardsModelTests {
     private static final long[] STREAMS = streamsAtOnePlace(3);
 
     private static final int ROUNDS = 10_000;
 
-    private final ShardTable table = OneGpu.shards();
+    private final Shards table = OneGpu.shards();
 
     /// Begins with one stream.
-    public ShardTableModelTests() {
+    public ShardsModelTests() {
         open(0);
     }
 
@@ -29,7 +30,7 @@ public final class ShardTableModelTests {
         long[] streams = new long[count];
         int found = 0;
         for (long stream = 256; found < count; stream += 256) {
-            if (ShardTable.slot(stream, ShardTable.SMALLEST - 1) == ShardTable.SMALLEST - 1) {
+            if (Shards.slot(stream, Shards.SMALLEST - 1) == Shards.SMALLEST - 1) {
                 streams[found++] = stream;
             }
         }
@@ -47,12 +48,13 @@ public final class ShardTableModelTests {
 
     @Operation
     public boolean find(@Param(name = "stream") int stream) {
-        return isOf(table.find(STREAMS[stream]), stream);
+        return isOf(table.find(STREAMS[stream], true), stream);
     }
 
     @Operation
     public boolean end(@Param(name = "stream") int stream) {
-        return isOf(table.remove(STREAMS[stream]), stream);
+        List<StreamShard> ended = table.remove(STREAMS[stream]);
+        return isOf(ended.isEmpty() ? null : ended.getFirst(), stream);
     }
 
     private static boolean isOf(StreamShard shard, int stream) {
@@ -62,12 +64,12 @@ public final class ShardTableModelTests {
 
     @Test
     void isOneMapInEveryInterleaving() {
-        Interleavings.explore(ShardTableModelTests.class);
+        Interleavings.explore(ShardsModelTests.class);
     }
 
     @Test
     void isOneMapUnderRealThreads() {
-        Interleavings.race(ShardTableModelTests.class);
+        Interleavings.race(ShardsModelTests.class);
     }
 
     /// The same question very often: shards take long to make, so that few of a generated program's calls meet.

@@ -8,9 +8,9 @@ import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.MissClock;
 import org.junit.jupiter.api.Test;
 
-class ShardTableTest {
-    private final ShardTable table =
-            new ShardTable(true, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+class ShardsTest {
+    private final Shards table =
+            new Shards(SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {
@@ -21,18 +21,18 @@ class ShardTableTest {
         for (long stream = 256; stream < 256 * 500; stream += 512) {
             table.remove(stream);
         }
-        assertThat(table.find(0)).isSameAs(shard);
+        assertThat(table.find(0, true)).isSameAs(shard);
         assertThat(open(0)).isSameAs(shard);
         assertThat(table.all()).hasSize(250);
     }
 
     private StreamShard open(long stream) {
-        return table.open(TestContext.timeline(stream), (_, _) -> null);
+        return table.open(TestContext.timeline(stream), true, (_, _) -> null);
     }
 
     @Test
     void aStreamWithoutMemoryHasNoShard() {
-        assertThat(table.find(42)).isNull();
-        assertThat(table.remove(42)).isNull();
+        assertThat(table.find(42, true)).isNull();
+        assertThat(table.remove(42)).isEmpty();
     }
 }
