@@ -24,31 +24,16 @@ import org.jspecify.annotations.Nullable;
 ///   it asks for just the size that it freed. Until then large blocks go past: best fit does better, which leaves room
 ///   in one piece.
 ///
-/// **Useful or not.** Small blocks may hardly ever come again in their sizes; then the thread cache only costs, and
-/// they go past, for longer and longer, until it is tried again.
-///
 /// **Invariant**: the block freed last is a live block of the stream used last, of the size noted.
 ///
 /// **Threads.** Whoever has [entered][#tryEnter] or [claimed][#claim] it reads and writes it, but for what is
-/// noted of blocks that go past, which is the owner's. Walks of others are a guess while somebody changes it, and exact
-/// at rest.
+/// noted of large blocks that go past, which is the owner's. Walks of others are a guess while somebody changes it, and
+/// exact at rest.
 public final class ThreadCache extends ThreadState {
     /// Larger blocks always go to their shard, of any device.
     public static final long LARGEST_KEPT = 64L << 20;
 
     private static final long NOTHING = -1;
-
-    /// Against a miss, which is 1: a hit saves a little more than a miss costs, so a thread cache pays from about
-    /// one hit in three on.
-    private static final int HIT = 2;
-
-    private static final int MAX_USEFUL = 512;
-
-    /// Requests that a useless thread cache is passed by before it is tried again; each time in vain, twice as
-    /// many.
-    private static final int FIRST_PAUSE = 4096;
-
-    private static final int LONGEST_PAUSE = 16 * FIRST_PAUSE;
 
     /// How often in a row a program has to ask for just the large block that it freed. Without, two of five
     /// recorded programs reserved more.
@@ -78,14 +63,6 @@ public final class ThreadCache extends ThreadState {
     final AddressBatch batch = new AddressBatch();
 
     private final long largestKept;
-
-    /// Hits against misses of small requests; below 0 by more than [#MAX_USEFUL] the thread cache is useless.
-    private int usefulness;
-
-    /// How many requests still pass by, and how many will next time.
-    private int passing;
-
-    private int pause = FIRST_PAUSE;
 
     /// The large block that went past last, if none was asked for since: its shard and size.
     private @Nullable StreamShard passedTo;
@@ -138,7 +115,6 @@ public final class ThreadCache extends ThreadState {
         long taken = takeSmall(SizeClasses.of(byteSize));
         if (taken != 0) {
             small.took(byteSize);
-            noteHit();
         }
         return taken;
     }
@@ -166,32 +142,10 @@ public final class ThreadCache extends ThreadState {
         return address;
     }
 
-    private void noteHit() {
-        if (usefulness < MAX_USEFUL) { // no store, most of the time
-            usefulness += HIT;
-            pause = usefulness < MAX_USEFUL ? pause : FIRST_PAUSE;
-        }
-    }
-
     /// Notes that a small request found nothing. The next small block stands here then, because small requests
     /// miss: so one block more is kept, and recorded programs reserve less.
     void foundNothing() {
         inPairs = true;
-        if (--usefulness < -MAX_USEFUL) {
-            usefulness = 0;
-            passing = pause;
-            pause = Math.min(2 * pause, LONGEST_PAUSE);
-        }
-    }
-
-    /// Notes that a small request passed the thread cache by.
-    void passedBy() {
-        passing = Math.max(0, passing - 1);
-    }
-
-    /// Whether small blocks pass the thread cache by.
-    boolean isUseless() {
-        return passing > 0;
     }
 
     /// Whether large blocks stand here.
@@ -223,7 +177,7 @@ public final class ThreadCache extends ThreadState {
     /// @return false if there is no room, or it may not be one of that stream
     public boolean keep(long block, long byteSize, long stream) {
         boolean ofSmall = SizeClasses.has(byteSize);
-        if (stream != lastStream || (ofSmall ? isUseless() : !keepsLarge()) || !tryEnter()) {
+        if (stream != lastStream || !(ofSmall || keepsLarge()) || !tryEnter()) {
             return false;
         }
         try {

@@ -66,7 +66,7 @@ public final class ThreadCacheRefill {
         if (!small) {
             return allocateLarge(threadCache, shard, byteSize);
         }
-        if (stream == threadCache.lastStream && passesBy(threadCache, byteSize)) {
+        if (stream == threadCache.lastStream && passesBy(byteSize)) {
             return allocateBeside(threadCache, shard, byteSize);
         }
         boolean wasSelected = threadCache.isOn(stream, shard);
@@ -91,14 +91,13 @@ public final class ThreadCacheRefill {
         return allocateFromShard(threadCache, shard, byteSize);
     }
 
-    /// Whether small blocks of a size pass a thread cache by.
-    private boolean passesBy(ThreadCache threadCache, long byteSize) {
-        return threadCache.isUseless() || byteSize > bound / MIN_BLOCKS;
+    /// Whether small blocks of a size go past thread caches.
+    private boolean passesBy(long byteSize) {
+        return byteSize > bound / MIN_BLOCKS;
     }
 
     private long allocateBeside(ThreadCache threadCache, StreamShard shard, long byteSize) {
         threadCache.small.missed();
-        threadCache.passedBy();
         return allocateFromShard(threadCache, shard, byteSize);
     }
 
@@ -247,7 +246,7 @@ public final class ThreadCacheRefill {
     /// where the Java heap has no memory for bins.
     private @Nullable ThreadCacheBins binsFor(
             ThreadCache threadCache, long address, long byteSize, long stream, StreamShard shard) {
-        boolean passesBy = shard.small ? passesBy(threadCache, byteSize) : largePassesBy(threadCache, shard, byteSize);
+        boolean passesBy = shard.small ? passesBy(byteSize) : largePassesBy(threadCache, shard, byteSize);
         if (passesBy || !belongsInThreadCache(address, shard, byteSize, Fences.key(stream))) {
             return null;
         }
