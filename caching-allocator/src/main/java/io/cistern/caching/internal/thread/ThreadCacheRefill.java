@@ -27,9 +27,6 @@ import org.jspecify.annotations.Nullable;
 /// Virtual threads use what shared thread caches have, and go to the shards themselves for the rest, block by
 /// block.
 public final class ThreadCacheRefill {
-    /// Blocks of more than an eighth of the bound go past a thread cache: few would fit, and fewer come again.
-    private static final int MIN_BLOCKS = 8;
-
     private final DeviceShards shards;
     private final BlockAddresses addresses;
     private final MissHandler misses;
@@ -66,9 +63,6 @@ public final class ThreadCacheRefill {
         if (!small) {
             return allocateLarge(threadCache, shard, byteSize);
         }
-        if (stream == threadCache.lastStream && passesBy(byteSize)) {
-            return allocateBeside(threadCache, shard, byteSize);
-        }
         boolean wasSelected = threadCache.isOn(stream, shard);
         ThreadCacheBins bins = select(threadCache, stream, shard);
         long address = wasSelected || bins == null ? 0 : threadCache.take(byteSize, stream);
@@ -88,16 +82,6 @@ public final class ThreadCacheRefill {
         if (threadCache.holdsLarge()) {
             giveBackLarge(threadCache);
         }
-        return allocateFromShard(threadCache, shard, byteSize);
-    }
-
-    /// Whether small blocks of a size go past thread caches.
-    private boolean passesBy(long byteSize) {
-        return byteSize > bound / MIN_BLOCKS;
-    }
-
-    private long allocateBeside(ThreadCache threadCache, StreamShard shard, long byteSize) {
-        threadCache.small.missed();
         return allocateFromShard(threadCache, shard, byteSize);
     }
 
@@ -246,7 +230,7 @@ public final class ThreadCacheRefill {
     /// where the Java heap has no memory for bins.
     private @Nullable ThreadCacheBins binsFor(
             ThreadCache threadCache, long address, long byteSize, long stream, StreamShard shard) {
-        boolean passesBy = shard.small ? passesBy(byteSize) : largePassesBy(threadCache, shard, byteSize);
+        boolean passesBy = !shard.small && largePassesBy(threadCache, shard, byteSize);
         if (passesBy || !belongsInThreadCache(address, shard, byteSize, Fences.key(stream))) {
             return null;
         }
