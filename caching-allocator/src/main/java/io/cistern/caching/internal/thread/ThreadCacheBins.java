@@ -163,13 +163,6 @@ final class ThreadCacheBins extends SizeStacks {
         }
     }
 
-    /// Moves the older half of a stack to the transfer cache, because there is no room.
-    ///
-    /// @return whether it took any
-    boolean leaveHalf(ThreadCache threadCache, int sizeClass) {
-        return small != null && leave(small.transferCache, threadCache, sizeClass, (depth(sizeClass) + 1) / 2) > 0;
-    }
-
     /// Moves blocks to the transfer cache of the shard, as far as it takes them.
     private void leave(ThreadCache threadCache, int sizeClass, int count, AddressBatch evicted) {
         int left = small == null ? 0 : leave(small.transferCache, threadCache, sizeClass, count);

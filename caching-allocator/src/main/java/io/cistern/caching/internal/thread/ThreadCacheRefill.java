@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 /// [TransferCache], if another thread left some there; or else, if the class misses often, up to 64 KiB from the
 /// shard, and no memory is obtained for them. If the shard has none, what the own thread cache and the transfer cache
 /// hold of it goes back before the cache grows.
-/// 2. **No room**: older blocks of the class go to the transfer cache, if another thread misses them, or go back,
-/// or those of streams used less; see [ThreadCache].
+/// 2. **A full stack**: its older half goes to the transfer cache, if another thread misses such blocks, or goes back;
+/// see [ThreadCacheStreams] for what goes where the bound is reached.
 /// 3. **Large blocks** go past the thread cache, so that best fit sees what it would see without thread caches.
 /// Only where the same size was asked for several times in a row, the block serves again from the thread cache; a
 /// large miss gives it back.

@@ -100,9 +100,6 @@ final class ThreadCacheStreams {
     private boolean tryKeep(ThreadCacheBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
         into.makePlace(threadCache, sizeClass, evicted);
         boolean kept = keepIfRoom(into, address, sizeClass, mayHold);
-        if (!kept && into.leaveHalf(threadCache, sizeClass)) {
-            kept = keepIfRoom(into, address, sizeClass, mayHold);
-        }
         while (!kept && into.evictLargest(sizeClass, evicted)) {
             kept = keepIfRoom(into, address, sizeClass, mayHold);
         }
