@@ -166,13 +166,13 @@ public final class ThreadCacheRefill {
         return address != 0 ? address : growAndAllocate(threadCache, shard, byteSize);
     }
 
-    /// Empties the thread cache first, of all streams, so that pages are looked for among blocks as they would be
-    /// without thread caches: what a thread cache holds differs from one time to the next, and a program that
-    /// repeats would come to rest late. That costs a look if the thread cache is empty, and nothing but plain
-    /// stores if it is not.
+    /// Empties the thread cache first, of all streams, and the transfer cache, so that pages are looked for among
+    /// blocks as they would be without thread caches: what a thread cache holds differs from one time to the next, and
+    /// a program that repeats would come to rest late. That costs a look if the thread cache is empty, and nothing but
+    /// plain stores if it is not.
     private long growAndAllocate(ThreadCache threadCache, StreamShard shard, long byteSize) {
-        boolean mayFit = emptyOwn(threadCache, shard) && shard.small;
-        return mayFit ? allocate(shard, byteSize) : misses.allocate(shard, byteSize);
+        emptyOwn(threadCache, shard);
+        return misses.allocate(shard, byteSize);
     }
 
     private long allocate(StreamShard shard, long byteSize) {
@@ -180,13 +180,11 @@ public final class ThreadCacheRefill {
         return address != 0 ? address : misses.allocate(shard, byteSize);
     }
 
-    /// Returns whether the thread cache or the transfer cache held anything.
-    private boolean emptyOwn(ThreadCache threadCache, StreamShard shard) {
+    private void emptyOwn(ThreadCache threadCache, StreamShard shard) {
         AddressBatch batch = threadCache.batch;
         try {
             evictAll(threadCache);
             shard.transferCache.empty(batch);
-            return batch.count > 0;
         } finally {
             addresses.freeAll(batch);
         }
