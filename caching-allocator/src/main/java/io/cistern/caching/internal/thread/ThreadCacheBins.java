@@ -184,18 +184,9 @@ final class ThreadCacheBins extends SizeStacks {
         }
     }
 
-    /// Takes the oldest of the largest blocks out, if they are larger than those of a class: so the bound
-    /// holds the most blocks, and what goes costs one pass through the shard for many bytes.
-    ///
-    /// @return false if there is none
-    boolean evictLargest(int sizeClass, AddressBatch evicted) {
-        for (int larger = SizeClasses.COUNT - 1; larger > sizeClass; larger--) {
-            if (depth(larger) > 0) {
-                giveBack(larger, 1, evicted);
-                return true;
-            }
-        }
-        return false;
+    /// Takes the older half of a stack out.
+    void evictOlderHalf(int sizeClass, AddressBatch evicted) {
+        giveBack(sizeClass, (depth(sizeClass) + 1) / 2, evicted);
     }
 
     /// Takes everything out.

@@ -100,7 +100,8 @@ final class ThreadCacheStreams {
     private boolean tryKeep(ThreadCacheBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
         into.makePlace(threadCache, sizeClass, evicted);
         boolean kept = keepIfRoom(into, address, sizeClass, mayHold);
-        while (!kept && into.evictLargest(sizeClass, evicted)) {
+        if (!kept) {
+            into.evictOlderHalf(sizeClass, evicted);
             kept = keepIfRoom(into, address, sizeClass, mayHold);
         }
         if (!kept && ++refusals % REFUSALS_BEFORE_EVICTION == 0) {
