@@ -58,9 +58,6 @@ final class ThreadCacheBins extends SizeStacks {
 
     private final boolean[] missed = new boolean[SizeClasses.COUNT];
 
-    /// Where the next search for room begins.
-    private int cursor;
-
     ThreadCacheBins(long key) {
         this.key = key;
         Arrays.fill(batches, 1);
@@ -170,18 +167,6 @@ final class ThreadCacheBins extends SizeStacks {
             use(sizeClass, 2 * TransferCache.batch(sizeClass));
         }
         giveBack(sizeClass, count - left, evicted);
-    }
-
-    /// Makes room by halving stacks, beginning where the last such search ended.
-    void makeRoom(long wanted, AddressBatch evicted) {
-        for (int seen = 0; seen < 2 * SizeClasses.COUNT && room < wanted; seen++) {
-            int sizeClass = cursor;
-            cursor = cursor + 1 == SizeClasses.COUNT ? 0 : cursor + 1;
-            if (depth(sizeClass) > 0) {
-                setLimit(sizeClass, Math.max(1, limit(sizeClass) / 2));
-                giveBack(sizeClass, (depth(sizeClass) + 1) / 2, evicted);
-            }
-        }
     }
 
     /// Takes the older half of a stack out.

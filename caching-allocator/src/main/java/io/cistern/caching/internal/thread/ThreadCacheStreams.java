@@ -21,7 +21,8 @@ import org.jspecify.annotations.Nullable;
 /// Read and written by whoever has [entered][ThreadCache#tryEnter] or [claimed][ThreadCache#claim] the
 /// thread cache.
 final class ThreadCacheStreams {
-    private static final int REFUSALS_BEFORE_EVICTION = 512;
+    /// Blocks that find no room before all that is here goes, since the program has other sizes or streams now.
+    private static final int MAX_REFUSALS = 512;
 
     private static final ThreadCacheBins[] NONE = {};
     private static final VarHandle BINS;
@@ -104,8 +105,8 @@ final class ThreadCacheStreams {
             into.evictOlderHalf(sizeClass, evicted);
             kept = keepIfRoom(into, address, sizeClass, mayHold);
         }
-        if (!kept && ++refusals % REFUSALS_BEFORE_EVICTION == 0) {
-            makeRoom(into, evicted);
+        if (!kept && ++refusals % MAX_REFUSALS == 0) {
+            evictAll(evicted);
         }
         return kept;
     }
@@ -147,20 +148,6 @@ final class ThreadCacheStreams {
         into.allowance += more;
         into.room += more;
         allotted += more;
-    }
-
-    /// The bins of other streams go, if they hold anything, or else a quarter of what these bins hold.
-    private void makeRoom(ThreadCacheBins into, AddressBatch evicted) {
-        long before = allotted;
-        for (ThreadCacheBins other : bins) {
-            if (other != into) {
-                other.evictAll(evicted);
-                takeRoom(other);
-            }
-        }
-        if (allotted == before) {
-            into.makeRoom(bound / 4, evicted);
-        }
     }
 
     private void takeRoom(ThreadCacheBins from) {
