@@ -34,9 +34,6 @@ abstract class SizeStacks {
 
     private static final int ZERO = SizeClasses.COUNT * HEAD;
 
-    /// Hits between trials; a power of two.
-    private static final int TRIAL = 64;
-
     /// Bytes that may be pushed: a block pushed takes its own, a block popped gives them back.
     long room;
 
@@ -78,11 +75,6 @@ abstract class SizeStacks {
     /// Counts a block that was not on its stack.
     final void countHit(int sizeClass) {
         cells[sizeClass * HEAD + HITS]++;
-    }
-
-    /// Whether it is a class's turn to try something, which it is once in some hits; never where nothing hits.
-    final boolean isTurnToTry(int sizeClass) {
-        return (cells[sizeClass * HEAD + HITS] & TRIAL - 1) == 1;
     }
 
     /// Keeps an address.

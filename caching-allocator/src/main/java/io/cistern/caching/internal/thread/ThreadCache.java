@@ -18,8 +18,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **The block freed last** stands in fields here: a pair costs about as many nanoseconds as there are reads that wait
 /// for each other, and through a stack there are four more.
-/// - A small block stands here as long as each such block is the next one asked for; else it is moved twice for
-///   nothing, and small blocks go to their stacks at once. One in some is tried all the same.
+/// - A small block stands here until the next one is freed, and then goes to the stack of its class.
 /// - A large block stands here alone and serves the next request of its size, but only once a program has shown that
 ///   it asks for just the size that it freed. Until then large blocks go past: best fit does better, which leaves room
 ///   in one piece.
@@ -48,9 +47,6 @@ public final class ThreadCache extends ThreadState {
     private long key = NOTHING;
 
     private long address;
-
-    /// Whether small blocks stand here.
-    private boolean inPairs = true;
 
     final ThreadCacheStreams streams = new ThreadCacheStreams(this);
 
@@ -142,12 +138,6 @@ public final class ThreadCache extends ThreadState {
         return address;
     }
 
-    /// Notes that a small request found nothing. The next small block stands here then, because small requests
-    /// miss: so one block more is kept, and recorded programs reserve less.
-    void foundNothing() {
-        inPairs = true;
-    }
-
     /// Whether large blocks stand here.
     boolean keepsLarge() {
         return repeats >= PROOF;
@@ -181,59 +171,47 @@ public final class ThreadCache extends ThreadState {
             return false;
         }
         try {
-            return ofSmall ? keepSmall(block, byteSize) : keepLargeOfLast(block, byteSize);
+            return ofSmall ? keepSmall(block, byteSize) : keepLarge(block, byteSize);
         } finally {
             leave();
         }
     }
 
     private boolean keepSmall(long block, long byteSize) {
-        boolean kept = last.knowsSmall(block) && keepSmall(block, SizeClasses.of(byteSize));
+        boolean kept = last.knowsSmall(block) && moveToStack();
         if (kept) {
+            setLast(SizeClasses.of(byteSize), block);
             small.gave(byteSize);
         }
         return kept;
     }
 
-    private boolean keepLargeOfLast(long block, long byteSize) {
-        boolean kept = last.knowsLarge(block) && keepLarge(block, byteSize);
+    private boolean keepLarge(long block, long byteSize) {
+        boolean kept = last.knowsLarge(block) && mayKeepLarge(byteSize) && moveToStack();
         if (kept) {
+            setLast(rounded(byteSize), block);
             large.gave(byteSize);
         }
         return kept;
     }
 
-    /// Keeps a small block, if there is room for it without taking another out.
-    private boolean keepSmall(long block, int sizeClass) {
-        if (key != NOTHING && !moveToStack()) {
-            return false;
-        }
-        if (inPairs || last.isTurnToTry(sizeClass)) {
-            inPairs = true;
-            key = sizeClass;
-            address = block;
+    /// Moves the block freed last to its stack.
+    ///
+    /// @return false if there is no room, or it is a large one
+    private boolean moveToStack() {
+        if (key == NOTHING) {
             return true;
         }
-        return last.push(sizeClass, block);
-    }
-
-    /// Keeps a large block, if there is none here.
-    private boolean keepLarge(long block, long byteSize) {
-        if (!mayKeepLarge(byteSize) || (key != NOTHING && !moveToStack())) {
-            return false;
-        }
-        key = rounded(byteSize);
-        address = block;
-        return true;
-    }
-
-    private boolean moveToStack() {
         if (holdsLarge() || !last.push((int) key, address)) {
             return false;
         }
         key = NOTHING;
-        inPairs = false;
         return true;
+    }
+
+    private void setLast(long keyOfIt, long block) {
+        key = keyOfIt;
+        address = block;
     }
 
     /// Keeps a block, and makes room for it. Where the Java heap has no memory for that, the block has to go.
@@ -245,14 +223,13 @@ public final class ThreadCache extends ThreadState {
             evicted.addInHand(takeLast());
         } else if (key != NOTHING) {
             int sizeClass = (int) key;
-            inPairs = false;
             streams.keep(into, takeLast(), sizeClass, mayHold, evicted);
         }
         if (SizeClasses.has(byteSize)) {
-            if (!keepSmall(block, SizeClasses.of(byteSize))) {
-                streams.keep(into, block, SizeClasses.of(byteSize), mayHold, evicted);
-            }
-        } else if (!keepLarge(block, byteSize)) {
+            setLast(SizeClasses.of(byteSize), block);
+        } else if (mayKeepLarge(byteSize)) {
+            setLast(rounded(byteSize), block);
+        } else {
             evicted.addInHand(block);
         }
     }
@@ -282,7 +259,7 @@ public final class ThreadCache extends ThreadState {
 
     private void changeTo(ThreadCacheBins bins, AddressBatch evicted) {
         if (bins != last) {
-            if (key != NOTHING && !moveToStack()) {
+            if (!moveToStack()) {
                 evictLast(evicted);
             }
             last = bins;

@@ -70,7 +70,6 @@ public final class ThreadCacheRefill {
             return address;
         }
         threadCache.small.missed();
-        threadCache.foundNothing();
         return bins == null
                 ? allocateFromShard(threadCache, shard, byteSize)
                 : refill(threadCache, bins, shard, byteSize);
