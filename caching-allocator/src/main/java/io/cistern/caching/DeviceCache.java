@@ -77,7 +77,13 @@ final class DeviceCache {
         this.order = order;
         DeviceCounters counters = reserved.counters;
         BlockAddresses addresses = new BlockAddresses(ranges);
-        this.threadCaches = new ThreadCaches(threadCaches, device, options.largestInThreadCache(), counters, addresses);
+        this.threadCaches = new ThreadCaches(
+                threadCaches,
+                device,
+                options.threadCaches().bytes(),
+                options.largestInThreadCache(),
+                counters,
+                addresses);
         Shards open = new Shards(growth.splitPolicy(), clock, counters);
         RecycledShards ended = new RecycledShards(growth, fences, order, open, addresses, this.threadCaches, counters);
         this.shards = new DeviceShards(addresses, open, ended, fences, options.blockSizes(), options.givesBack());
@@ -85,8 +91,7 @@ final class DeviceCache {
         this.statistics = new CacheStatistics(parts);
         this.returns = new CacheReturns(parts);
         this.misses = new CacheMisses(parts, returns, options, deviceBytes, reclaimChoice, nanoTime);
-        this.exchange = new ThreadCacheRefill(
-                shards, this.threadCaches, misses, options.threadCaches().bytes());
+        this.exchange = new ThreadCacheRefill(shards, this.threadCaches, misses);
     }
 
     long allocate(long byteSize, long stream) {

@@ -48,7 +48,7 @@ public final class ThreadCache extends ThreadState {
 
     private long address;
 
-    final ThreadCacheStreams streams = new ThreadCacheStreams(this);
+    final ThreadCacheStreams streams;
 
     /// What is counted; see there who may write.
     final ThreadCacheCounters small;
@@ -71,9 +71,11 @@ public final class ThreadCache extends ThreadState {
     /// Makes a thread cache.
     ///
     /// @param owned whether one thread alone uses it
+    /// @param bound the most bytes of small blocks, but for the block freed last
     /// @param largestKept larger blocks always go to their shard; at most [#LARGEST_KEPT]
-    public ThreadCache(boolean owned, long largestKept, DeviceCounters counters) {
+    public ThreadCache(boolean owned, long bound, long largestKept, DeviceCounters counters) {
         super(owned);
+        this.streams = new ThreadCacheStreams(this, bound);
         this.largestKept = largestKept;
         this.small = new ThreadCacheCounters(true, counters);
         this.large = new ThreadCacheCounters(false, counters);
@@ -216,14 +218,13 @@ public final class ThreadCache extends ThreadState {
 
     /// Keeps a block, and makes room for it. Where the Java heap has no memory for that, the block has to go.
     ///
-    /// @param mayHold the most that the thread cache may hold now, at least one block
     /// @param evicted gets what has to go for that
-    void keep(ThreadCacheBins into, long block, long byteSize, long mayHold, AddressBatch evicted) {
+    void keep(ThreadCacheBins into, long block, long byteSize, AddressBatch evicted) {
         if (holdsLarge()) {
             evicted.addInHand(takeLast());
         } else if (key != NOTHING) {
             int sizeClass = (int) key;
-            streams.keep(into, takeLast(), sizeClass, mayHold, evicted);
+            streams.keep(into, takeLast(), sizeClass, evicted);
         }
         if (SizeClasses.has(byteSize)) {
             setLast(SizeClasses.of(byteSize), block);
@@ -262,30 +263,30 @@ public final class ThreadCache extends ThreadState {
             if (!moveToStack()) {
                 evictLast(evicted);
             }
+            streams.giveRoom(bins);
             last = bins;
         }
     }
 
     /// Notes a miss.
     ///
-    /// @param mayHold the most that the thread cache may hold now
     /// @return how many blocks to fetch: one for the caller, and no more than there is room for
-    int missed(ThreadCacheBins from, int sizeClass, long mayHold) {
+    int missed(ThreadCacheBins from, int sizeClass) {
         if (!tryEnter()) {
             return 1;
         }
         try {
-            return from.missed(sizeClass, streams.fitting(from, sizeClass, mayHold));
+            return from.missed(sizeClass, streams.fitting(from, sizeClass));
         } finally {
             leave();
         }
     }
 
     /// Keeps blocks, of which the last is to be taken first, as far as there is room.
-    void stock(ThreadCacheBins into, int sizeClass, long mayHold, AddressBatch blocks) {
+    void stock(ThreadCacheBins into, int sizeClass, AddressBatch blocks) {
         if (tryEnter()) {
             try {
-                streams.stock(into, sizeClass, mayHold, blocks);
+                streams.stock(into, sizeClass, blocks);
             } finally {
                 leave();
             }

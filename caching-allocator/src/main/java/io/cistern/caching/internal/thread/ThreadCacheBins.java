@@ -13,10 +13,11 @@ import org.jspecify.annotations.Nullable;
 
 /// The small blocks of one stream that one thread cache keeps, and how many of each class.
 ///
-/// A block is pushed only where its bytes fit into the [#room] that the thread cache gives out of its bound.
+/// A block is pushed only where its bytes fit into the [#room] that [ThreadCacheStreams] gives; what others were given
+/// before is out of date.
 ///
-/// **Invariants**: `room = allowance − Σ depth × byteSize`; 0 ≤ room; every address is a live block of
-/// [#small], of the class's size.
+/// **Invariants**: `room = bound − Σ depth × byteSize`; 0 ≤ room; every address is a live block of [#small], of the
+/// class's size.
 final class ThreadCacheBins extends SizeStacks {
     /// A stack's first limit, and what a miss takes at most, in bytes and in blocks.
     private static final long BATCH_BYTES = 64 << 10;
@@ -48,8 +49,9 @@ final class ThreadCacheBins extends SizeStacks {
     @Nullable
     private PlainSegment largeSegment;
 
-    /// What the thread cache gave these bins of its bound.
-    long allowance;
+    /// The most bytes that these bins might hold when they were given room.
+    private long bound;
+
     /// Whether the stream has ended, so that these bins are in no thread cache any more.
     boolean ended;
 
@@ -205,16 +207,22 @@ final class ThreadCacheBins extends SizeStacks {
         return Math.clamp(BATCH_BYTES / SizeClasses.byteSize(sizeClass), 1, BATCH_BLOCKS);
     }
 
+    /// Sets the most bytes that these bins may hold, not less than they do.
+    void setBound(long bytes) {
+        room += bytes - bound;
+        bound = bytes;
+    }
+
     /// Bytes of the blocks that are here; a guess for those who have not entered.
     long bytes() {
-        return allowance - room;
+        return bound - room;
     }
 
     /// Checks the invariants above.
     ///
     /// @throws IllegalStateException if one does not hold
     void checkInvariants() {
-        Invariant.check(room >= 0, "bins keep their allowance", room);
+        Invariant.check(room >= 0, "bins keep their bound", room);
         long held = check(small);
         Invariant.check(held == bytes(), "bytes in stacks", held);
     }

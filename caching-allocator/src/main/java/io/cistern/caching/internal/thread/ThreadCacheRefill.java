@@ -31,17 +31,13 @@ public final class ThreadCacheRefill {
     private final BlockAddresses addresses;
     private final MissHandler misses;
     private final ThreadCaches threadCaches;
-    private final long bound;
 
     /// Connects them.
-    ///
-    /// @param bound the most bytes that a thread cache may hold
-    public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, MissHandler misses, long bound) {
+    public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, MissHandler misses) {
         this.shards = shards;
         this.addresses = shards.addresses;
         this.misses = misses;
         this.threadCaches = threadCaches;
-        this.bound = bound;
     }
 
     /// The calling thread's thread cache, made if there is none, perhaps from that of a thread which has ended; null
@@ -127,7 +123,7 @@ public final class ThreadCacheRefill {
         long size = SizeClasses.byteSize(sizeClass);
         AddressBatch batch = threadCache.batch;
         shards.settleIfDue(shard);
-        int wanted = threadCache.missed(bins, sizeClass, bound);
+        int wanted = threadCache.missed(bins, sizeClass);
         shard.transferCache.take(threadCache, sizeClass, Math.max(wanted, TransferCache.batch(sizeClass)), batch);
         boolean fromTransferCache = batch.count > 0;
         if (!fromTransferCache) {
@@ -152,7 +148,7 @@ public final class ThreadCacheRefill {
     /// What finds no room goes back, and all if the Java heap has no memory: who asked for a block has one.
     private void stock(ThreadCache threadCache, ThreadCacheBins bins, int sizeClass) {
         try {
-            threadCache.stock(bins, sizeClass, bound, threadCache.batch);
+            threadCache.stock(bins, sizeClass, threadCache.batch);
         } catch (OutOfMemoryError noRoom) {
             // as if there were none
         } finally {
@@ -215,7 +211,7 @@ public final class ThreadCacheRefill {
                 threadCache.batch.addInHand(address);
             } else {
                 bins.learn(range);
-                threadCache.keep(bins, address, byteSize, bound, threadCache.batch);
+                threadCache.keep(bins, address, byteSize, threadCache.batch);
             }
         } finally {
             threadCache.leave();
@@ -305,8 +301,7 @@ public final class ThreadCacheRefill {
         ThreadCache threadCache = threadCaches.enterShared();
         try {
             ThreadCacheBins bins = threadCache.streams.of(shard);
-            boolean kept =
-                    bins != null && threadCache.streams.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
+            boolean kept = bins != null && threadCache.streams.keepIfRoom(bins, address, SizeClasses.of(byteSize));
             if (kept) {
                 threadCache.small.gave(byteSize);
             }
