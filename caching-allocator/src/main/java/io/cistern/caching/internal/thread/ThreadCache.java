@@ -11,23 +11,26 @@ import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.internal.threads.ThreadState;
 import org.jspecify.annotations.Nullable;
 
-/// What one thread keeps of one device's cache: small blocks by stream and size, and before them the block that it
-/// freed last, on the stream that it used last. So what a thread frees it gets again without a lock, last in, first
-/// out. A thread cache holds at most the bound of its [streams][ThreadCacheStreams] and the block freed last, which is
-/// at most 64 MiB.
+/// What one thread keeps of one device's cache, so that a block which it frees serves its next request without a
+/// lock: small blocks on [stacks][ThreadCacheBins] by stream and size, and in front of them the block freed last.
+/// The stacks hold at most the bound, the block in front at most 64 MiB besides.
 ///
-/// **The block freed last** stands in fields here: a pair costs about as many nanoseconds as there are reads that wait
-/// for each other, and through a stack there are four more.
+/// **Steps.** [take][#take] looks at the block freed last, then at the top of the stack of its size. [keep][#keep]
+/// moves the block freed last to its stack and puts the new one in its place. Both serve the stream used last
+/// alone; another stream, an empty stack and a full one are for [ThreadCacheRefill].
+///
+/// **The block freed last** stands in fields here: a pair costs about as many nanoseconds as there are reads that
+/// wait for each other, and through a stack there are four more.
 /// - A small block stands here until the next one is freed, and then goes to the stack of its class.
-/// - A large block stands here alone and serves the next request of its size, but only once a program has shown that
-///   it asks for just the size that it freed. Until then large blocks go past: best fit does better, which leaves room
-///   in one piece.
+/// - A large block stands here alone and serves the next request of its size, but only once a program has shown
+///   that it asks for just the size that it freed. Until then large blocks go past: best fit does better, which
+///   leaves room in one piece.
 ///
 /// **Invariant**: the block freed last is a live block of the stream used last, of the size noted.
 ///
 /// **Threads.** Whoever has [entered][#tryEnter] or [claimed][#claim] it reads and writes it, but for what is
-/// noted of large blocks that go past, which is the owner's. Walks of others are a guess while somebody changes it, and
-/// exact at rest.
+/// noted of large blocks that go past, which is the owner's. Walks of others are a guess while somebody changes
+/// it, and exact at rest.
 public final class ThreadCache extends ThreadState {
     /// Larger blocks always go to their shard, of any device.
     public static final long LARGEST_KEPT = 64L << 20;
@@ -110,20 +113,18 @@ public final class ThreadCache extends ThreadState {
     }
 
     private long takeSmall(long byteSize) {
-        long taken = takeSmall(SizeClasses.of(byteSize));
+        int sizeClass = SizeClasses.of(byteSize);
+        long taken;
+        if (sizeClass == key) {
+            last.countHit(sizeClass);
+            taken = takeLast();
+        } else {
+            taken = last.pop(sizeClass);
+        }
         if (taken != 0) {
             small.took(byteSize);
         }
         return taken;
-    }
-
-    /// From here or its stack.
-    private long takeSmall(int sizeClass) {
-        if (sizeClass != key) {
-            return last.pop(sizeClass);
-        }
-        last.countHit(sizeClass);
-        return takeLast();
     }
 
     private long takeLarge(long byteSize) {
@@ -131,7 +132,7 @@ public final class ThreadCache extends ThreadState {
             return 0;
         }
         large.took(byteSize);
-        large.hit(key);
+        large.hit(1, key);
         return takeLast();
     }
 
@@ -157,11 +158,6 @@ public final class ThreadCache extends ThreadState {
         boolean serves = shard == passedTo && rounded(byteSize) == passedBytes;
         repeats = serves ? repeats + 1 : 0;
         passedTo = null;
-    }
-
-    /// What is counted of small or of large blocks.
-    ThreadCacheCounters counters(boolean ofSmall) {
-        return ofSmall ? small : large;
     }
 
     /// Keeps a block that the owner frees on the stream that it used last.
@@ -276,7 +272,8 @@ public final class ThreadCache extends ThreadState {
             return 1;
         }
         try {
-            return from.missed(sizeClass, streams.fitting(from, sizeClass));
+            streams.giveRoom(from);
+            return from.missed(sizeClass);
         } finally {
             leave();
         }

@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. **A miss** takes one block for the caller, and some more for the thread cache: a batch from the shard's
 /// [TransferCache], if another thread left some there; or else, if the class misses often, up to 64 KiB from the
-/// shard, and no memory is obtained for them. If the shard has none, what the own thread cache and the transfer cache
-/// hold of it goes back before the cache grows.
-/// 2. **A full stack**: its older half goes to the transfer cache, if another thread misses such blocks, or goes back;
-/// see [ThreadCacheStreams] for what goes where the bound is reached.
+/// shard, and no memory is obtained for them. If the shard has none, what the own thread cache and the transfer
+/// cache hold of it goes back before the cache grows.
+/// 2. **A full stack**: its older half goes to the transfer cache, if another thread misses such blocks, or goes
+/// back; see [ThreadCacheStreams] for what goes where the bound is reached.
 /// 3. **Large blocks** go past the thread cache, so that best fit sees what it would see without thread caches.
 /// Only where the same size was asked for several times in a row, the block serves again from the thread cache; a
 /// large miss gives it back.
@@ -40,8 +40,8 @@ public final class ThreadCacheRefill {
         this.threadCaches = threadCaches;
     }
 
-    /// The calling thread's thread cache, made if there is none, perhaps from that of a thread which has ended; null
-    /// for a virtual thread, which has none of its own.
+    /// The calling thread's thread cache, made if there is none, perhaps from that of a thread which has ended;
+    /// null for a virtual thread, which has none of its own.
     @Nullable
     public ThreadCache ownThreadCache() {
         ThreadCache threadCache = threadCaches.own();
@@ -135,7 +135,7 @@ public final class ThreadCacheRefill {
         long address = batch.addresses[--batch.count];
         if (fromTransferCache) {
             threadCache.small.took(byteSize);
-            threadCache.small.hit(size);
+            threadCache.small.hit(1, size);
         } else {
             threadCache.small.refilled(batch.count, size);
         }
@@ -162,9 +162,9 @@ public final class ThreadCacheRefill {
     }
 
     /// Empties the thread cache first, of all streams, and the transfer cache, so that pages are looked for among
-    /// blocks as they would be without thread caches: what a thread cache holds differs from one time to the next, and
-    /// a program that repeats would come to rest late. That costs a look if the thread cache is empty, and nothing but
-    /// plain stores if it is not.
+    /// blocks as they would be without thread caches: what a thread cache holds differs from one time to the next,
+    /// and a program that repeats would come to rest late. That costs a look if the thread cache is empty, and
+    /// nothing but plain stores if it is not.
     private long growAndAllocate(ThreadCache threadCache, StreamShard shard, long byteSize) {
         emptyOwn(threadCache, shard);
         return misses.allocate(shard, byteSize);
@@ -206,7 +206,7 @@ public final class ThreadCacheRefill {
             return;
         }
         try {
-            threadCache.counters(shard.small).gave(byteSize);
+            (shard.small ? threadCache.small : threadCache.large).gave(byteSize);
             if (bins.ended) {
                 threadCache.batch.addInHand(address);
             } else {

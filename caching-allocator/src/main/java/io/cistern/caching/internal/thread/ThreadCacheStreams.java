@@ -2,7 +2,6 @@ package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.ShardTotals;
-import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.StreamShard;
 import java.lang.invoke.MethodHandles;
@@ -10,17 +9,16 @@ import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/// The [bins][ThreadCacheBins] of a thread cache, one for each stream. They share its bound: the bins that blocks are
-/// put into have all the room that the blocks of the other streams leave.
+/// The [bins][ThreadCacheBins] of a thread cache, one for each stream. They share its bound: the bins that blocks
+/// are put into have all the room that the blocks of the other streams leave.
 ///
-/// **No room.** The older half of the block's class goes. Where that class has nothing, the block itself goes, which is
-/// cheaper than to make room for one; but after so many refusals everything goes, since the program then has other sizes
-/// or streams than before.
+/// **No room.** The older half of the block's class goes. Where that class has nothing, the block itself goes,
+/// which is cheaper than to make room for one; but after 512 refusals everything goes, since the program then has
+/// other sizes or streams than before.
 ///
 /// **Invariant**: Σ bytes of the bins ≤ `bound`.
 ///
-/// Read and written by whoever has [entered][ThreadCache#tryEnter] or [claimed][ThreadCache#claim] the
-/// thread cache.
+/// **Threads.** As of [ThreadCacheBins]; the array of bins is published, so that others can walk it.
 final class ThreadCacheStreams {
     private static final int MAX_REFUSALS = 512;
 
@@ -115,12 +113,6 @@ final class ThreadCacheStreams {
         return into.push(sizeClass, address);
     }
 
-    /// How many blocks of a class more there is room for.
-    long fitting(ThreadCacheBins into, int sizeClass) {
-        giveRoom(into);
-        return into.room / SizeClasses.byteSize(sizeClass);
-    }
-
     /// Keeps blocks, of which the last is to be taken first, as far as there is room.
     void stock(ThreadCacheBins into, int sizeClass, AddressBatch blocks) {
         if (into.ended) {
@@ -135,13 +127,13 @@ final class ThreadCacheStreams {
         blocks.removeFirst(kept);
     }
 
-    /// Gives bins all the room that the blocks of other streams leave, before blocks are put into them.
+    /// Gives bins all the room that the blocks of other streams leave.
     void giveRoom(ThreadCacheBins into) {
-        long bytes = bound;
+        long most = bound;
         for (ThreadCacheBins each : bins) {
-            bytes -= each == into ? 0 : each.bytes();
+            most -= each == into ? 0 : each.bytes();
         }
-        into.setBound(bytes);
+        into.setBound(most);
     }
 
     /// Takes all blocks of a shard out.
@@ -170,7 +162,7 @@ final class ThreadCacheStreams {
                 }
                 BINS.setRelease(this, without(bins, each));
                 each.end();
-                threadCache.small.add(each);
+                each.addTo(threadCache.small);
             }
         }
     }
@@ -200,9 +192,7 @@ final class ThreadCacheStreams {
     /// Adds what is here and what came from here; a guess while others change it, exact at rest.
     void addTo(ShardTotals totals) {
         for (ThreadCacheBins each : (ThreadCacheBins[]) BINS.getAcquire(this)) {
-            totals.heldByThreadCaches(each.blocks(), each.bytes());
-            totals.servedByThreadCaches(each.hits(), each.hitBytes());
-            totals.threadCacheHits += each.hits();
+            each.addTo(totals);
         }
     }
 
