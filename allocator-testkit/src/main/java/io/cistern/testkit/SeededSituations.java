@@ -31,7 +31,7 @@ public class SeededSituations {
         return List.of(
                 "caching",
                 "caching:fit=tight",
-                "caching:reuse=passed",
+                "caching:reuse=wait",
                 "caching:reuse=never",
                 "caching:source=linear",
                 "async");
