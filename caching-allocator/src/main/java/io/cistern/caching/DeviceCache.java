@@ -48,8 +48,7 @@ final class DeviceCache {
         this.statistics = new CacheStatistics(parts);
         this.returns = new CacheReturns(parts);
         this.misses = new CacheMisses(parts, returns, options, reclaimChoice, nanoTime);
-        this.exchange = new ThreadCacheRefill(
-                shards, threadCaches, misses, options.threadCaches().bytes());
+        this.exchange = new ThreadCacheRefill(shards, threadCaches, misses);
         this.initialBytes = options.initialBytes();
         this.hasInitial = new AtomicBoolean(initialBytes == 0);
     }

@@ -340,7 +340,7 @@ class ThreadCachesTest {
         assertThat(most).isPositive();
         caching.memory.streamClosing(SimulatedCaching.DEVICE, a);
         assertThat(transferCache.bytes()).isZero();
-        ThreadCache threadCache = new ThreadCache(false, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+        ThreadCache threadCache = sharedThreadCache();
         assertThat(transferCache.leave(threadCache, SizeClasses.of(KIB), new long[] {KIB}, 0, 1))
                 .isZero();
         assertThat(caching.reservedBytes()).isZero();
@@ -401,7 +401,7 @@ class ThreadCachesTest {
 
     @Test
     void aSharedThreadCacheIsEnteredByOneAtATime() {
-        ThreadCache threadCache = new ThreadCache(false, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+        ThreadCache threadCache = sharedThreadCache();
         assertThat(threadCache.tryEnterShared()).isTrue();
         assertThat(threadCache.tryEnterShared()).isFalse();
         threadCache.leave();
@@ -410,6 +410,10 @@ class ThreadCachesTest {
         assertThat(threadCache.tryEnterShared()).isFalse();
         threadCache.unclaim();
         assertThat(threadCache.tryEnterShared()).isTrue();
+    }
+
+    private static ThreadCache sharedThreadCache() {
+        return new ThreadCache(false, 8 * MIB, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
     }
 
     private long[] allocate(int count, long byteSize, long stream) {

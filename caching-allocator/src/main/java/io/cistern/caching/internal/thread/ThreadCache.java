@@ -11,44 +11,31 @@ import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.internal.threads.ThreadState;
 import org.jspecify.annotations.Nullable;
 
-/// What one thread keeps of one device's cache: small blocks by stream and size, and before them the block that it
-/// freed last, on the stream that it used last. So what a thread frees it gets again without a lock, last in, first
-/// out. A thread cache holds at most the bound of its [streams][ThreadCacheStreams] and the block freed last, which is
-/// at most 64 MiB.
+/// What one thread keeps of one device's cache, so that a block which it frees serves its next request without a
+/// lock: small blocks on [stacks][ThreadCacheBins] by stream and size, and in front of them the block freed last.
+/// The stacks hold at most the bound, the block in front at most 64 MiB besides.
 ///
-/// **The block freed last** stands in fields here: a pair costs about as many nanoseconds as there are reads that wait
-/// for each other, and through a stack there are four more.
-/// - A small block stands here as long as each such block is the next one asked for; else it is moved twice for
-///   nothing, and small blocks go to their stacks at once. One in some is tried all the same.
-/// - A large block stands here alone and serves the next request of its size, but only once a program has shown that
-///   it asks for just the size that it freed. Until then large blocks go past: best fit does better, which leaves room
-///   in one piece.
+/// **Steps.** [take][#take] looks at the block freed last, then at the top of the stack of its size. [keep][#keep]
+/// moves the block freed last to its stack and puts the new one in its place. Both serve the stream used last
+/// alone; another stream, an empty stack and a full one are for [ThreadCacheRefill].
 ///
-/// **Useful or not.** Small blocks may hardly ever come again in their sizes; then the thread cache only costs, and
-/// they go past, for longer and longer, until it is tried again.
+/// **The block freed last** stands in fields here: a pair costs about as many nanoseconds as there are reads that
+/// wait for each other, and through a stack there are four more.
+/// - A small block stands here until the next one is freed, and then goes to the stack of its class.
+/// - A large block stands here alone and serves the next request of its size, but only once a program has shown
+///   that it asks for just the size that it freed. Until then large blocks go past: best fit does better, which
+///   leaves room in one piece.
 ///
 /// **Invariant**: the block freed last is a live block of the stream used last, of the size noted.
 ///
 /// **Threads.** Whoever has [entered][#tryEnter] or [claimed][#claim] it reads and writes it, but for what is
-/// noted of blocks that go past, which is the owner's. Walks of others are a guess while somebody changes it, and exact
-/// at rest.
+/// noted of large blocks that go past, which is the owner's. Walks of others are a guess while somebody changes
+/// it, and exact at rest.
 public final class ThreadCache extends ThreadState {
     /// Larger blocks always go to their shard, of any device.
     public static final long LARGEST_KEPT = 64L << 20;
 
     private static final long NOTHING = -1;
-
-    /// Against a miss, which is 1: a hit saves a little more than a miss costs, so a thread cache pays from about
-    /// one hit in three on.
-    private static final int HIT = 2;
-
-    private static final int MAX_USEFUL = 512;
-
-    /// Requests that a useless thread cache is passed by before it is tried again; each time in vain, twice as
-    /// many.
-    private static final int FIRST_PAUSE = 4096;
-
-    private static final int LONGEST_PAUSE = 16 * FIRST_PAUSE;
 
     /// How often in a row a program has to ask for just the large block that it freed. Without, two of five
     /// recorded programs reserved more.
@@ -64,10 +51,7 @@ public final class ThreadCache extends ThreadState {
 
     private long address;
 
-    /// Whether small blocks stand here.
-    private boolean inPairs = true;
-
-    final ThreadCacheStreams streams = new ThreadCacheStreams(this);
+    final ThreadCacheStreams streams;
 
     /// What is counted; see there who may write.
     final ThreadCacheCounters small;
@@ -78,14 +62,6 @@ public final class ThreadCache extends ThreadState {
     final AddressBatch batch = new AddressBatch();
 
     private final long largestKept;
-
-    /// Hits against misses of small requests; below 0 by more than [#MAX_USEFUL] the thread cache is useless.
-    private int usefulness;
-
-    /// How many requests still pass by, and how many will next time.
-    private int passing;
-
-    private int pause = FIRST_PAUSE;
 
     /// The large block that went past last, if none was asked for since: its shard and size.
     private @Nullable StreamShard passedTo;
@@ -98,9 +74,11 @@ public final class ThreadCache extends ThreadState {
     /// Makes a thread cache.
     ///
     /// @param owned whether one thread alone uses it
+    /// @param bound the most bytes of small blocks, but for the block freed last
     /// @param largestKept larger blocks always go to their shard; at most [#LARGEST_KEPT]
-    public ThreadCache(boolean owned, long largestKept, DeviceCounters counters) {
+    public ThreadCache(boolean owned, long bound, long largestKept, DeviceCounters counters) {
         super(owned);
+        this.streams = new ThreadCacheStreams(this, bound);
         this.largestKept = largestKept;
         this.small = new ThreadCacheCounters(true, counters);
         this.large = new ThreadCacheCounters(false, counters);
@@ -135,21 +113,18 @@ public final class ThreadCache extends ThreadState {
     }
 
     private long takeSmall(long byteSize) {
-        long taken = takeSmall(SizeClasses.of(byteSize));
+        int sizeClass = SizeClasses.of(byteSize);
+        long taken;
+        if (sizeClass == key) {
+            last.countHit(sizeClass);
+            taken = takeLast();
+        } else {
+            taken = last.pop(sizeClass);
+        }
         if (taken != 0) {
             small.took(byteSize);
-            noteHit();
         }
         return taken;
-    }
-
-    /// From here or its stack.
-    private long takeSmall(int sizeClass) {
-        if (sizeClass != key) {
-            return last.pop(sizeClass);
-        }
-        last.countHit(sizeClass);
-        return takeLast();
     }
 
     private long takeLarge(long byteSize) {
@@ -157,41 +132,13 @@ public final class ThreadCache extends ThreadState {
             return 0;
         }
         large.took(byteSize);
-        large.hit(key);
+        large.hit(1, key);
         return takeLast();
     }
 
     private long takeLast() {
         key = NOTHING;
         return address;
-    }
-
-    private void noteHit() {
-        if (usefulness < MAX_USEFUL) { // no store, most of the time
-            usefulness += HIT;
-            pause = usefulness < MAX_USEFUL ? pause : FIRST_PAUSE;
-        }
-    }
-
-    /// Notes that a small request found nothing. The next small block stands here then, because small requests
-    /// miss: so one block more is kept, and recorded programs reserve less.
-    void foundNothing() {
-        inPairs = true;
-        if (--usefulness < -MAX_USEFUL) {
-            usefulness = 0;
-            passing = pause;
-            pause = Math.min(2 * pause, LONGEST_PAUSE);
-        }
-    }
-
-    /// Notes that a small request passed the thread cache by.
-    void passedBy() {
-        passing = Math.max(0, passing - 1);
-    }
-
-    /// Whether small blocks pass the thread cache by.
-    boolean isUseless() {
-        return passing > 0;
     }
 
     /// Whether large blocks stand here.
@@ -213,92 +160,73 @@ public final class ThreadCache extends ThreadState {
         passedTo = null;
     }
 
-    /// What is counted of small or of large blocks.
-    ThreadCacheCounters counters(boolean ofSmall) {
-        return ofSmall ? small : large;
-    }
-
     /// Keeps a block that the owner frees on the stream that it used last.
     ///
     /// @return false if there is no room, or it may not be one of that stream
     public boolean keep(long block, long byteSize, long stream) {
         boolean ofSmall = SizeClasses.has(byteSize);
-        if (stream != lastStream || (ofSmall ? isUseless() : !keepsLarge()) || !tryEnter()) {
+        if (stream != lastStream || !(ofSmall || keepsLarge()) || !tryEnter()) {
             return false;
         }
         try {
-            return ofSmall ? keepSmall(block, byteSize) : keepLargeOfLast(block, byteSize);
+            return ofSmall ? keepSmall(block, byteSize) : keepLarge(block, byteSize);
         } finally {
             leave();
         }
     }
 
     private boolean keepSmall(long block, long byteSize) {
-        boolean kept = last.knowsSmall(block) && keepSmall(block, SizeClasses.of(byteSize));
+        boolean kept = last.knowsSmall(block) && moveToStack();
         if (kept) {
+            setLast(SizeClasses.of(byteSize), block);
             small.gave(byteSize);
         }
         return kept;
     }
 
-    private boolean keepLargeOfLast(long block, long byteSize) {
-        boolean kept = last.knowsLarge(block) && keepLarge(block, byteSize);
+    private boolean keepLarge(long block, long byteSize) {
+        boolean kept = last.knowsLarge(block) && mayKeepLarge(byteSize) && moveToStack();
         if (kept) {
+            setLast(rounded(byteSize), block);
             large.gave(byteSize);
         }
         return kept;
     }
 
-    /// Keeps a small block, if there is room for it without taking another out.
-    private boolean keepSmall(long block, int sizeClass) {
-        if (key != NOTHING && !moveToStack()) {
-            return false;
-        }
-        if (inPairs || last.isTurnToTry(sizeClass)) {
-            inPairs = true;
-            key = sizeClass;
-            address = block;
+    /// Moves the block freed last to its stack.
+    ///
+    /// @return false if there is no room, or it is a large one
+    private boolean moveToStack() {
+        if (key == NOTHING) {
             return true;
         }
-        return last.push(sizeClass, block);
-    }
-
-    /// Keeps a large block, if there is none here.
-    private boolean keepLarge(long block, long byteSize) {
-        if (!mayKeepLarge(byteSize) || (key != NOTHING && !moveToStack())) {
-            return false;
-        }
-        key = rounded(byteSize);
-        address = block;
-        return true;
-    }
-
-    private boolean moveToStack() {
         if (holdsLarge() || !last.push((int) key, address)) {
             return false;
         }
         key = NOTHING;
-        inPairs = false;
         return true;
+    }
+
+    private void setLast(long keyOfIt, long block) {
+        key = keyOfIt;
+        address = block;
     }
 
     /// Keeps a block, and makes room for it. Where the Java heap has no memory for that, the block has to go.
     ///
-    /// @param mayHold the most that the thread cache may hold now, at least one block
     /// @param evicted gets what has to go for that
-    void keep(ThreadCacheBins into, long block, long byteSize, long mayHold, AddressBatch evicted) {
+    void keep(ThreadCacheBins into, long block, long byteSize, AddressBatch evicted) {
         if (holdsLarge()) {
             evicted.addInHand(takeLast());
         } else if (key != NOTHING) {
             int sizeClass = (int) key;
-            inPairs = false;
-            streams.keep(into, takeLast(), sizeClass, mayHold, evicted);
+            streams.keep(into, takeLast(), sizeClass, evicted);
         }
         if (SizeClasses.has(byteSize)) {
-            if (!keepSmall(block, SizeClasses.of(byteSize))) {
-                streams.keep(into, block, SizeClasses.of(byteSize), mayHold, evicted);
-            }
-        } else if (!keepLarge(block, byteSize)) {
+            setLast(SizeClasses.of(byteSize), block);
+        } else if (mayKeepLarge(byteSize)) {
+            setLast(rounded(byteSize), block);
+        } else {
             evicted.addInHand(block);
         }
     }
@@ -328,33 +256,34 @@ public final class ThreadCache extends ThreadState {
 
     private void changeTo(ThreadCacheBins bins, AddressBatch evicted) {
         if (bins != last) {
-            if (key != NOTHING && !moveToStack()) {
+            if (!moveToStack()) {
                 evictLast(evicted);
             }
+            streams.giveRoom(bins);
             last = bins;
         }
     }
 
     /// Notes a miss.
     ///
-    /// @param mayHold the most that the thread cache may hold now
     /// @return how many blocks to fetch: one for the caller, and no more than there is room for
-    int missed(ThreadCacheBins from, int sizeClass, long mayHold) {
+    int missed(ThreadCacheBins from, int sizeClass) {
         if (!tryEnter()) {
             return 1;
         }
         try {
-            return from.missed(sizeClass, streams.fitting(from, sizeClass, mayHold));
+            streams.giveRoom(from);
+            return from.missed(sizeClass);
         } finally {
             leave();
         }
     }
 
     /// Keeps blocks, of which the last is to be taken first, as far as there is room.
-    void stock(ThreadCacheBins into, int sizeClass, long mayHold, AddressBatch blocks) {
+    void stock(ThreadCacheBins into, int sizeClass, AddressBatch blocks) {
         if (tryEnter()) {
             try {
-                streams.stock(into, sizeClass, mayHold, blocks);
+                streams.stock(into, sizeClass, blocks);
             } finally {
                 leave();
             }

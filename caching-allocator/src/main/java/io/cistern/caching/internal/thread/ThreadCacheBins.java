@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
@@ -11,19 +12,48 @@ import io.cistern.caching.internal.shard.TransferCache;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/// The small blocks of one stream that one thread cache keeps, and how many of each class.
+/// The small blocks of one stream that one thread cache keeps: a stack for each [size class][SizeClasses]. All
+/// stacks stand in one array, so that a block is three reads away.
 ///
-/// A block is pushed only where its bytes fit into the [#room] that the thread cache gives out of its bound.
+/// ```
+/// cells      head 0 | head 1 | … | head COUNT − 1 | 0 | stack | stack | …                       longs
+/// head       top | limit | byteSize | hits
+/// stack      0 | address | address | …
+/// ```
 ///
-/// **Invariants**: `room = allowance − Σ depth × byteSize`; 0 ≤ room; every address is a live block of
-/// [#small], of the class's size.
-final class ThreadCacheBins extends SizeStacks {
+/// *top* is where the address stands that was pushed last, *limit* the last place for one, *byteSize* that of each
+/// block, *hits* how many were popped. Below the first address stands 0, which is no address; so an empty stack
+/// needs no test. The head of a class that was not used yet points to the 0 behind the heads: it is empty and
+/// full. A stack that needs more places moves to the end.
+///
+/// A block is pushed only where all fit into the *bound* that [ThreadCacheStreams] sets before blocks are put in
+/// here; it is out of date once other streams are in use.
+///
+/// **How many.** A class begins with places for 64 KiB; a full stack gets twice as many if it was found empty
+/// since its limit last rose, or else its older half goes. A miss fetches twice as many blocks as the one before;
+/// each time that blocks go back, the next miss fetches half as many.
+///
+/// **Invariants**: Σ depth × byteSize = bytes ≤ bound; top ≤ limit; below each stack stands 0; every address is a
+/// live block of [#small], of the class's size.
+///
+/// **Threads.** Plain data. A thread reads and writes it once it has [entered][ThreadCache#tryEnter] or
+/// [claimed][ThreadCache#claim] the thread cache; others see a guess.
+final class ThreadCacheBins {
+    private static final int TOP = 0;
+    private static final int LIMIT = 1;
+    private static final int BYTE_SIZE = 2;
+    private static final int HITS = 3;
+    private static final int HEAD = 4;
+
+    private static final int ZERO = SizeClasses.COUNT * HEAD;
+
     /// A stack's first limit, and what a miss takes at most, in bytes and in blocks.
     private static final long BATCH_BYTES = 64 << 10;
 
     private static final int BATCH_BLOCKS = 32;
 
-    /// Neighbours of the smallest size have owner records in one cache line; so a thread takes two at once.
+    /// Two at once: two threads that used one block each of two neighbours of the smallest size would write the
+    /// same cache line of owner records for ever.
     private static final int FIRST_SMALLEST = 2;
 
     final long key;
@@ -48,23 +78,42 @@ final class ThreadCacheBins extends SizeStacks {
     @Nullable
     private PlainSegment largeSegment;
 
-    /// What the thread cache gave these bins of its bound.
-    long allowance;
     /// Whether the stream has ended, so that these bins are in no thread cache any more.
     boolean ended;
+
+    /// Bytes of the blocks that are here.
+    private long bytes;
+
+    private long bound;
+
+    private long[] cells = new long[ZERO + 1];
+
+    /// The first cell that is no stack's.
+    private int end = ZERO + 1;
+
+    /// Where the 0 of each stack stands, and how many places are behind it.
+    private final int[] bottoms = new int[SizeClasses.COUNT];
+
+    private final int[] capacities = new int[SizeClasses.COUNT];
 
     /// How many blocks the next miss of a class takes, and whether it missed since its limit last rose.
     private final int[] batches = new int[SizeClasses.COUNT];
 
     private final boolean[] missed = new boolean[SizeClasses.COUNT];
 
-    /// Where the next search for room begins.
-    private int cursor;
-
     ThreadCacheBins(long key) {
         this.key = key;
-        Arrays.fill(batches, 1);
-        batches[0] = FIRST_SMALLEST;
+        Arrays.fill(bottoms, ZERO);
+        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
+            cells[sizeClass * HEAD + TOP] = ZERO;
+            cells[sizeClass * HEAD + LIMIT] = ZERO;
+            cells[sizeClass * HEAD + BYTE_SIZE] = SizeClasses.byteSize(sizeClass);
+            batches[sizeClass] = firstBatch(sizeClass);
+        }
+    }
+
+    private static int firstBatch(int sizeClass) {
+        return sizeClass == 0 ? FIRST_SMALLEST : 1;
     }
 
     /// Bins that hold nothing and take nothing.
@@ -136,26 +185,73 @@ final class ThreadCacheBins extends SizeStacks {
         return shard == small || shard == large;
     }
 
+    /// Takes the address that was pushed last.
+    ///
+    /// @return 0 if there is none
+    long pop(int sizeClass) {
+        long[] cells = this.cells;
+        int head = sizeClass * HEAD;
+        int top = (int) cells[head + TOP];
+        long address = cells[top];
+        if (address != 0) {
+            cells[head + TOP] = top - 1L;
+            cells[head + HITS]++;
+            bytes -= cells[head + BYTE_SIZE];
+        }
+        return address;
+    }
+
+    /// Counts a block that was not on its stack.
+    void countHit(int sizeClass) {
+        cells[sizeClass * HEAD + HITS]++;
+    }
+
+    /// Keeps an address.
+    ///
+    /// @return false if there is no room
+    boolean push(int sizeClass, long address) {
+        long[] cells = this.cells;
+        int head = sizeClass * HEAD;
+        int top = (int) cells[head + TOP] + 1;
+        long more = bytes + cells[head + BYTE_SIZE];
+        if (top > (int) cells[head + LIMIT] || more > bound) {
+            return false;
+        }
+        cells[top] = address;
+        cells[head + TOP] = top;
+        bytes = more;
+        return true;
+    }
+
+    /// Sets the most bytes that these bins may hold, not less than they do.
+    void setBound(long most) {
+        bound = most;
+    }
+
+    long bytes() {
+        return bytes;
+    }
+
     /// Notes that a class had no block.
     ///
-    /// @param fitting how many there is room for
-    /// @return how many to fetch, one of them for the caller
-    int missed(int sizeClass, long fitting) {
+    /// @return how many to fetch: one for the caller, and no more than fit
+    int missed(int sizeClass) {
         missed[sizeClass] = true;
-        int batch = (int) Math.min(batches[sizeClass], 1 + fitting);
+        int batch = (int) Math.min(batches[sizeClass], 1 + (bound - bytes) / SizeClasses.byteSize(sizeClass));
         batches[sizeClass] = Math.min(batch * 2, firstLimit(sizeClass));
         return batch;
     }
 
-    /// Makes a place in a full stack: more places, if it was also found empty; or else the older half goes.
+    /// Makes a place on a full stack: more places, if it was also found empty; or else the older half goes.
+    ///
+    /// @param threadCache whose bins these are
     void makePlace(ThreadCache threadCache, int sizeClass, AddressBatch evicted) {
+        use(sizeClass, 1);
         int limit = limit(sizeClass);
         if (depth(sizeClass) < limit) {
             return;
         }
-        if (limit == 0) {
-            setLimit(sizeClass, firstLimit(sizeClass));
-        } else if (missed[sizeClass]) {
+        if (missed[sizeClass]) {
             missed[sizeClass] = false;
             setLimit(sizeClass, limit * 2);
         } else {
@@ -163,72 +259,65 @@ final class ThreadCacheBins extends SizeStacks {
         }
     }
 
-    /// Moves the older half of a stack to the transfer cache, because there is no room.
-    ///
-    /// @return whether it took any
-    boolean leaveHalf(ThreadCache threadCache, int sizeClass) {
-        return small != null && leave(small.transferCache, threadCache, sizeClass, (depth(sizeClass) + 1) / 2) > 0;
-    }
-
-    /// Moves blocks to the transfer cache of the shard, as far as it takes them.
+    /// Moves the oldest blocks of a stack to the transfer cache of the shard, and out what it does not take.
     private void leave(ThreadCache threadCache, int sizeClass, int count, AddressBatch evicted) {
-        int left = small == null ? 0 : leave(small.transferCache, threadCache, sizeClass, count);
+        int left = small == null
+                ? 0
+                : small.transferCache.leave(threadCache, sizeClass, cells, bottoms[sizeClass] + 1, count);
+        drop(sizeClass, left);
         if (left == count) { // more at once next time
             use(sizeClass, 2 * TransferCache.batch(sizeClass));
         }
-        giveBack(sizeClass, count - left, evicted);
+        evict(sizeClass, count - left, evicted);
     }
 
-    /// Makes room by halving stacks, beginning where the last such search ended.
-    void makeRoom(long wanted, AddressBatch evicted) {
-        for (int seen = 0; seen < 2 * SizeClasses.COUNT && room < wanted; seen++) {
-            int sizeClass = cursor;
-            cursor = cursor + 1 == SizeClasses.COUNT ? 0 : cursor + 1;
-            if (depth(sizeClass) > 0) {
-                setLimit(sizeClass, Math.max(1, limit(sizeClass) / 2));
-                giveBack(sizeClass, (depth(sizeClass) + 1) / 2, evicted);
-            }
-        }
-    }
-
-    /// Takes the oldest of the largest blocks out, if they are larger than those of a class: so the bound
-    /// holds the most blocks, and what goes costs one pass through the shard for many bytes.
-    ///
-    /// @return false if there is none
-    boolean evictLargest(int sizeClass, AddressBatch evicted) {
-        for (int larger = SizeClasses.COUNT - 1; larger > sizeClass; larger--) {
-            if (depth(larger) > 0) {
-                giveBack(larger, 1, evicted);
-                return true;
-            }
-        }
-        return false;
+    /// Takes the older half of a stack out.
+    void evictOlderHalf(int sizeClass, AddressBatch evicted) {
+        evict(sizeClass, (depth(sizeClass) + 1) / 2, evicted);
     }
 
     /// Takes everything out.
     void evictAll(AddressBatch evicted) {
-        if (bytes() == 0) {
+        if (bytes == 0) {
             return;
         }
         for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
             if (depth(sizeClass) > 0) {
-                batches[sizeClass] = sizeClass == 0 ? FIRST_SMALLEST : 1;
-                giveBack(sizeClass, depth(sizeClass), evicted);
+                evict(sizeClass, depth(sizeClass), evicted);
+                batches[sizeClass] = firstBatch(sizeClass);
             }
         }
     }
 
-    /// What goes back was too much to fetch.
-    private void giveBack(int sizeClass, int count, AddressBatch evicted) {
+    /// Takes the oldest blocks of a stack out. They were too many to fetch.
+    private void evict(int sizeClass, int count, AddressBatch evicted) {
         batches[sizeClass] = Math.max(1, batches[sizeClass] / 2);
-        evict(sizeClass, count, evicted);
+        int first = bottoms[sizeClass] + 1;
+        evicted.addAll(cells, first, first + count);
+        drop(sizeClass, count);
+    }
+
+    private void drop(int sizeClass, int count) {
+        int first = bottoms[sizeClass] + 1;
+        int left = depth(sizeClass) - count;
+        System.arraycopy(cells, first + count, cells, first, left);
+        cells[sizeClass * HEAD + TOP] = first - 1L + left;
+        bytes -= count * cells[sizeClass * HEAD + BYTE_SIZE];
+    }
+
+    private int depth(int sizeClass) {
+        return (int) cells[sizeClass * HEAD + TOP] - bottoms[sizeClass];
+    }
+
+    /// How many blocks of a class there may be.
+    private int limit(int sizeClass) {
+        return (int) cells[sizeClass * HEAD + LIMIT] - bottoms[sizeClass];
     }
 
     /// Gives a class places for so many blocks at least, and for as many as each class has at first.
     void use(int sizeClass, int count) {
-        int wanted = Math.max(count, firstLimit(sizeClass));
-        if (limit(sizeClass) == 0 || limit(sizeClass) < count) {
-            setLimit(sizeClass, wanted);
+        if (limit(sizeClass) < count) {
+            setLimit(sizeClass, Math.max(count, firstLimit(sizeClass)));
         }
     }
 
@@ -236,17 +325,71 @@ final class ThreadCacheBins extends SizeStacks {
         return Math.clamp(BATCH_BYTES / SizeClasses.byteSize(sizeClass), 1, BATCH_BLOCKS);
     }
 
-    /// Bytes of the blocks that are here; a guess for those who have not entered.
-    long bytes() {
-        return allowance - room;
+    private void setLimit(int sizeClass, int limit) {
+        if (limit > capacities[sizeClass]) {
+            move(sizeClass, limit);
+        }
+        cells[sizeClass * HEAD + LIMIT] = (long) bottoms[sizeClass] + limit;
+    }
+
+    private void move(int sizeClass, int capacity) {
+        if (end + 1 + capacity > cells.length) {
+            cells = Arrays.copyOf(cells, Math.max(end + 1 + capacity, cells.length * 3 / 2));
+        }
+        int depth = depth(sizeClass);
+        System.arraycopy(cells, bottoms[sizeClass], cells, end, 1 + depth);
+        cells[sizeClass * HEAD + TOP] = (long) end + depth;
+        bottoms[sizeClass] = end;
+        capacities[sizeClass] = capacity;
+        end += 1 + capacity;
+    }
+
+    /// The size of the largest block that is here, or 0.
+    long largestBytes() {
+        for (int sizeClass = SizeClasses.COUNT - 1; sizeClass >= 0; sizeClass--) {
+            if (depth(sizeClass) > 0) {
+                return cells[sizeClass * HEAD + BYTE_SIZE];
+            }
+        }
+        return 0;
+    }
+
+    /// Adds what is here and what was popped.
+    void addTo(ShardTotals totals) {
+        long blocks = 0;
+        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
+            long hits = cells[sizeClass * HEAD + HITS];
+            blocks += depth(sizeClass);
+            totals.threadCacheHits += hits;
+            totals.servedByThreadCaches(hits, hits * cells[sizeClass * HEAD + BYTE_SIZE]);
+        }
+        totals.heldByThreadCaches(blocks, bytes);
+    }
+
+    /// Adds what was popped.
+    void addTo(ThreadCacheCounters counters) {
+        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
+            counters.hit(cells[sizeClass * HEAD + HITS], cells[sizeClass * HEAD + BYTE_SIZE]);
+        }
     }
 
     /// Checks the invariants above.
     ///
     /// @throws IllegalStateException if one does not hold
     void checkInvariants() {
-        Invariant.check(room >= 0, "bins keep their allowance", room);
-        long held = check(small);
-        Invariant.check(held == bytes(), "bytes in stacks", held);
+        Invariant.check(bytes <= bound, "bins keep their bound", bytes - bound);
+        long held = 0;
+        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
+            int bottom = bottoms[sizeClass];
+            long byteSize = SizeClasses.byteSize(sizeClass);
+            Invariant.check(depth(sizeClass) <= limit(sizeClass), "a stack keeps its limit", sizeClass);
+            Invariant.check(cells[bottom] == 0, "no address stands below a stack", sizeClass);
+            for (int at = bottom + 1; at <= bottom + depth(sizeClass); at++) {
+                boolean live = small != null && small.isLive(cells[at], byteSize);
+                Invariant.check(live, "a block in a thread cache is live", cells[at]);
+                held += byteSize;
+            }
+        }
+        Invariant.check(held == bytes, "bytes in stacks", held);
     }
 }

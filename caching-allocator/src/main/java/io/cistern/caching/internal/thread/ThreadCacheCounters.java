@@ -17,7 +17,7 @@ import io.cistern.caching.internal.base.ShardTotals;
 /// ```
 ///
 /// A part of the last sum may be below 0: what is asked for here is freed there. What is held is not counted,
-/// since a walk tells; and hits of stacks are counted [there][SizeStacks#hits].
+/// since a walk tells; and hits of stacks are counted [there][ThreadCacheBins].
 final class ThreadCacheCounters {
     private final Gauge requested;
     private long hits;
@@ -41,16 +41,10 @@ final class ThreadCacheCounters {
         requested.remove(asked);
     }
 
-    /// A block came from here, but from no stack.
-    void hit(long byteSize) {
-        hits++;
-        hitBytes += byteSize;
-    }
-
-    /// Counts what bins counted that are dropped.
-    void add(ThreadCacheBins ended) {
-        hits += ended.hits();
-        hitBytes += ended.hitBytes();
+    /// Blocks came from here, but from no stack that is still there.
+    void hit(long blocks, long byteSize) {
+        hits += blocks;
+        hitBytes += blocks * byteSize;
     }
 
     /// There was no block for a request.

@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. **A miss** takes one block for the caller, and some more for the thread cache: a batch from the shard's
 /// [TransferCache], if another thread left some there; or else, if the class misses often, up to 64 KiB from the
-/// shard, and no memory is obtained for them. If the shard has none, what the own thread cache and the transfer cache
-/// hold of it goes back before the cache grows.
-/// 2. **No room**: older blocks of the class go to the transfer cache, if another thread misses them, or go back,
-/// or those of streams used less; see [ThreadCache].
+/// shard, and no memory is obtained for them. If the shard has none, what the own thread cache and the transfer
+/// cache hold of it goes back before the cache grows.
+/// 2. **A full stack**: its older half goes to the transfer cache, if another thread misses such blocks, or goes
+/// back; see [ThreadCacheStreams] for what goes where the bound is reached.
 /// 3. **Large blocks** go past the thread cache, so that best fit sees what it would see without thread caches.
 /// Only where the same size was asked for several times in a row, the block serves again from the thread cache; a
 /// large miss gives it back.
@@ -27,28 +27,21 @@ import org.jspecify.annotations.Nullable;
 /// Virtual threads use what shared thread caches have, and go to the shards themselves for the rest, block by
 /// block.
 public final class ThreadCacheRefill {
-    /// Blocks of more than an eighth of the bound go past a thread cache: few would fit, and fewer come again.
-    private static final int MIN_BLOCKS = 8;
-
     private final DeviceShards shards;
     private final AddressRangeMap ranges;
     private final MissHandler misses;
     private final ThreadCaches threadCaches;
-    private final long bound;
 
     /// Connects them.
-    ///
-    /// @param bound the most bytes that a thread cache may hold
-    public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, MissHandler misses, long bound) {
+    public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, MissHandler misses) {
         this.shards = shards;
         this.ranges = shards.ranges;
         this.misses = misses;
         this.threadCaches = threadCaches;
-        this.bound = bound;
     }
 
-    /// The calling thread's thread cache, made if there is none, perhaps from that of a thread which has ended; null
-    /// for a virtual thread, which has none of its own.
+    /// The calling thread's thread cache, made if there is none, perhaps from that of a thread which has ended;
+    /// null for a virtual thread, which has none of its own.
     @Nullable
     public ThreadCache ownThreadCache() {
         ThreadCache threadCache = threadCaches.own();
@@ -66,9 +59,6 @@ public final class ThreadCacheRefill {
         if (!small) {
             return allocateLarge(threadCache, shard, byteSize);
         }
-        if (stream == threadCache.lastStream && passesBy(threadCache, byteSize)) {
-            return allocateBeside(threadCache, shard, byteSize);
-        }
         boolean wasSelected = threadCache.isOn(stream, shard);
         ThreadCacheBins bins = select(threadCache, stream, shard);
         long address = wasSelected || bins == null ? 0 : threadCache.take(byteSize, stream);
@@ -76,7 +66,6 @@ public final class ThreadCacheRefill {
             return address;
         }
         threadCache.small.missed();
-        threadCache.foundNothing();
         return bins == null
                 ? allocateFromShard(threadCache, shard, byteSize)
                 : refill(threadCache, bins, shard, byteSize);
@@ -88,17 +77,6 @@ public final class ThreadCacheRefill {
         if (threadCache.holdsLarge()) {
             giveBackLarge(threadCache);
         }
-        return allocateFromShard(threadCache, shard, byteSize);
-    }
-
-    /// Whether small blocks of a size pass a thread cache by.
-    private boolean passesBy(ThreadCache threadCache, long byteSize) {
-        return threadCache.isUseless() || byteSize > bound / MIN_BLOCKS;
-    }
-
-    private long allocateBeside(ThreadCache threadCache, StreamShard shard, long byteSize) {
-        threadCache.small.missed();
-        threadCache.passedBy();
         return allocateFromShard(threadCache, shard, byteSize);
     }
 
@@ -145,7 +123,7 @@ public final class ThreadCacheRefill {
         long size = SizeClasses.byteSize(sizeClass);
         AddressBatch batch = threadCache.batch;
         shards.settleIfDue(shard);
-        int wanted = threadCache.missed(bins, sizeClass, bound);
+        int wanted = threadCache.missed(bins, sizeClass);
         shard.transferCache.take(threadCache, sizeClass, Math.max(wanted, TransferCache.batch(sizeClass)), batch);
         boolean fromTransferCache = batch.count > 0;
         if (!fromTransferCache) {
@@ -157,7 +135,7 @@ public final class ThreadCacheRefill {
         long address = batch.addresses[--batch.count];
         if (fromTransferCache) {
             threadCache.small.took(byteSize);
-            threadCache.small.hit(size);
+            threadCache.small.hit(1, size);
         } else {
             threadCache.small.refilled(batch.count, size);
         }
@@ -170,7 +148,7 @@ public final class ThreadCacheRefill {
     /// What finds no room goes back, and all if the Java heap has no memory: who asked for a block has one.
     private void stock(ThreadCache threadCache, ThreadCacheBins bins, int sizeClass) {
         try {
-            threadCache.stock(bins, sizeClass, bound, threadCache.batch);
+            threadCache.stock(bins, sizeClass, threadCache.batch);
         } catch (OutOfMemoryError noRoom) {
             // as if there were none
         } finally {
@@ -183,13 +161,13 @@ public final class ThreadCacheRefill {
         return address != 0 ? address : growAndAllocate(threadCache, shard, byteSize);
     }
 
-    /// Empties the thread cache first, of all streams, so that pages are looked for among blocks as they would be
-    /// without thread caches: what a thread cache holds differs from one time to the next, and a program that
-    /// repeats would come to rest late. That costs a look if the thread cache is empty, and nothing but plain
-    /// stores if it is not.
+    /// Empties the thread cache first, of all streams, and the transfer cache, so that pages are looked for among
+    /// blocks as they would be without thread caches: what a thread cache holds differs from one time to the next,
+    /// and a program that repeats would come to rest late. That costs a look if the thread cache is empty, and
+    /// nothing but plain stores if it is not.
     private long growAndAllocate(ThreadCache threadCache, StreamShard shard, long byteSize) {
-        boolean mayFit = emptyOwn(threadCache, shard) && shard.small;
-        return mayFit ? allocate(shard, byteSize) : misses.allocate(shard, byteSize);
+        emptyOwn(threadCache, shard);
+        return misses.allocate(shard, byteSize);
     }
 
     private long allocate(StreamShard shard, long byteSize) {
@@ -197,13 +175,11 @@ public final class ThreadCacheRefill {
         return address != 0 ? address : misses.allocate(shard, byteSize);
     }
 
-    /// Returns whether the thread cache or the transfer cache held anything.
-    private boolean emptyOwn(ThreadCache threadCache, StreamShard shard) {
+    private void emptyOwn(ThreadCache threadCache, StreamShard shard) {
         AddressBatch batch = threadCache.batch;
         try {
             evictAll(threadCache);
             shard.transferCache.empty(batch);
-            return batch.count > 0;
         } finally {
             batch.freeAll(ranges);
         }
@@ -230,12 +206,12 @@ public final class ThreadCacheRefill {
             return;
         }
         try {
-            threadCache.counters(shard.small).gave(byteSize);
+            (shard.small ? threadCache.small : threadCache.large).gave(byteSize);
             if (bins.ended) {
                 threadCache.batch.addInHand(address);
             } else {
                 bins.learn(range);
-                threadCache.keep(bins, address, byteSize, bound, threadCache.batch);
+                threadCache.keep(bins, address, byteSize, threadCache.batch);
             }
         } finally {
             threadCache.leave();
@@ -247,7 +223,7 @@ public final class ThreadCacheRefill {
     /// where the Java heap has no memory for bins.
     private @Nullable ThreadCacheBins binsFor(
             ThreadCache threadCache, long address, long byteSize, long stream, StreamShard shard) {
-        boolean passesBy = shard.small ? passesBy(threadCache, byteSize) : largePassesBy(threadCache, shard, byteSize);
+        boolean passesBy = !shard.small && largePassesBy(threadCache, shard, byteSize);
         if (passesBy || !belongsInThreadCache(address, shard, byteSize, Fences.key(stream))) {
             return null;
         }
@@ -325,8 +301,7 @@ public final class ThreadCacheRefill {
         ThreadCache threadCache = threadCaches.enterShared();
         try {
             ThreadCacheBins bins = threadCache.streams.of(shard);
-            boolean kept =
-                    bins != null && threadCache.streams.keepIfRoom(bins, address, SizeClasses.of(byteSize), bound);
+            boolean kept = bins != null && threadCache.streams.keepIfRoom(bins, address, SizeClasses.of(byteSize));
             if (kept) {
                 threadCache.small.gave(byteSize);
             }

@@ -2,7 +2,6 @@ package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.ShardTotals;
-import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.StreamShard;
 import java.lang.invoke.MethodHandles;
@@ -10,18 +9,18 @@ import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/// The [bins][ThreadCacheBins] of a thread cache, one for each stream, and how many bytes each may hold.
+/// The [bins][ThreadCacheBins] of a thread cache, one for each stream. They share its bound: the bins that blocks
+/// are put into have all the room that the blocks of the other streams leave.
 ///
-/// **Room.** Bins get an eighth of the bound whenever they are full, until it is given out. Then most blocks
-/// that find no room are sent to their shard, which is cheaper than to make room for one; but every so often
-/// something goes that is not asked for.
+/// **No room.** The older half of the block's class goes. Where that class has nothing, the block itself goes,
+/// which is cheaper than to make room for one; but after 512 refusals everything goes, since the program then has
+/// other sizes or streams than before.
 ///
-/// **Invariant**: Σ allowance of the bins = `allotted` ≤ `bound`.
+/// **Invariant**: Σ bytes of the bins ≤ `bound`.
 ///
-/// Read and written by whoever has [entered][ThreadCache#tryEnter] or [claimed][ThreadCache#claim] the
-/// thread cache.
+/// **Threads.** As of [ThreadCacheBins]; the array of bins is published, so that others can walk it.
 final class ThreadCacheStreams {
-    private static final int REFUSALS_BEFORE_EVICTION = 512;
+    private static final int MAX_REFUSALS = 512;
 
     private static final ThreadCacheBins[] NONE = {};
     private static final VarHandle BINS;
@@ -35,17 +34,15 @@ final class ThreadCacheStreams {
     }
 
     private final ThreadCache threadCache;
+    private final long bound;
     private ThreadCacheBins[] bins = NONE;
-
-    /// The most that the thread cache was ever told that it may hold.
-    private long bound;
-
-    private long allotted;
     private int refusals;
 
     /// @param threadCache whose bins these are
-    ThreadCacheStreams(ThreadCache threadCache) {
+    /// @param bound the most bytes that they may hold, at least one block
+    ThreadCacheStreams(ThreadCache threadCache, long bound) {
         this.threadCache = threadCache;
+        this.bound = bound;
     }
 
     /// The bins of a stream, or null.
@@ -83,12 +80,11 @@ final class ThreadCacheStreams {
     /// Keeps a small block, and makes the room for it. Where the Java heap has no memory for that, the block has
     /// to go.
     ///
-    /// @param mayHold the most that the thread cache may hold now, at least one block
     /// @param evicted gets what has to go
-    void keep(ThreadCacheBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
+    void keep(ThreadCacheBins into, long address, int sizeClass, AddressBatch evicted) {
         boolean kept = false;
         try {
-            kept = tryKeep(into, address, sizeClass, mayHold, evicted);
+            kept = tryKeep(into, address, sizeClass, evicted);
         } catch (OutOfMemoryError noRoom) {
             // The block's free must not fail for that.
         }
@@ -97,78 +93,47 @@ final class ThreadCacheStreams {
         }
     }
 
-    private boolean tryKeep(ThreadCacheBins into, long address, int sizeClass, long mayHold, AddressBatch evicted) {
+    private boolean tryKeep(ThreadCacheBins into, long address, int sizeClass, AddressBatch evicted) {
         into.makePlace(threadCache, sizeClass, evicted);
-        boolean kept = keepIfRoom(into, address, sizeClass, mayHold);
-        if (!kept && into.leaveHalf(threadCache, sizeClass)) {
-            kept = keepIfRoom(into, address, sizeClass, mayHold);
+        boolean kept = keepIfRoom(into, address, sizeClass);
+        if (!kept) {
+            into.evictOlderHalf(sizeClass, evicted);
+            kept = into.push(sizeClass, address);
         }
-        while (!kept && into.evictLargest(sizeClass, evicted)) {
-            kept = keepIfRoom(into, address, sizeClass, mayHold);
-        }
-        if (!kept && ++refusals % REFUSALS_BEFORE_EVICTION == 0) {
-            makeRoom(into, evicted);
+        if (!kept && ++refusals % MAX_REFUSALS == 0) {
+            evictAll(evicted);
         }
         return kept;
     }
 
     /// Keeps a small block where nothing has to go for it.
-    boolean keepIfRoom(ThreadCacheBins into, long address, int sizeClass, long mayHold) {
-        if (into.ended) {
-            return false;
-        }
+    boolean keepIfRoom(ThreadCacheBins into, long address, int sizeClass) {
         into.use(sizeClass, 1);
-        bound = Math.max(bound, mayHold);
-        if (into.room < SizeClasses.byteSize(sizeClass)) {
-            allot(into, Math.max(SizeClasses.byteSize(sizeClass), bound / 8));
-        }
+        giveRoom(into);
         return into.push(sizeClass, address);
     }
 
-    /// How many blocks of a class more there is room for.
-    long fitting(ThreadCacheBins into, int sizeClass, long mayHold) {
-        return Math.max(0, into.room + mayHold - allotted) / SizeClasses.byteSize(sizeClass);
-    }
-
     /// Keeps blocks, of which the last is to be taken first, as far as there is room.
-    void stock(ThreadCacheBins into, int sizeClass, long mayHold, AddressBatch blocks) {
+    void stock(ThreadCacheBins into, int sizeClass, AddressBatch blocks) {
+        if (into.ended) {
+            return;
+        }
         into.use(sizeClass, blocks.count);
+        giveRoom(into);
         int kept = 0;
-        try {
-            while (kept < blocks.count && keepIfRoom(into, blocks.addresses[kept], sizeClass, mayHold)) {
-                kept++;
-            }
-        } finally {
-            blocks.removeFirst(kept);
+        while (kept < blocks.count && into.push(sizeClass, blocks.addresses[kept])) {
+            kept++;
         }
+        blocks.removeFirst(kept);
     }
 
-    /// Gives bins more of what is left of the bound.
-    private void allot(ThreadCacheBins into, long wanted) {
-        long more = Math.min(wanted, bound - allotted);
-        into.allowance += more;
-        into.room += more;
-        allotted += more;
-    }
-
-    /// The bins of other streams go, if they hold anything, or else a quarter of what these bins hold.
-    private void makeRoom(ThreadCacheBins into, AddressBatch evicted) {
-        long before = allotted;
-        for (ThreadCacheBins other : bins) {
-            if (other != into) {
-                other.evictAll(evicted);
-                takeRoom(other);
-            }
+    /// Gives bins all the room that the blocks of other streams leave.
+    void giveRoom(ThreadCacheBins into) {
+        long most = bound;
+        for (ThreadCacheBins each : bins) {
+            most -= each == into ? 0 : each.bytes();
         }
-        if (allotted == before) {
-            into.makeRoom(bound / 4, evicted);
-        }
-    }
-
-    private void takeRoom(ThreadCacheBins from) {
-        from.allowance -= from.room;
-        allotted -= from.room;
-        from.room = 0;
+        into.setBound(most);
     }
 
     /// Takes all blocks of a shard out.
@@ -176,7 +141,6 @@ final class ThreadCacheStreams {
         for (ThreadCacheBins each : bins) {
             if (each.small == shard) {
                 each.evictAll(evicted);
-                takeRoom(each);
             }
         }
     }
@@ -185,7 +149,6 @@ final class ThreadCacheStreams {
     void evictAll(AddressBatch evicted) {
         for (ThreadCacheBins each : bins) {
             each.evictAll(evicted);
-            takeRoom(each);
         }
     }
 
@@ -199,7 +162,7 @@ final class ThreadCacheStreams {
                 }
                 BINS.setRelease(this, without(bins, each));
                 each.end();
-                threadCache.small.add(each);
+                each.addTo(threadCache.small);
             }
         }
     }
@@ -229,9 +192,7 @@ final class ThreadCacheStreams {
     /// Adds what is here and what came from here; a guess while others change it, exact at rest.
     void addTo(ShardTotals totals) {
         for (ThreadCacheBins each : (ThreadCacheBins[]) BINS.getAcquire(this)) {
-            totals.heldByThreadCaches(each.blocks(), each.bytes());
-            totals.servedByThreadCaches(each.hits(), each.hitBytes());
-            totals.threadCacheHits += each.hits();
+            each.addTo(totals);
         }
     }
 
@@ -242,9 +203,8 @@ final class ThreadCacheStreams {
         long sum = 0;
         for (ThreadCacheBins each : bins) {
             each.checkInvariants();
-            sum += each.allowance;
+            sum += each.bytes();
         }
-        Invariant.check(sum == allotted, "what bins have was allotted", sum - allotted);
-        Invariant.check(allotted <= bound, "a thread cache keeps its bound", allotted - bound);
+        Invariant.check(sum <= bound, "a thread cache keeps its bound", sum - bound);
     }
 }

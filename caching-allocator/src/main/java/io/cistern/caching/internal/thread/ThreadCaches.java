@@ -28,16 +28,18 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
     /// Makes those of a device.
     ///
     /// @param entries where threads find theirs, of all devices
+    /// @param bound the most bytes of small blocks in each
     /// @param largestKept larger blocks always go to their shard
     public ThreadCaches(
             @Nullable ThreadCache[] entries,
             int device,
+            long bound,
             long largestKept,
             DeviceCounters counters,
             AddressRangeMap ranges) {
         this.ranges = ranges;
         this.threads = new ThreadTable<>(
-                entries, device, owned -> new ThreadCache(owned, largestKept, counters), ThreadCache::begin);
+                entries, device, owned -> new ThreadCache(owned, bound, largestKept, counters), ThreadCache::begin);
     }
 
     /// The calling thread's, which is made if there is none; null for a virtual thread.

@@ -25,6 +25,7 @@ class FailedClaimsTest {
     private final ThreadCaches threadCaches = new ThreadCaches(
             new ThreadCache[ThreadTable.ENTRIES],
             0,
+            32L << 20,
             64L << 20,
             new DeviceCounters(Long.MAX_VALUE),
             new AddressRangeMap());

@@ -27,7 +27,7 @@ public class ThreadCacheClaimModelTests {
 
     private final StreamShard shard = OneGpu.shard(STREAM);
     private final ThreadCache threadCache =
-            new ThreadCache(true, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+            new ThreadCache(true, 1 << 20, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
     private final BlockPlaces places = new BlockPlaces(BLOCKS);
 
     /// Begins with the stream's bins.
@@ -42,7 +42,7 @@ public class ThreadCacheClaimModelTests {
             return;
         }
         if (threadCache.tryEnter()) {
-            threadCache.keep(threadCache.last, block, BYTE_SIZE, 1 << 20, evicted);
+            threadCache.keep(threadCache.last, block, BYTE_SIZE, evicted);
             threadCache.leave();
         } else {
             evicted.add(block);
