@@ -78,12 +78,7 @@ record CacheParts(
                         deviceBytes)
                 : new SegmentGrowth(device, plain(segments, driver), reserved, ranges, options.segments(), deviceBytes);
         ThreadCaches caches = new ThreadCaches(
-                threadCaches,
-                device,
-                options.threadCaches().bytes(),
-                options.largestInThreadCache(),
-                counters,
-                ranges);
+                threadCaches, device, options.threadCaches().bytes(), options.largestInThreadCache(), counters, ranges);
         Shards open = new Shards(growth.splitPolicy(), clock, counters);
         RecycledShards ended = new RecycledShards(growth, fences, order, open, ranges, caches, counters);
         DeviceShards shards = new DeviceShards(ranges, open, ended, fences, options.blockSizes(), options.givesBack());

@@ -9,8 +9,7 @@ import io.cistern.caching.internal.order.MissClock;
 import org.junit.jupiter.api.Test;
 
 class ShardsTest {
-    private final Shards table =
-            new Shards(SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+    private final Shards table = new Shards(SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {
