@@ -30,7 +30,7 @@ final class HandleField {
                     .findVarHandle(NativePointerObject.class, "nativePointer", long.class);
         } catch (ReflectiveOperationException other) {
             throw new CudaException(
-                    "this JCuda keeps its handles elsewhere than JCuda 12.6.0, which jcuda-interop knows", other);
+                    "this JCuda keeps its handles elsewhere than JCuda 12.6.0, which cistern-jcuda knows", other);
         }
     }
 }

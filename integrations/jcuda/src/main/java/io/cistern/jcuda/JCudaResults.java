@@ -58,7 +58,7 @@ final class JCudaResults {
                     .findStatic(api, "checkResult", MethodType.methodType(int.class, int.class));
         } catch (ReflectiveOperationException other) {
             throw new CudaException(
-                    "this JCuda checks its results elsewhere than JCuda 12.6.0, which jcuda-interop knows", other);
+                    "this JCuda checks its results elsewhere than JCuda 12.6.0, which cistern-jcuda knows", other);
         }
     }
 }

@@ -26,13 +26,13 @@ import org.example.idle.IdlePlugin;
 /// Prints a line of JSON for each way to start: the median, the fastest, and how far each is above an empty `main`.
 public final class StartUp {
     private static final List<String> LIBRARY = List.of(
-            "allocator-api",
-            "cuda-driver",
-            "simulated-gpu",
-            "caching-allocator",
-            "async-allocator",
-            "allocator-adaptors",
-            "pluggable-loader");
+            "cistern-allocator-api",
+            "cistern-cuda-driver",
+            "cistern-simulated-gpu",
+            "cistern-caching-allocator",
+            "cistern-async-allocator",
+            "cistern-adaptors",
+            "cistern-pluggable-loader");
 
     private static final int PLUGINS = 10;
 

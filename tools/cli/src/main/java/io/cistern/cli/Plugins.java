@@ -41,7 +41,7 @@ final class Plugins {
         ClassLoader loader = ClassLoader.getSystemClassLoader();
         return ServiceLoader.load(CatalogProvider.class, loader)
                 .findFirst()
-                .orElseThrow(() -> new UsageException("pluggable-loader is missing on the module path"))
+                .orElseThrow(() -> new UsageException("cistern-pluggable-loader is missing on the module path"))
                 .discover(loader);
     }
 
