@@ -3,7 +3,7 @@ package io.cistern.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.testkit.CheckpointedGraphs;
+import io.cistern.suites.CheckpointedGraphs;
 import org.junit.jupiter.api.AfterEach;
 
 /// Checkpoints of graphs' memory on the simulated GPU, which tells of memory that is used without order: this module

@@ -1,6 +1,6 @@
 package io.cistern.cli;
 
-import io.cistern.testkit.ChosenScopedPools;
+import io.cistern.suites.ChosenScopedPools;
 import org.junit.jupiter.api.Tag;
 
 /// Scopes and swaps over real memory, on a GPU.

@@ -50,12 +50,20 @@ final class ModuleArrowsTests {
             Map.entry("io.cistern.loader", Set.of(API, DRIVER)),
             Map.entry("io.cistern.adaptors", Set.of(API)),
             Map.entry("io.cistern.pressure", Set.of(API, DRIVER)),
-            Map.entry("io.cistern.testkit", Set.of(API, DRIVER, BUFFERS, "io.cistern.simulated", "io.cistern.jvm")),
+            Map.entry("io.cistern.testkit", Set.of(API, DRIVER, "io.cistern.simulated")),
             Map.entry("io.cistern.jvm", Set.of()),
             Map.entry("io.cistern.cli", Set.of(API, DRIVER, BUFFERS, "io.cistern.simulated", "io.cistern.loader")),
             Map.entry(
-                    "io.cistern.nccl.testkit",
-                    Set.of(API, DRIVER, BUFFERS, "io.cistern.nccl", "io.cistern.caching", "io.cistern.testkit")));
+                    "io.cistern.suites",
+                    Set.of(
+                            API,
+                            DRIVER,
+                            BUFFERS,
+                            "io.cistern.simulated",
+                            "io.cistern.nccl",
+                            "io.cistern.caching",
+                            "io.cistern.testkit",
+                            "io.cistern.jvm")));
 
     /// How an unknown name is answered and several failures are told, for those who do it as the API does.
     private static final String SHARED_NAMES = "io.cistern.internal.names";

@@ -4,7 +4,7 @@ import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/// Lets a suite of the testkit run on the simulated GPU.
+/// Lets a suite run on the simulated GPU.
 final class OnTheSimulatedGpu implements BeforeAllCallback, AfterAllCallback {
     private static final String DRIVER = "cistern.testkit.driver";
 

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.simulated.Misuse;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.testkit.PoolsBetweenDevices;
+import io.cistern.suites.PoolsBetweenDevices;
 import org.junit.jupiter.api.AfterEach;
 
 /// Two simulated devices that use each other's memory; only refused fills are misuse.

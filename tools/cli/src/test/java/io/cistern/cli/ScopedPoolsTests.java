@@ -1,7 +1,7 @@
 package io.cistern.cli;
 
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.testkit.ScopedPools;
+import io.cistern.suites.ScopedPools;
 
 /// Scopes and swaps over real memory, on the simulated GPU: this module has all allocators on its class path.
 final class ScopedPoolsTests extends ScopedPools {

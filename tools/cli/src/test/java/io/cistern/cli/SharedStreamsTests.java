@@ -1,6 +1,6 @@
 package io.cistern.cli;
 
-import io.cistern.testkit.SharedStreams;
+import io.cistern.suites.SharedStreams;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /// Threads that share streams on the simulated GPU, which also reports misuse in stream order.

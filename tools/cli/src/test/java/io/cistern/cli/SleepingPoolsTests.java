@@ -3,7 +3,7 @@ package io.cistern.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.testkit.SleepingPools;
+import io.cistern.suites.SleepingPools;
 import org.junit.jupiter.api.AfterEach;
 
 /// Pools that sleep on the simulated GPU, which tells of memory that is unmapped while it is used.
