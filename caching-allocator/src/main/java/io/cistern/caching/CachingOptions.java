@@ -170,7 +170,7 @@ record CachingOptions(
                 readPageBytes(reader),
                 limited ? largeSegmentBytes : PagePolicy.LARGEST_BYTES,
                 reader.value(CachingOption.FIT, PageFit.USUAL),
-                reader.value(CachingOption.REUSE, PageReuse.WAIT),
+                reader.value(CachingOption.REUSE, PageReuse.ADAPTIVE),
                 reader.value(CachingOption.STABLE_MAPPING, false));
         checkPolicy(reader, policy);
         return policy;

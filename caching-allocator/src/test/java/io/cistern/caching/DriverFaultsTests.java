@@ -23,7 +23,7 @@ final class DriverFaultsTests {
     private static final int ALWAYS = Integer.MAX_VALUE;
     private static final List<String> SPECS = List.of(
             "caching",
-            "caching:reuse=passed",
+            "caching:reuse=wait",
             "caching:source=linear",
             "caching:garbage_collection_threshold=0.1",
             "caching:source=pages,expandable_segments=false",

@@ -26,7 +26,7 @@ class EndedStreamsStressTest {
     private record Block(long address, byte mark) {}
 
     @ParameterizedTest
-    @ValueSource(strings = {"caching", "caching:reuse=passed", "caching:reuse=never", "caching:source=linear"})
+    @ValueSource(strings = {"caching", "caching:reuse=wait", "caching:reuse=never", "caching:source=linear"})
     void contentsAreKeptWhileStreamsComeAndGo(String spec) throws Exception {
         try (SimulatedCaching caching = new SimulatedCaching(CAPACITY, spec);
                 ExecutorService executor = Executors.newFixedThreadPool(THREADS + 2)) {

@@ -33,7 +33,11 @@ public final class GpuContext extends OneDeviceContext {
     }
 
     CachingAllocator open(PageReuse reuse, boolean stableMapping) {
-        PagePolicy pages = new PagePolicy(0, TestContext.PAGE_BYTES, PageFit.TIGHT, reuse, stableMapping);
+        return open(PageFit.TIGHT, reuse, stableMapping);
+    }
+
+    CachingAllocator open(PageFit fit, PageReuse reuse, boolean stableMapping) {
+        PagePolicy pages = new PagePolicy(0, TestContext.PAGE_BYTES, fit, reuse, stableMapping);
         return new CachingAllocator(this, CachingOptions.usual("test", pages, ThreadCacheLimit.NONE));
     }
 

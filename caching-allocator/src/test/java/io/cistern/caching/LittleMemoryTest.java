@@ -41,7 +41,7 @@ class LittleMemoryTest {
 
     @Test
     void whatIsNotLittleServesBoth() {
-        try (SimulatedCaching caching = new SimulatedCaching(DEVICE)) {
+        try (SimulatedCaching caching = new SimulatedCaching(DEVICE, "caching:reuse=wait")) {
             alternate(caching, 40 * MIB);
             assertThat(movedPages(caching)).isPositive();
             assertThat(caching.reservedBytes()).isLessThanOrEqualTo(64 * MIB);

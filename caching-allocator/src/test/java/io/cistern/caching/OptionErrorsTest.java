@@ -91,8 +91,8 @@ class OptionErrorsTest extends PoolFixture {
                 .hasMessage(
                         "option 'thread_caches' of 'caching': 'maybe' is neither true nor false (spec caching:thread_caches=maybe)");
         assertThatThrownBy(() -> memory.open("caching:reuse=waits"))
-                .hasMessage("option 'reuse' of 'caching': 'waits' is none of these, nearest first: wait, never, passed"
-                        + " (spec caching:reuse=waits)");
+                .hasMessage("option 'reuse' of 'caching': 'waits' is none of these, nearest first: wait, never,"
+                        + " adaptive (spec caching:reuse=waits)");
         assertThatThrownBy(() -> memory.open("caching:garbage_collection_threshold=2"))
                 .hasMessage("option 'garbage_collection_threshold' of 'caching': '2' is not a fraction from 0 to 1"
                         + " (spec caching:garbage_collection_threshold=2); legal: a fraction above 0 and below 1");
@@ -152,20 +152,20 @@ class OptionErrorsTest extends PoolFixture {
                 "splits=false,max_split_size_mb=64      | max_split_size_mb | splits=false | leave one of them out",
                 "page_size=2MiB,expandable_segments=false | page_size | expandable_segments=false | splits=true",
                 "fit=tight,expandable_segments=false    | fit | expandable_segments=false | splits=true",
-                "reuse=passed,expandable_segments=false | reuse | expandable_segments=false | splits=true",
+                "reuse=adaptive,expandable_segments=false | reuse | expandable_segments=false | splits=true",
                 "stable_mapping=true,expandable_segments=false | stable_mapping | expandable_segments=false | splits=true",
                 "page_size=2MiB,splits=false            | page_size | splits=false | splits=true",
                 "fit=tight,splits=false                 | fit | splits=false | splits=true",
-                "reuse=passed,splits=false              | reuse | splits=false | splits=true",
+                "reuse=adaptive,splits=false              | reuse | splits=false | splits=true",
                 "stable_mapping=true,splits=false       | stable_mapping | splits=false | splits=true",
                 "reuse=wait,stable_mapping=true         | reuse=wait | stable_mapping=true | reuse=never, or no reuse",
-                "reuse=passed,stable_mapping=true       | reuse=passed | stable_mapping=true | reuse=never, or no reuse",
+                "reuse=adaptive,stable_mapping=true       | reuse=adaptive | stable_mapping=true | reuse=never, or no reuse",
                 "page_size=2MiB,fit=tight               | page_size | fit=tight | leave one of them out",
                 "thread_cache_bytes=8MiB,thread_caches=false            | thread_cache_bytes | thread_caches=false | leave one of them out",
                 "source=linear,expandable_segments=true | expandable_segments=true | source=linear | pages or vmm",
                 "source=linear,page_size=2MiB           | page_size | source=linear | pages or vmm",
                 "source=linear,fit=tight                | fit | source=linear | pages or vmm",
-                "source=linear,reuse=passed             | reuse | source=linear | pages or vmm",
+                "source=linear,reuse=adaptive             | reuse | source=linear | pages or vmm",
                 "source=linear,stable_mapping=true      | stable_mapping | source=linear | pages or vmm",
                 "max_split_size_mb=32,large_segment_size_mb=64 | max_split_size_mb | large_segment_size_mb=64 | legal",
                 "throw_on_cudamalloc_oom=true | throw_on_cudamalloc_oom | per_process_memory_fraction | legal",

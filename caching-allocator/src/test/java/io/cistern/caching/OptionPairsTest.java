@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 final class OptionPairsTest extends PoolFixture {
     private static final String[][] CHOICES = {
         {"fit=tight"},
-        {"reuse=never", "reuse=passed"},
+        {"reuse=never", "reuse=adaptive"},
         {"stable_mapping=true"},
         {"page_size=2MiB", "page_size=16MiB"},
         {"splits=false"},

@@ -42,7 +42,7 @@ class PageMovesTest {
 
     private Map<String, Long> run(long seed, int operations, int checkEach) {
         SplittableRandom random = new SplittableRandom(seed);
-        CachingAllocator caching = context.open(seed % 2 == 0 ? PageReuse.WAIT : PageReuse.PASSED, false);
+        CachingAllocator caching = context.open(seed % 2 == 0 ? PageReuse.WAIT : PageReuse.ADAPTIVE, false);
         for (int i = 0; i < streams.length; i++) {
             streams[i] = gpu.streams().create(0);
         }

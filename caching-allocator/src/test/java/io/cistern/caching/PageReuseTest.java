@@ -3,6 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.caching.internal.page.Page;
+import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
@@ -13,7 +14,7 @@ import org.junit.jupiter.api.Test;
 /// Idle pages serve other places and other streams, on a simulated GPU that reports misuse in stream order.
 class PageReuseTest {
     private static final long MIB = 1L << 20;
-    private static final long CAPACITY = 256 * MIB;
+    private static final long CAPACITY = 2048 * MIB;
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(CAPACITY).build();
@@ -183,8 +184,8 @@ class PageReuseTest {
     }
 
     @Test
-    void passedMeansThatOnlyFinishedWorkIsTakenOver() {
-        reopen(PageReuse.PASSED, false);
+    void adaptiveCreatesRatherThanWaitsWhileMostOfTheDeviceIsFree() {
+        reopen(PageFit.USUAL, PageReuse.ADAPTIVE, false);
         long block = allocate(40 * MIB, a);
         gpu.copies().fillBytes(0, block, (byte) 1, 40 * MIB, a);
         free(block, a);
@@ -195,6 +196,17 @@ class PageReuseTest {
         assertThat(caching.reservedBytes(0)).hasValue(80 * MIB);
         assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isZero();
         free(early, b);
+    }
+
+    @Test
+    void adaptiveWaitsOnceASixteenthOfTheDeviceIsReserved() {
+        reopen(PageFit.USUAL, PageReuse.ADAPTIVE, false);
+        long block = allocate(CAPACITY / 16, a);
+        gpu.copies().fillBytes(0, block, (byte) 1, CAPACITY / 16, a);
+        free(block, a);
+        allocate(CAPACITY / 16, b);
+        assertThat(caching.reservedBytes(0)).hasValue(CAPACITY / 16);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(1);
     }
 
     @Test
@@ -227,8 +239,8 @@ class PageReuseTest {
 
     @Test
     void memoryRunsOutOnlyWhenIdlePagesDo() {
-        free(allocate(200 * MIB, a), a);
-        long block = allocate(240 * MIB, b);
+        free(allocate(1600 * MIB, a), a);
+        long block = allocate(1920 * MIB, b);
         assertThat(block).isNotZero();
         assertThat(gpu.calls().of(DriverCall.MEM_RELEASE))
                 .as("moved, not given back and bought again")
@@ -260,8 +272,12 @@ class PageReuseTest {
     }
 
     private void reopen(PageReuse reuse, boolean stableMapping) {
+        reopen(PageFit.TIGHT, reuse, stableMapping);
+    }
+
+    private void reopen(PageFit fit, PageReuse reuse, boolean stableMapping) {
         caching.close();
-        caching = context.open(reuse, stableMapping);
+        caching = context.open(fit, reuse, stableMapping);
     }
 
     private long virtualMemoryCalls() {

@@ -209,6 +209,21 @@ final class ReclaimStepTests extends ReclaimFixture {
         }
     }
 
+    /// The free comes after the last step that asks again, and before the wait begins.
+    @Test
+    void aFreeJustBeforeTheWaitIsSeen() {
+        DeviceMemory memory = open(DeviceMemory.builder(gpu).waitForFrees(Duration.ofSeconds(30)));
+        Allocator direct = memory.open("direct");
+        long[] block = {direct.allocate(MOST, DEVICE, stream)};
+        memory.listeners().onMemoryPressure((device, byteSize) -> {
+            memory.free(block[0], stream);
+            return 0;
+        });
+        long second = direct.allocate(MOST, DEVICE, stream);
+        assertThat(second).isNotZero();
+        memory.free(second, stream);
+    }
+
     private static void await(CountDownLatch latch) {
         try {
             latch.await();

@@ -125,7 +125,7 @@ class RecycledShardsTest {
 
     @Test
     void whereOnlyFinishedWorkCountsItWaitsForNobody() {
-        for (PageReuse reuse : new PageReuse[] {PageReuse.PASSED, PageReuse.NEVER}) {
+        for (PageReuse reuse : new PageReuse[] {PageReuse.NEVER}) {
             reopen(reuse);
             long former = gpu.streams().create(0);
             long block = allocate(8 * MIB, former);
@@ -235,7 +235,7 @@ class RecycledShardsTest {
 
     @Test
     void ofManyThatGoOnFewAreAskedAtEachEnd() {
-        for (PageReuse reuse : new PageReuse[] {PageReuse.WAIT, PageReuse.PASSED}) {
+        for (PageReuse reuse : new PageReuse[] {PageReuse.WAIT, PageReuse.ADAPTIVE}) {
             reopen(reuse);
             try (StreamLatch latch = new StreamLatch(gpu, 0)) {
                 for (int i = 0; i < 100; i++) {

@@ -381,7 +381,7 @@ final class ReclaimAttempt {
     private long lookForFrees(long deadline) {
         long address = 0;
         long pause = PAUSE_NANOS;
-        long seen = frees();
+        long seen = -1; // others may have freed since the last attempt
         while (address == 0
                 && System.nanoTime() - deadline < 0
                 && !Thread.currentThread().isInterrupted()) {

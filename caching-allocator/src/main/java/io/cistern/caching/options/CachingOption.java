@@ -47,10 +47,11 @@ public final class CachingOption<T> extends SpecOption<T> {
     /// Whether idle pages of one stream serve another.
     public static final CachingOption<PageReuse> REUSE = new CachingOption<>(
             "reuse",
-            "`never`, `passed`, `wait`",
-            "`wait`",
-            "whether idle pages of one stream serve another: never, until that has ended and finished; once the work on"
-                    + " them has finished; or also before, the other stream waiting on the device",
+            "`never`, `adaptive`, `wait`",
+            "`adaptive`",
+            "whether idle pages of one stream serve another: never, until that has ended and finished; or once the work on"
+                    + " them has finished, and before that, the other stream waiting on the device, always (`wait`) or"
+                    + " from a sixteenth of the device reserved on (`adaptive`, except with `fit=tight`)",
             wordOf(PageReuse.class));
 
     /// Whether a virtual page keeps its physical page for life.

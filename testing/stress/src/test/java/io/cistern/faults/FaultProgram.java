@@ -17,6 +17,9 @@ import java.util.stream.IntStream;
 public final class FaultProgram {
     private static final long PATIENCE_MILLIS = 10_000;
 
+    /// So that whoever reads the lines knows that it goes on.
+    private static final int RUNS_A_LINE = 100;
+
     /// Virtual threads count in turn in one of so many counters at most: if an error keeps one taken, as many errors
     /// keep them all.
     private static final int SHARED = 4 * Runtime.getRuntime().availableProcessors() + 1;
@@ -83,7 +86,9 @@ public final class FaultProgram {
 
     /// @return the visits of each site
     private int[] run(String spec, Workload workload, boolean virtual, int site, int visit) throws Exception {
-        runs++;
+        if (++runs % RUNS_A_LINE == 0) {
+            System.out.println("RUNS " + runs);
+        }
         GpuProgram program = workload.program(spec);
         int[][] visits = new int[1][];
         List<String> wrong = new ArrayList<>();

@@ -33,7 +33,7 @@ public class SeededSituations {
         return List.of(
                 "caching",
                 "caching:fit=tight",
-                "caching:reuse=passed",
+                "caching:reuse=wait",
                 "caching:reuse=never",
                 "caching:source=linear",
                 "async");

@@ -2,6 +2,7 @@ package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.options.PageFit;
+import io.cistern.caching.options.PageReuse;
 
 /// When a page is created, and how large it is.
 ///
@@ -9,7 +10,9 @@ import io.cistern.caching.options.PageFit;
 /// the program needs that much anyway. So it is while less is reserved than a small share of the device: then streams
 /// need not wait for each other.
 /// 2. Above, an idle page is moved. Another one is created only where no page is idle.
-/// 3. A call for a page takes about the same time for any size, and a page is idle only as a whole. So a page for large
+/// 3. A page of another stream that is still at work would make the taker wait. While less than a sixteenth of the
+/// device is reserved, memory costs less than time: such pages are left alone, and a missing one is created.
+/// 4. A call for a page takes about the same time for any size, and a page is idle only as a whole. So a page for large
 /// blocks is a share of the most that was ever live at once; a power of two, so that the page that leaves a place fits
 /// into many others. A page for small blocks is as small as pages can be.
 ///
@@ -21,12 +24,16 @@ final class GrowthPolicy {
     /// A 1024th of the device is nothing that anybody misses.
     private static final int LITTLE_SHIFT = 10;
 
+    /// Where a sixteenth of the device is reserved, fifteen are left for others.
+    private static final int PLENTY_SHIFT = 4;
+
     /// Multiple of all page sizes.
     private final long slotBytes;
 
     private final long fixedBytes;
     private final long largestBytes;
     private final int shareShift;
+    private final long plentyBytes;
 
     /// The most that was ever live at once; at first, what is little.
     private long peakBytes;
@@ -36,7 +43,9 @@ final class GrowthPolicy {
         this.fixedBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
         this.largestBytes = policy.largestBytes();
         boolean isTight = policy.fit() == PageFit.TIGHT;
+        boolean weighs = policy.reuse() == PageReuse.ADAPTIVE && !isTight;
         this.shareShift = isTight ? TIGHT_SHARE_SHIFT : USUAL_SHARE_SHIFT;
+        this.plentyBytes = weighs ? deviceBytes >> PLENTY_SHIFT : 0;
         this.peakBytes = isTight ? 0 : deviceBytes >> LITTLE_SHIFT;
     }
 
@@ -48,6 +57,11 @@ final class GrowthPolicy {
     /// Whether more must be reserved than is.
     boolean isNeeded(long reservedBytes) {
         return reservedBytes < peakBytes;
+    }
+
+    /// Whether memory costs less than time.
+    boolean hasPlenty(long reservedBytes) {
+        return reservedBytes < plentyBytes;
     }
 
     /// What the sizes of holes and of pages are multiples of.

@@ -27,22 +27,24 @@ public final class IdlePages implements PageOwner.FreeBlocks {
     }
 
     /// Begins to look at shards on behalf of one of them.
-    void look(List<PageOwner> shards, PageOwner taker) {
+    ///
+    /// @param waits whether its stream may be made to wait for others
+    void look(List<PageOwner> shards, PageOwner taker, boolean waits) {
         number++;
         this.shards = shards;
         sorted = false;
         liveBytes = 0;
         for (PageOwner shard : shards) {
             shard.lookedAt();
-            lookAt(shard.timeline(), taker.timeline());
+            lookAt(shard.timeline(), taker.timeline(), waits);
             liveBytes += shard.liveBytes();
         }
     }
 
-    private void lookAt(StreamTimeline giver, StreamTimeline taker) {
+    private void lookAt(StreamTimeline giver, StreamTimeline taker, boolean waits) {
         if (giver.seenIn != number) {
             giver.seenIn = number;
-            giver.newestTakeable = order.newestTakeable(taker, giver);
+            giver.newestTakeable = order.newestTakeable(taker, giver, waits);
         }
     }
 

@@ -76,9 +76,10 @@ public final class PageGrowth implements Growth {
         }
         int changed = 0;
         boolean hasSettled = false;
+        boolean waits = true;
         for (int refused = 0; ; ) { // both counts are bounded, and after a new arena there is a window
             WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize);
-            switch (findOrPlan(shard, byteSize, changed > MAX_CHANGED ? WindowFill.Way.CREATE : way, fill)) {
+            switch (findOrPlan(shard, byteSize, waits, changed > MAX_CHANGED ? WindowFill.Way.CREATE : way, fill)) {
                 case FOUND -> {
                     table.pages.reserved().counters.count(CacheEvent.PAGES_HIT);
                     return fill.address();
@@ -88,6 +89,14 @@ public final class PageGrowth implements Growth {
                         hasSettled = true;
                         fill.undo();
                         settleAll();
+                        continue;
+                    }
+                    if (waits
+                            && way == WindowFill.Way.USUAL
+                            && growthPolicy.hasPlenty(table.pages.reserved().bytes())
+                            && fill.wouldWait(order)) {
+                        waits = false;
+                        fill.undo();
                         continue;
                     }
                     try {
@@ -154,15 +163,15 @@ public final class PageGrowth implements Growth {
         CHANGED
     }
 
-    private Look findOrPlan(GrowingShard shard, long byteSize, WindowFill.Way way, WindowFill fill) {
+    private Look findOrPlan(GrowingShard shard, long byteSize, boolean waits, WindowFill.Way way, WindowFill fill) {
         order.poll();
         Look found;
         List<StreamTimeline> tooNew;
         table.lock();
         try {
             clock.advance();
-            idle.look(table.owners(), shard);
-            tooNew = idle.tooNew();
+            idle.look(table.owners(), shard, waits);
+            tooNew = waits ? idle.tooNew() : List.of();
             found = look(byteSize, way, fill);
         } finally {
             table.unlock();

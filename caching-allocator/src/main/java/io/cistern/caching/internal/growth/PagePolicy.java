@@ -16,15 +16,15 @@ public record PagePolicy(long fixedBytes, long largestBytes, PageFit fit, PageRe
     /// So large that the calls for a page hardly depend on its size any more.
     public static final long LARGEST_BYTES = 512L << 20;
 
-    public static final PagePolicy USUAL = new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.WAIT, false);
+    public static final PagePolicy USUAL = new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.ADAPTIVE, false);
 
     /// What keeps idle pages apart, with what to set instead.
     public List<String> whyInPieces() {
         List<String> why = new ArrayList<>();
         if (stableMapping) {
             why.add("stable_mapping=true keeps idle pages where they are");
-        } else if (reuse != PageReuse.WAIT) {
-            why.add("reuse=" + reuse + " keeps a stream's idle pages from others; reuse=wait does not");
+        } else if (reuse == PageReuse.NEVER) {
+            why.add("reuse=never keeps a stream's idle pages from others; reuse=adaptive does not");
         }
         if (fixedBytes != 0) {
             why.add("page_size makes a page of " + fixedBytes + " bytes idle as a whole or not at all");

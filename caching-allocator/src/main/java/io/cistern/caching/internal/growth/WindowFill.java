@@ -243,6 +243,37 @@ final class WindowFill {
         return pieces.isEmpty() && foreign.isEmpty();
     }
 
+    /// Whether the stream would wait for work of others that is under way.
+    boolean wouldWait(CrossStreamOrder order) {
+        try {
+            Page newest = newestForeign();
+            if (newest == null) {
+                return false;
+            }
+            boolean waits = wouldWait(order, newest);
+            for (int i = 0; i < foreign.size() && !waits; i++) {
+                waits = wouldWait(order, foreign.get(i));
+            }
+            return waits;
+        } catch (RuntimeException | Error failure) {
+            undo();
+            throw failure;
+        }
+    }
+
+    private boolean wouldWait(CrossStreamOrder order, Page page) {
+        return order.wouldWait(shard.timeline(), page.home.owner.timeline(), page.home.freedAt);
+    }
+
+    /// Its stream may have waited for the others.
+    private @Nullable Page newestForeign() {
+        Page newest = null;
+        for (Page page : foreign) {
+            newest = newest == null || page.home.freedAt > newest.home.freedAt ? page : newest;
+        }
+        return newest;
+    }
+
     /// Steps 2 and 3. After a failure all is as it was.
     void fill(CrossStreamOrder order) {
         try {
@@ -270,12 +301,8 @@ final class WindowFill {
         }
     }
 
-    /// Begins with the page that was freed last: its stream may have waited for the others.
     private void precede(CrossStreamOrder order) {
-        Page newest = null;
-        for (Page page : foreign) {
-            newest = newest == null || page.home.freedAt > newest.home.freedAt ? page : newest;
-        }
+        Page newest = newestForeign();
         if (newest != null) {
             precede(order, newest);
             foreign.forEach(page -> precede(order, page));

@@ -39,7 +39,7 @@ public final class CrossStreamOrder {
 
     /// Asks the driver what has passed, where only that counts. Before a look, which makes no driver calls.
     public void poll() {
-        if (reuse != PageReuse.WAIT) {
+        if (reuse == PageReuse.NEVER) {
             pollAll();
         }
     }
@@ -58,11 +58,15 @@ public final class CrossStreamOrder {
     /// The newest frees that the policy lets another stream have. Where it is never, those are of streams that
     /// have ended and finished, as if the memory had gone back and been created again. Mostly without the monitor:
     /// a stream that is closing meanwhile is one that closes just after.
-    public long newestTakeable(StreamTimeline taker, StreamTimeline giver) {
+    ///
+    /// @param waits whether the taker may be made to wait
+    public long newestTakeable(StreamTimeline taker, StreamTimeline giver, boolean waits) {
         if (taker == giver) {
             return Long.MAX_VALUE;
         }
-        if (reuse == PageReuse.WAIT && (giver.closed ? fences.awaitable(giver.fence) : fences.recordable(giver.key))) {
+        if (waits
+                && reuse != PageReuse.NEVER
+                && (giver.closed ? fences.awaitable(giver.fence) : fences.recordable(giver.key))) {
             return Long.MAX_VALUE;
         }
         return coveredTime(taker, giver);
@@ -93,6 +97,19 @@ public final class CrossStreamOrder {
         if (!giver.closed && giver.fence == Fences.PASSED && fences.recordable(giver.key)) {
             record(giver);
         }
+    }
+
+    /// Whether [#precede] would make the device wait. Asks each time: a question costs less than a page.
+    public synchronized boolean wouldWait(StreamTimeline taker, StreamTimeline giver, long freedAt) {
+        if (freedAt <= coveredTime(taker, giver)) {
+            return false;
+        }
+        if (giver.fenceTime < freedAt) {
+            giver.untilAsked = 0;
+            return !isFinished(giver);
+        }
+        poll(giver);
+        return freedAt > giver.passedTime;
     }
 
     /// Makes later work of a stream come after the work on what another one freed.
@@ -225,7 +242,7 @@ public final class CrossStreamOrder {
 
     /// Makes later work of a stream come after all work of one that ended, if the policy allows that.
     public synchronized boolean follow(StreamTimeline heir, StreamTimeline ended) {
-        if (reuse != PageReuse.WAIT || !fences.awaitable(ended.fence)) {
+        if (reuse == PageReuse.NEVER || !fences.awaitable(ended.fence)) {
             return false;
         }
         precedeOther(heir, ended, Long.MAX_VALUE);
