@@ -62,7 +62,7 @@ import org.jspecify.annotations.Nullable;
 /// memory.free(address, stream);                                // goes back to the one that made it
 /// ```
 ///
-/// Memory as objects, `DeviceBuffer` and others, is in the module `device-buffers`.
+/// Memory as objects, `DeviceBuffer` and others, is in `cistern-device-buffers`.
 ///
 /// **Threads.** Any thread may call any method at any time; virtual threads too.
 ///
@@ -152,7 +152,7 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Returns the process's own device memory, which the first call opens. It is on the driver
     /// that the setting `cistern.driver` names, else on the real one, else, with a warning, on a
-    /// simulated one. Its allocators are those that the module `pluggable-loader` finds. If
+    /// simulated one. Its allocators are those that `cistern-pluggable-loader` finds. If
     /// opening fails, each call fails alike.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses

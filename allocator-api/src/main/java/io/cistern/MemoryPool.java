@@ -352,7 +352,7 @@ public final class MemoryPool implements AutoCloseable {
     /// memory does not wake. Limits and statistics go on; reserved bytes are those that had to
     /// stay. The pool can be closed.
     ///
-    /// **Kept contents** are in pinned host memory: in the cache of `device-buffers`, if the program
+    /// **Kept contents** are in pinned host memory: in the cache of `cistern-device-buffers`, if the program
     /// uses that, else in memory that is pinned for this sleep.
     ///
     /// A second call while it is asleep tries again to give back what had to stay, and with

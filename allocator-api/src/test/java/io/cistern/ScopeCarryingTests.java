@@ -19,7 +19,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /// Which workers are in the scope of the code that starts them: the rows of the table in `docs/scopes.md`. That of
-/// structured tasks is in [StructuredTaskTests], Reactor's in the module `context-propagation`.
+/// structured tasks is in [StructuredTaskTests], Reactor's in the module `integrations/context-propagation`.
 class ScopeCarryingTests {
     /// The pool's addresses begin here, all others are below.
     private static final long POOL = 1L << 40;

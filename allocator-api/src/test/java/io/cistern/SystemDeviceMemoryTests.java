@@ -23,7 +23,8 @@ class SystemDeviceMemoryTests {
 
     @Test
     void whatIsWrongIsToldEachTimeThatSomebodyAsks() throws Exception {
-        String told = ConfigurationException.class.getName() + ": no catalogue of allocators: add pluggable-loader";
+        String told =
+                ConfigurationException.class.getName() + ": no catalogue of allocators: add cistern-pluggable-loader";
 
         List<String> output = OwnJvm.run(AskingTwice.class, "--enable-native-access=ALL-UNNAMED");
 

@@ -70,7 +70,7 @@ import java.util.OptionalLong;
 /// an [allocator][io.cistern.Allocator] waits for its calls that are under way: an allocator that closes itself in
 /// [#allocate] or [#free] gets an [IllegalStateException].
 ///
-/// **Tests.** The module `allocator-testkit` has `AllocatorConformance`, a suite that every allocator must pass: a
+/// **Tests.** `cistern-allocator-testkit` has `AllocatorConformance`, a suite that every allocator must pass: a
 /// subclass of one method runs it on a simulated GPU.
 public interface DeviceAllocator extends AutoCloseable {
     /// Allocates memory.

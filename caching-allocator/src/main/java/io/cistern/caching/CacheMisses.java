@@ -17,13 +17,20 @@ import java.util.function.LongSupplier;
 
 /// What happens where no free block of a shard fits.
 ///
-/// 1. Thread caches are emptied, if what they hold is worth it; above a threshold [idle memory
-///    goes][IdleCollection].
+/// 1. Thread caches are emptied, if what they hold is worth it; above a threshold idle memory goes.
 /// 2. Under the shard's driver lock: frees whose fences have passed, one more search, then
 /// [growth][io.cistern.caching.internal.growth.Growth].
 /// 3. Where the driver has no memory: a [ReclaimSearch], unless a cap says that it is to fail at once.
 ///
-/// **Threads.** Any.
+/// **The threshold** keeps what a phase of a program left behind from staying until the device is full. While
+/// more is reserved, segments go before more is obtained: those idle at least as long as the average idle
+/// segment, counted in searches of their shard; again until the excess is gone or none is left. Pages go
+/// afterwards: above the threshold all
+/// that are idle are moved before any is [created][io.cistern.caching.internal.growth.GrowthPolicy], so what is
+/// idle still once some were created could not serve. Nothing is waited for: what running work may still use
+/// stays.
+///
+/// **Threads.** Any; one shard's driver lock is held at a time.
 final class CacheMisses implements MissHandler {
     /// Growth by a page costs driver calls; to empty other threads' thread caches costs less, but also their next
     /// blocks.
@@ -33,18 +40,17 @@ final class CacheMisses implements MissHandler {
     private final DeviceShards shards;
     private final CacheReturns returns;
     private final MemoryReclaim.Choice reclaimChoice;
-    private final IdleCollection collection;
+    /// [Long#MAX_VALUE] for none.
+    private final long thresholdBytes;
     private final boolean failsAtCap;
     /// Not the memory of graphs.
     private final boolean givesBack;
     private final LongSupplier nanoTime;
 
-    /// @param deviceBytes the device's memory
     CacheMisses(
             CacheParts parts,
             CacheReturns returns,
             CachingOptions options,
-            long deviceBytes,
             MemoryReclaim.Choice reclaimChoice,
             LongSupplier nanoTime) {
         this.parts = parts;
@@ -52,7 +58,7 @@ final class CacheMisses implements MissHandler {
         this.returns = returns;
         this.reclaimChoice = reclaimChoice;
         this.nanoTime = nanoTime;
-        this.collection = new IdleCollection(parts, returns, options.limit().thresholdBytes(deviceBytes));
+        this.thresholdBytes = options.limit().thresholdBytes(parts.deviceBytes());
         this.failsAtCap = options.limit().failsAtOnce();
         this.givesBack = options.givesBack();
     }
@@ -66,7 +72,7 @@ final class CacheMisses implements MissHandler {
         long size = shards.rounded(asked);
         shard.missed();
         parts.threadCaches().empty(shard, shard.small ? WORTH_EMPTYING : 1);
-        boolean collects = collection.isDue();
+        boolean collects = excess() > 0;
         long obtained = parts.reserved().obtainedBytes();
         long address;
         try {
@@ -76,21 +82,40 @@ final class CacheMisses implements MissHandler {
         }
         shard.requested(asked);
         if (collects && parts.reserved().obtainedBytes() > obtained) {
-            collectPages(address, asked, shard.stream);
+            giveBackPages(address, asked, shard.stream);
         }
         return address;
     }
 
     private long growFromIdle(StreamShard shard, long size) {
-        collection.collectSegments();
+        giveBackSegments();
         return grow(shard, size, true);
     }
 
-    private void collectPages(long address, long asked, long key) {
+    private long excess() {
+        return parts.reserved().bytes() - thresholdBytes;
+    }
+
+    private void giveBackSegments() {
+        long returned;
+        do {
+            returned = 0;
+            for (StreamShard shard : parts.allShards()) {
+                returned += excess() > 0 ? returns.giveBackNow(shard, excess(), true) : 0;
+            }
+        } while (returned > 0 && excess() > 0);
+    }
+
+    /// Whatever that fails with, the block is nobody's then.
+    private void giveBackPages(long address, long asked, long key) {
         try {
-            collection.collectPages();
+            for (StreamShard shard : parts.allShards()) {
+                if (excess() > 0) {
+                    returns.giveBack(shard, excess(), false);
+                }
+            }
         } catch (RuntimeException | Error failure) {
-            shards.free(shards.addresses.range(address), address, asked, key);
+            shards.free(shards.ranges.get(address), address, asked, key);
             throw failure;
         }
     }
@@ -128,7 +153,7 @@ final class CacheMisses implements MissHandler {
             return 0;
         }
         long size = shards.rounded(refusal.byteSize());
-        return new IdleReturns(parts, returns).giveBack(step, shards.shard(Fences.key(stream), size), size);
+        return returns.giveBackFor(step, shards.shard(Fences.key(stream), size), size);
     }
 
     /// See [MemoryReclaim#failed].
@@ -145,7 +170,7 @@ final class CacheMisses implements MissHandler {
         shard.driverLock.lock();
         try {
             shard.settle(parts.fences());
-            return parts.growth().growAndAllocate(shard, size, idleFirst);
+            return parts.growth().growAndAllocate(shard.memory, size, idleFirst);
         } finally {
             shard.driverLock.unlock();
         }

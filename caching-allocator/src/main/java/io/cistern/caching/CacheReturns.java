@@ -1,5 +1,6 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.order.Fences;
@@ -8,6 +9,7 @@ import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.thread.ThreadCaches;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
+import io.cistern.diagnostics.ReclaimStep;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -20,6 +22,9 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any; one shard's driver lock is held at a time, and none while the work of a stream is waited
 /// for.
 final class CacheReturns {
+    /// How many times waiting may [give][#giveBackFor] something.
+    static final int WAYS_TO_WAIT = 3;
+
     private final CacheParts parts;
     private final DeviceShards shards;
     private final ThreadCaches threadCaches;
@@ -34,35 +39,79 @@ final class CacheReturns {
         this.fences = parts.fences();
     }
 
+    /// Takes a step for a request that can't be served, until enough has gone or become free.
+    ///
+    /// - [ReclaimStep#TRIM]: what the driver would not take back before, and idle memory of other streams, as far
+    /// as nobody may still use it.
+    /// - [ReclaimStep#SYNCHRONIZE]: what waits on the streams that freed blocks of this one were used on; when
+    /// that is nothing, idle memory of other streams, after waiting for those; when that is nothing, all idle
+    /// memory, also this stream's own, which lies in pieces. What streams in a capture hold is left out.
+    ///
+    /// @param size of the request
+    /// @return how many bytes it gave
+    long giveBackFor(ReclaimStep step, StreamShard shard, long size) {
+        return switch (step) {
+            case TRIM -> giveBackAtOnce(shard, size);
+            case SYNCHRONIZE -> giveBackAfterWaiting(shard, size);
+            default -> throw new IllegalArgumentException("step " + step + " gives nothing back");
+        };
+    }
+
+    private long giveBackAtOnce(StreamShard shard, long size) {
+        parts.counters().count(CacheEvent.RETRY);
+        return releaseRefused() + giveBackOthers(shard, size, false);
+    }
+
+    private long giveBackAfterWaiting(StreamShard shard, long size) {
+        long given = settle(shard, true);
+        given = given != 0 ? given : giveBackOthers(shard, size, true);
+        return given != 0 ? given : giveBackOthers(null, Long.MAX_VALUE, true);
+    }
+
+    private long giveBackOthers(@Nullable StreamShard own, long wanted, boolean wait) {
+        long returned = 0;
+        for (StreamShard other : shards.all()) {
+            if (other != own && returned < wanted) {
+                returned += giveBack(other, wanted - returned, wait);
+            }
+        }
+        return returned;
+    }
+
     /// Gives idle memory of one shard back.
     ///
     /// @param wait whether to wait for the work of its stream
     /// @return bytes given back
     long giveBack(StreamShard shard, long wanted, boolean wait) {
         threadCaches.empty(shard, 1);
-        return wait ? giveBackAfterWaiting(shard, wanted) : giveBackNow(shard, wanted);
+        return wait ? giveBackClaimed(shard, wanted) : giveBackNow(shard, wanted, false);
     }
 
-    private long giveBackNow(StreamShard shard, long wanted) {
+    /// As [#giveBack] without waiting; what thread caches hold stays.
+    ///
+    /// @param aged whether only segments go that have been idle for long
+    long giveBackNow(StreamShard shard, long wanted, boolean aged) {
         shard.driverLock.lock();
         try {
-            shard.settle(fences);
-            return shard.giveBack(wanted, () -> shard.quiet(fences));
+            if (!aged) {
+                shard.settle(fences);
+            }
+            return shard.returns.giveBack(wanted, aged, () -> shard.quiet(fences));
         } finally {
             shard.driverLock.unlock();
         }
     }
 
     /// The blocks are claimed before the wait, and nobody's until it has ended.
-    private long giveBackAfterWaiting(StreamShard shard, long wanted) {
-        ClaimedBlocks claimed = shard.noClaims();
+    private long giveBackClaimed(StreamShard shard, long wanted) {
+        ClaimedBlocks claimed = shard.returns.noClaims();
         shard.waiting.lock();
         try {
             shard.settleAfterWaiting(fences);
             return claimAndAwait(shard, wanted, claimed) ? giveBack(shard, claimed) : 0;
         } finally {
             try {
-                shard.restore(claimed);
+                shard.returns.restore(claimed);
             } finally {
                 shard.waiting.unlock();
             }
@@ -79,7 +128,7 @@ final class CacheReturns {
                 fences.release(end);
             }
         } catch (CudaException refusal) {
-            shard.keepRefused(refusal);
+            shard.returns.keepRefused(refusal);
             return false;
         }
     }
@@ -88,7 +137,7 @@ final class CacheReturns {
     private long claim(StreamShard shard, long wanted, ClaimedBlocks claimed) {
         shard.driverLock.lock();
         try {
-            shard.claimIdle(wanted, claimed);
+            shard.returns.claim(wanted, false, claimed);
             return claimed.isEmpty() ? Fences.PASSED : shard.end(fences);
         } finally {
             shard.driverLock.unlock();
@@ -98,17 +147,7 @@ final class CacheReturns {
     private static long giveBack(StreamShard shard, ClaimedBlocks claimed) {
         shard.driverLock.lock();
         try {
-            return shard.giveBack(claimed);
-        } finally {
-            shard.driverLock.unlock();
-        }
-    }
-
-    /// As [#giveBack] without waiting, for segments that have been idle for long.
-    long giveBackAged(StreamShard shard, long wanted) {
-        shard.driverLock.lock();
-        try {
-            return shard.giveBackAged(wanted, () -> shard.quiet(fences));
+            return shard.returns.giveBack(claimed);
         } finally {
             shard.driverLock.unlock();
         }
@@ -162,18 +201,6 @@ final class CacheReturns {
         return first;
     }
 
-    /// Takes away the mappings of pages at home elsewhere, but those that somebody needs; no work uses any.
-    void unmapLent() {
-        for (StreamShard shard : shards.all()) {
-            shard.driverLock.lock();
-            try {
-                growth.unmapLent(shard);
-            } finally {
-                shard.driverLock.unlock();
-            }
-        }
-    }
-
     /// Empties the thread caches, and frees the blocks that other streams used and have got past.
     ///
     /// @param wait whether to wait for those streams
@@ -191,17 +218,9 @@ final class CacheReturns {
         }
     }
 
-    /// Tries again what the driver would not take back.
-    ///
-    /// @return bytes given back
-    long releaseRefused() {
-        long before = refusedBytes();
+    private long releaseRefused() {
+        long before = growth.refusedBytes();
         growth.releaseRefused();
-        return Math.max(0, before - refusedBytes());
-    }
-
-    /// Bytes that belong to no shard, because the driver would not take them back.
-    long refusedBytes() {
-        return growth.refusedBytes();
+        return Math.max(0, before - growth.refusedBytes());
     }
 }

@@ -133,7 +133,6 @@ final class CacheSleep implements MemorySleep {
         }
     }
 
-    /// Ends the allocator, awake or asleep.
     void close(Runnable closing) {
         exclude(() -> {
             Failures failures = new Failures();

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.CacheStat;
 import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.SharedPeak;
 import io.cistern.caching.internal.shard.ShardSurvey;
@@ -63,7 +64,6 @@ final class CacheStatistics {
         this.counters = parts.counters();
     }
 
-    /// All of them, since the last reset.
     Map<String, Long> map() {
         Map<String, Long> sinceReset = before;
         Map<String, Long> figures = sinceOpening();
@@ -83,7 +83,7 @@ final class CacheStatistics {
     void resetPeaks() {
         parts.emptyThreadCaches();
         parts.threadCaches().resetPeaks();
-        parts.allShards().forEach(StreamShard::resetPeaks);
+        parts.allShards().forEach(shard -> shard.withCounters(ShardCounters::resetPeaks));
         counters.resetPeaks();
         aliveAtReset = sinceOpening().getOrDefault(CacheStat.ACTIVE_BYTES.key() + ".all.current", 0L);
         parts.reserved().resetPeak();
@@ -110,7 +110,7 @@ final class CacheStatistics {
         List<ShardSurvey> surveys = new ArrayList<>();
         for (StreamShard shard : parts.allShards()) {
             ShardTotals totals = shard.small ? small : large;
-            shard.addTo(totals);
+            shard.withCounters(totals::add);
             shard.transferCache.addTo(totals);
             surveys.add(shard.survey(false).withIdle(parts.threadCaches().bytesOf(shard)));
         }

@@ -1,24 +1,7 @@
 package io.cistern.caching;
 
-import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.check.VerifiableAllocator;
-import io.cistern.caching.internal.growth.Growth;
-import io.cistern.caching.internal.growth.PageGrowth;
-import io.cistern.caching.internal.growth.SegmentGrowth;
-import io.cistern.caching.internal.heap.AddressRangeMap;
-import io.cistern.caching.internal.order.CrossStreamOrder;
-import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.order.MissClock;
-import io.cistern.caching.internal.page.CappedPages;
-import io.cistern.caching.internal.page.CappedRanges;
-import io.cistern.caching.internal.page.MappedRanges;
 import io.cistern.caching.internal.page.Page;
-import io.cistern.caching.internal.page.PageTable;
-import io.cistern.caching.internal.page.PhysicalPages;
-import io.cistern.caching.internal.page.ReserveCap;
-import io.cistern.caching.internal.page.ReserveLimit;
-import io.cistern.caching.internal.page.Reserved;
-import io.cistern.caching.internal.shard.TransferCache;
 import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.caching.internal.thread.ThreadCacheRefill;
 import io.cistern.cuda.CudaDriver;
@@ -36,7 +19,6 @@ import io.cistern.spi.MemorySharing;
 import io.cistern.spi.MemorySleep;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.PageSource;
-import io.cistern.spi.RangeSource;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
 import io.cistern.spi.StreamUses;
@@ -77,7 +59,6 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     private final boolean usesThreadCaches;
     private final MemoryReclaim.Choice reclaimChoice;
     private final CacheSleep sleep;
-    private final InitialMemory initial;
 
     /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
     private boolean recordsUses;
@@ -99,7 +80,6 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
                                 + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
         this.usesThreadCaches = options.usesThreadCaches();
-        this.initial = new InitialMemory(options.initialBytes(), caches.length());
         this.reclaimChoice = context.extension(MemoryReclaim.Choice.class)
                 .orElse(new MemoryReclaim.Choice(EnumSet.allOf(ReclaimStep.class)));
     }
@@ -124,7 +104,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     private long allocateFromCache(@Nullable ThreadCache found, long byteSize, int device, long stream) {
         DeviceCache cache = cache(device);
-        initial.obtain(cache, stream);
+        cache.obtainInitial(stream);
         if (!usesThreadCaches) {
             return cache.allocate(byteSize, stream);
         }
@@ -198,71 +178,12 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     private synchronized DeviceCache openCache(int device) {
         DeviceCache cache = caches.get(device);
         if (cache == null) {
-            Reserved reserved = new Reserved(
-                    device, events, new DeviceCounters(options.splitOptions().oversizeBytes()));
-            AddressRangeMap ranges = new AddressRangeMap();
-            Fences fences = new Fences(device, driver, streams, reserved.counters);
-            MissClock clock = new MissClock();
-            CrossStreamOrder order =
-                    new CrossStreamOrder(fences, clock, options.pages().reuse(), reserved.counters);
-            long deviceBytes = driver.devices().totalBytes(device);
-            Growth growth = growth(device, reserved, ranges, clock, order, fences, deviceBytes);
-            cache = new DeviceCache(
-                    device,
-                    reserved,
-                    growth,
-                    options,
-                    deviceBytes,
-                    clock,
-                    fences,
-                    order,
-                    ranges,
-                    threadCaches,
-                    reclaimChoice,
-                    driver::nanoTime);
+            CacheParts parts = CacheParts.of(device, driver, streams, events, source, options, threadCaches);
+            cache = new DeviceCache(parts, options, reclaimChoice, driver::nanoTime);
             cache.sleep(driver).ifPresent(sleep::add);
             caches.set(device, cache);
         }
         return cache;
-    }
-
-    private Growth growth(
-            int device,
-            Reserved reserved,
-            AddressRangeMap ranges,
-            MissClock clock,
-            CrossStreamOrder order,
-            Fences fences,
-            long deviceBytes) {
-        SegmentSource segments = capped(device, deviceBytes);
-        if (segments instanceof PageSource physical && options.growsByPages(true)) {
-            return new PageGrowth(
-                    new PageTable(
-                            new PhysicalPages(device, driver.virtualMemory(), physical, reserved),
-                            ranges,
-                            options.pages().stableMapping()),
-                    clock,
-                    order,
-                    fences,
-                    options.pages(),
-                    deviceBytes);
-        }
-        RangeSource plain = segments instanceof PageSource physical
-                ? new MappedRanges(driver.virtualMemory(), physical)
-                : (RangeSource) segments;
-        return new SegmentGrowth(device, plain, reserved, ranges, options.segments(), deviceBytes);
-    }
-
-    private SegmentSource capped(int device, long deviceBytes) {
-        ReserveLimit limit = options.limit();
-        if (!limit.isSet()) {
-            return source;
-        }
-        ReserveCap cap = new ReserveCap(device, limit.capBytes(deviceBytes), limit.option());
-        return switch (source) {
-            case PageSource pages -> new CappedPages(pages, cap);
-            case RangeSource ranges -> new CappedRanges(ranges, cap);
-        };
     }
 
     @Override
@@ -280,13 +201,13 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     @Override
     public OptionalLong reservedBytes(int device) {
         DeviceCache cache = caches.get(device);
-        return OptionalLong.of(cache == null ? 0 : cache.reserved.bytes());
+        return OptionalLong.of(cache == null ? 0 : cache.parts.reserved().bytes());
     }
 
     @Override
     public OptionalLong reservedPeakBytes(int device) {
         DeviceCache cache = caches.get(device);
-        return OptionalLong.of(cache == null ? 0 : cache.reserved.peakBytes());
+        return OptionalLong.of(cache == null ? 0 : cache.parts.reserved().peakBytes());
     }
 
     /// What this allocator can't do itself, its source may.
@@ -325,7 +246,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         return Availability.yes();
     }
 
-    private DeviceCache cache(int device) {
+    DeviceCache cache(int device) {
         DeviceCache cache = caches.get(device);
         return cache != null ? cache : openCache(device);
     }
@@ -340,7 +261,9 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
         DeviceCache cache = caches.get(device); // a device that nobody used gets no context for it
         return Optional.of(
-                cache == null ? new TrimResult(0, OptionalLong.of(0), List.of()) : cache.trim(keepBytes, mode));
+                cache == null
+                        ? new TrimResult(0, OptionalLong.of(0), List.of())
+                        : CacheTrim.trim(cache.parts, cache.returns, keepBytes, mode));
     }
 
     @Override
@@ -357,20 +280,12 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// Keeps the pages under a range of live blocks where they are, for those who registered, exported or
-    /// captured its addresses.
+    /// Keeps the pages under a range of live blocks where they are, for programs that captured its addresses. A
+    /// plain segment never moves, and goes only whole, once none of its blocks is live.
     void pin(int device, long address, long byteSize, Page.Pin reason) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.pin(address, byteSize, reason);
-        }
-    }
-
-    /// Takes a reason for that away.
-    void unpin(int device, long address, long byteSize, Page.Pin reason) {
-        DeviceCache cache = caches.get(device);
-        if (cache != null) {
-            cache.unpin(address, byteSize, reason);
+            cache.parts.growth().pages().ifPresent(table -> table.pin(address, byteSize, reason));
         }
     }
 
@@ -379,7 +294,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         for (int device = 0; device < caches.length(); device++) {
             DeviceCache cache = caches.get(device);
             if (cache != null) {
-                cache.unpinAll(reason);
+                cache.parts.growth().pages().ifPresent(table -> table.unpinAll(reason));
             }
         }
     }
@@ -428,40 +343,11 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         failures.rethrow();
     }
 
-    /// Bytes of a device's blocks that thread caches hold: reserved, but not allocated.
-    long threadCacheBytes(int device) {
-        DeviceCache cache = caches.get(device);
-        return cache == null ? 0 : cache.threadCacheBytes();
-    }
-
-    /// Where threads leave a stream's small blocks for each other.
-    TransferCache transferCache(int device, long stream) {
-        return cache(device).shards.shard(Fences.key(stream), 1).transferCache;
-    }
-
     /// The calling thread's thread cache; null if it has none yet, or none in the table.
     @Nullable
     ThreadCache findThreadCache(int device) {
         ThreadCache first = ThreadTable.find(threadCaches, device);
         return first != null ? first : ThreadTable.findSecond(threadCaches, device);
-    }
-
-    /// Has what thread caches hold of a device's blocks freed.
-    void emptyThreadCaches(int device) {
-        DeviceCache cache = caches.get(device);
-        if (cache != null) {
-            cache.emptyThreadCaches();
-        }
-    }
-
-    /// Checks the invariants of a device's thread caches, which hold also while threads use them.
-    ///
-    /// @throws IllegalStateException if one does not hold
-    void checkThreadCaches(int device) {
-        DeviceCache cache = caches.get(device);
-        if (cache != null) {
-            cache.threadCaches.checkInvariants();
-        }
     }
 
     @Override

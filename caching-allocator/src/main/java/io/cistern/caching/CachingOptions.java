@@ -1,6 +1,5 @@
 package io.cistern.caching;
 
-import io.cistern.caching.internal.base.BlockSizes;
 import io.cistern.caching.internal.base.Rounding;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitOptions;
@@ -313,8 +312,8 @@ record CachingOptions(
     }
 
     /// What a request for so many bytes takes.
-    BlockSizes blockSizes() {
-        return new BlockSizes(rounding, usesThreadCaches());
+    Rounding blockSizes() {
+        return usesThreadCaches() ? rounding.inClasses() : rounding;
     }
 
     private long blockUnit() {

@@ -23,8 +23,8 @@ final class DriverPoolAllocator extends AllocatorAdaptor {
 
     /// Opens it. Options of PyTorch's own allocator are warned of, as there.
     ///
-    /// @throws ConfigurationException if there is no `async`, it can't run here, or an option asks for more than it
-    ///     has
+    /// @throws ConfigurationException if there is no `async`, it can't run here, or an option asks for more than
+    /// it has
     static DeviceAllocator open(OptionReader reader, AllocatorContext context) {
         requireNone(reader, OF_LIMIT, "set cistern.limit, or leave one of them out");
         requireNone(reader, CachingOption.OWN, "it is the allocator 'async', with options of its own");
@@ -34,7 +34,7 @@ final class DriverPoolAllocator extends AllocatorAdaptor {
                 withoutEffect.add(option.key());
             }
         }
-        PyTorchString.warn(withoutEffect, "with " + BACKEND);
+        OptionReader.warn(withoutEffect, "with " + BACKEND);
         return new DriverPoolAllocator(context.upstream(ALLOCATOR));
     }
 

@@ -3,26 +3,84 @@ package io.cistern.caching;
 import io.cistern.caching.options.CachingOption;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.AllocatorSpec;
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// Reads options from a spec, and those of PyTorch also from a PyTorch string inside it.
+/// Reads options from a spec, and those of PyTorch also from a string for `PYTORCH_ALLOC_CONF` that is the value
+/// of one option. A program moves such a string here as a whole, so keys of PyTorch's that mean nothing here are
+/// warned of. A key that PyTorch has not is an error.
 final class OptionReader {
+    /// The option that has such a string.
+    private static final String PYTORCH = "pytorch";
+
+    /// PyTorch's name of the driver's pool.
+    private static final String DRIVER_POOL = "cudaMallocAsync";
+
+    /// About locks, and about address ranges, that there are not here, and about captures,
+    /// which need no such choice.
+    private static final Set<String> WITHOUT_EFFECT = Set.of(
+            "release_lock_on_cudamalloc",
+            "graph_capture_record_stream_reuse",
+            "expandable_segments_reserve",
+            "expandable_segments_reserve_by_class");
+
+    /// About host memory.
+    private static final String OF_PINNED_MEMORY = "pinned_";
+
+    /// What was told, so that nothing is told again for each pool.
+    private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
+
     private final AllocatorOptions own;
-    private final @Nullable PyTorchString pytorch;
+    private final @Nullable AllocatorOptions pytorch;
+    private final boolean choosesDriverPool;
 
     /// Reads from a spec's options.
     ///
-    /// @throws ConfigurationException if a PyTorch string in it does not follow the grammar
+    /// @throws ConfigurationException if a PyTorch string in it does not follow the grammar, or PyTorch has no
+    /// such backend
     OptionReader(AllocatorOptions options) {
         this.own = options;
-        this.pytorch = PyTorchString.of(options).orElse(null);
+        this.pytorch = options.nested(PYTORCH).orElse(null);
+        List<String> withoutEffect = new ArrayList<>();
+        if (pytorch != null) {
+            for (String key : pytorchKeys()) {
+                if (WITHOUT_EFFECT.contains(key) || key.startsWith(OF_PINNED_MEMORY)) {
+                    pytorch.list(key); // else it would be one that nobody asked for
+                    withoutEffect.add(key);
+                }
+            }
+        }
+        this.choosesDriverPool = pytorch != null
+                && pytorch.choice("backend", List.of("native", DRIVER_POOL))
+                        .filter(DRIVER_POOL::equals)
+                        .isPresent();
+        warn(withoutEffect, "here");
     }
 
-    /// Whether a PyTorch string asks for the driver's pool.
+    private Set<String> pytorchKeys() {
+        String text = String.join(",", own.list(PYTORCH).orElse(List.of()));
+        return AllocatorSpec.parse(PYTORCH + ":" + text).options().keySet();
+    }
+
+    /// Tells that keys of PyTorch's have no effect.
+    ///
+    /// @param where for people
+    static void warn(List<String> keys, String where) {
+        String line = "caching: in the PyTorch string, without effect " + where + ": " + String.join(", ", keys);
+        if (!keys.isEmpty() && TOLD.add(line)) {
+            System.getLogger(OptionReader.class.getName()).log(Level.WARNING, line);
+        }
+    }
+
+    /// Whether a PyTorch string asks for the driver's pool in place of PyTorch's own allocator.
     boolean choosesDriverPool() {
-        return pytorch != null && pytorch.choosesDriverPool();
+        return choosesDriverPool;
     }
 
     /// The value of an option, or what holds without one.
@@ -49,7 +107,7 @@ final class OptionReader {
         if (pytorch == null || !CachingOption.PYTORCH.contains(option)) {
             return given.orElse(null);
         }
-        Optional<T> inner = option.read(pytorch.options());
+        Optional<T> inner = option.read(pytorch);
         if (given.isPresent() && inner.isPresent()) {
             throw new ConfigurationException(
                     "caching: option '" + option + "' is given by itself and in the PyTorch string; give it once");

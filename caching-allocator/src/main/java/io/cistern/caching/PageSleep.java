@@ -63,9 +63,21 @@ final class PageSleep {
             takeBack();
         }
         long returned = returns.trim(0, true);
-        returns.unmapLent();
+        unmapAliased();
         returned += sleep(mode == SleepMode.KEEP ? host : null);
         return CacheTrim.left(parts, returned);
+    }
+
+    /// But for mappings that somebody needs where they are; no work uses any.
+    private void unmapAliased() {
+        for (StreamShard shard : parts.allShards()) {
+            shard.driverLock.lock();
+            try {
+                table.lent.unmap(shard.memory);
+            } finally {
+                shard.driverLock.unlock();
+            }
+        }
     }
 
     /// What an earlier waking had to leave goes.
@@ -82,7 +94,7 @@ final class PageSleep {
         for (StreamShard shard : parts.allShards()) {
             shard.driverLock.lock();
             try {
-                table.beginChange(shard, which, claimed);
+                table.beginChange(shard.memory, which, claimed);
             } finally {
                 shard.driverLock.unlock();
             }

@@ -19,7 +19,7 @@ import java.util.stream.Collectors;
 /// 1. blocks of other threads' thread caches;
 /// 2. blocks whose fences have passed;
 /// 3. idle pages of other places and streams, where those can move, and only the rest from the driver;
-/// 4. [IdleReturns] without waiting;
+/// 4. what is [given back][CacheReturns#giveBackFor] without waiting;
 /// 5. the same after waiting, until that gives nothing more.
 ///
 /// Then it says what is held and what each step gave. The last two are not taken here where the framework asks
@@ -63,7 +63,7 @@ final class ReclaimSearch {
         address = address != 0 ? address : moveIdlePages();
         address = address != 0 ? address : giveBack(ReclaimStep.TRIM);
         address = address != 0 ? address : giveBack(ReclaimStep.SYNCHRONIZE);
-        for (int i = 1; address == 0 && i < IdleReturns.WAYS_TO_WAIT && gaveLast(); i++) {
+        for (int i = 1; address == 0 && i < CacheReturns.WAYS_TO_WAIT && gaveLast(); i++) {
             address = giveBack(ReclaimStep.SYNCHRONIZE);
         }
         if (address == 0) {
@@ -82,13 +82,13 @@ final class ReclaimSearch {
         long reserved = parts.reserved().bytes();
         long given = taking.getAsLong();
         tried.add(new TriedStep(step, given, nanoTime.getAsLong() - begun));
-        long address = shard.allocate(size);
+        long address = shard.memory.allocate(size);
         boolean isMore = given != 0 || parts.reserved().bytes() < reserved; // others give back, too
         return address != 0 || !isMore ? address : tryToGrow();
     }
 
     private long giveBack(ReclaimStep step) {
-        return after(step, () -> new IdleReturns(parts, returns).giveBack(step, shard, size));
+        return after(step, () -> returns.giveBackFor(step, shard, size));
     }
 
     private boolean gaveLast() {
@@ -119,7 +119,8 @@ final class ReclaimSearch {
 
     private String detail(long reservedBefore) {
         List<StreamShard> shards = parts.allShards();
-        long allocated = shards.stream().mapToLong(StreamShard::liveBytes).sum() - parts.threadCacheBytes();
+        long allocated =
+                shards.stream().mapToLong(each -> each.memory.liveBytes()).sum() - parts.threadCacheBytes();
         long largest =
                 shards.stream().mapToLong(StreamShard::largestFreeBytes).max().orElse(0);
         return "caching had " + reservedBefore + " bytes reserved and has "

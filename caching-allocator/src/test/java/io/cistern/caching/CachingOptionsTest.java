@@ -41,7 +41,7 @@ class CachingOptionsTest extends PoolFixture {
         String spec = "caching:pytorch=\"release_lock_on_cudamalloc:True,pinned_num_register_threads:8,"
                 + "graph_capture_record_stream_reuse:False,roundup_power2_divisions:[64:8,>:1]\"";
         List<String> told = new ArrayList<>();
-        Logger logger = Logger.getLogger(PyTorchString.class.getName());
+        Logger logger = Logger.getLogger(OptionReader.class.getName());
         logger.setUseParentHandlers(false);
         logger.setFilter(line -> told.add(line.getMessage()));
         for (int i = 0; i < 2; i++) {

@@ -266,7 +266,7 @@ class PageReuseTest {
         assertThat(caching.trim(0, 0)).isEqualTo(40 * MIB);
         assertThat(caching.reservedBytes(0)).hasValue(40 * MIB);
         assertThat(allocate(40 * MIB, a)).isEqualTo(block);
-        caching.unpin(0, block, 40 * MIB, Page.Pin.REGISTERED);
+        caching.unpinAll(Page.Pin.REGISTERED);
         free(block, a);
         assertThat(caching.trim(0, 0)).isEqualTo(40 * MIB);
     }

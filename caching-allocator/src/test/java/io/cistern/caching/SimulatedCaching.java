@@ -64,7 +64,7 @@ final class SimulatedCaching implements AllocatorProvider, AutoCloseable {
 
     /// Bytes that the thread caches of all threads hold.
     long threadCacheBytes() {
-        return caching().threadCacheBytes(DEVICE);
+        return caching().cache(DEVICE).parts.threadCacheBytes();
     }
 
     /// All memory has come back, and nothing was used out of order.

@@ -88,7 +88,7 @@ public final class TestContext extends OneDeviceContext {
                 CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.USUAL)
                         .segments(),
                 TOTAL_BYTES);
-        return new PlainSegment(maker, shard(0, small), new Segment(address, byteSize, 0), address, byteSize);
+        return new PlainSegment(maker, shard(0, small).memory, new Segment(address, byteSize, 0), address, byteSize);
     }
 
     /// The timeline of a stream that begins with the clock.

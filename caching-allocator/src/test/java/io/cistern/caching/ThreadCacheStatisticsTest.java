@@ -37,7 +37,7 @@ class ThreadCacheStatisticsTest {
         allocate(3 * KIB, STREAM);
         allocate(3 * KIB, STREAM);
         free(0, STREAM);
-        assertThat(caching.threadCacheBytes(0)).isPositive();
+        assertThat(caching.cache(0).parts.threadCacheBytes()).isPositive();
         assertFigures();
         assertThat(figure("allocated_bytes.small_pool.current")).isEqualTo(3 * KIB);
         assertThat(figure("active_bytes.all.current")).isEqualTo(3 * KIB);

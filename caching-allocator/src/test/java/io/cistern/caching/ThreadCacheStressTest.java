@@ -96,10 +96,10 @@ class ThreadCacheStressTest {
 
     private Void emptyThreadCaches() {
         for (int round = 0; working.get() > 0; round++) {
-            caching.caching().emptyThreadCaches(SimulatedCaching.DEVICE);
+            caching.caching().cache(SimulatedCaching.DEVICE).parts.emptyThreadCaches();
             if (round % 16 == 0) {
                 caching.trim();
-                caching.caching().checkThreadCaches(SimulatedCaching.DEVICE);
+                caching.caching().cache(SimulatedCaching.DEVICE).threadCaches.checkInvariants();
             }
             Thread.yield();
         }

@@ -108,7 +108,7 @@ public final class CudaDrivers {
             reasons.add(provider.name() + ": " + reason.get());
         }
         throw new IllegalStateException("no CUDA driver can be used: " + String.join("; ", reasons)
-                + "; to do without a GPU, add simulated-gpu");
+                + "; to do without a GPU, add cistern-simulated-gpu");
     }
 
     private static void requireNotMisconfigured(CudaDriverProvider provider) {

@@ -18,7 +18,8 @@ final class DriverServiceFile {
                     + " on the class path";
         }
         if (!isHere(className)) {
-            return "there is no driver '" + name + "': add " + (name.equals("cuda") ? "cuda-driver" : "simulated-gpu")
+            return "there is no driver '" + name + "': add "
+                    + (name.equals("cuda") ? "cistern-cuda-driver" : "cistern-simulated-gpu")
                     + " to the class path or module path";
         }
         return "the class of the driver '" + name + "' is here, but " + "META-INF/services/"

@@ -36,7 +36,7 @@ final class CudaDriversTest {
         assertThatIllegalStateException()
                 .isThrownBy(() -> CudaDrivers.choose(List.of(noCuda, provider("other", "no device")), NOTHING_SET))
                 .withMessage("no CUDA driver can be used: cuda: no library; other: no device;"
-                        + " to do without a GPU, add simulated-gpu");
+                        + " to do without a GPU, add cistern-simulated-gpu");
     }
 
     @Test
@@ -75,7 +75,7 @@ final class CudaDriversTest {
                         "environment variable CISTERN_DRIVER: there is no driver 'cudda'; legal are auto");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> CudaDrivers.choose(List.of(cuda), driver("simulated")))
-                .withMessageContaining("add simulated-gpu to the class path");
+                .withMessageContaining("add cistern-simulated-gpu to the class path");
     }
 
     @Test

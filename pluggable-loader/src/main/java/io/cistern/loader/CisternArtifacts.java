@@ -6,15 +6,15 @@ import java.util.Optional;
 /// Which of Cistern's artifacts brings an allocator or a segment source of a name, for who asks for one whose JAR is
 /// missing.
 final class CisternArtifacts {
-    private static final String ADAPTORS = "allocator-adaptors";
-    private static final String ASYNC = "async-allocator";
-    private static final String NCCL = "nccl-allocator";
+    private static final String ADAPTORS = "cistern-adaptors";
+    private static final String ASYNC = "cistern-async-allocator";
+    private static final String NCCL = "cistern-nccl-allocator";
 
     private static final Map<String, String> BY_NAME = Map.ofEntries(
             Map.entry("aligned", ADAPTORS),
-            Map.entry("arbiter", "memory-pressure"),
+            Map.entry("arbiter", "cistern-memory-pressure"),
             Map.entry("async", ASYNC),
-            Map.entry("caching", "caching-allocator"),
+            Map.entry("caching", "cistern-caching-allocator"),
             Map.entry("confined", ADAPTORS),
             Map.entry("driver_pool", ASYNC),
             Map.entry("events", ADAPTORS),

@@ -108,9 +108,10 @@ class DiscoveryTests {
     void aNameOfCisternsOwnSaysWhichArtifactBringsIt() {
         assertThatThrownBy(() -> discover().allocator("async"))
                 .hasMessageStartingWith(
-                        "no allocator is named 'async'; add async-allocator, which brings it; known, nearest first: ");
+                        "no allocator is named 'async'; add cistern-async-allocator, which brings it; known, nearest first: ");
         assertThatThrownBy(() -> discover().source("vmm"))
-                .hasMessageStartingWith("no segment source is named 'vmm'; add nccl-allocator, which brings it; ");
+                .hasMessageStartingWith(
+                        "no segment source is named 'vmm'; add cistern-nccl-allocator, which brings it; ");
     }
 
     @Test

@@ -79,7 +79,7 @@ public interface Catalog {
                 .findFirst()
                 .map(provider -> provider.discover(context != null ? context : loader, allocators, sources))
                 .orElseThrow(() -> new ConfigurationException(
-                        "no catalogue of allocators: add pluggable-loader, or open DeviceMemory with a"
+                        "no catalogue of allocators: add cistern-pluggable-loader, or open DeviceMemory with a"
                                 + " Catalog of your own"));
     }
 

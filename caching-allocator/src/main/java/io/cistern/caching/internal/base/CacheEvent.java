@@ -45,7 +45,6 @@ public enum CacheEvent {
         this.key = key;
     }
 
-    /// Its name in the map.
     public String key() {
         return key;
     }

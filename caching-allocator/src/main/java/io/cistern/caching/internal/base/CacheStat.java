@@ -55,7 +55,6 @@ public enum CacheStat {
         return this == ALLOCATED_BYTES || this == REQUESTED_BYTES || this == ACTIVE_BYTES;
     }
 
-    /// Its name in the map.
     public String key() {
         return name().toLowerCase(Locale.ROOT);
     }

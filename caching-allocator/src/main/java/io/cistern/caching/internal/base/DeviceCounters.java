@@ -64,7 +64,6 @@ public final class DeviceCounters {
         return Objects.requireNonNull((ofSmall ? small : large).get(stat));
     }
 
-    /// The peak over both.
     public SharedPeak peak(CacheStat stat) {
         return Objects.requireNonNull(all.get(stat));
     }

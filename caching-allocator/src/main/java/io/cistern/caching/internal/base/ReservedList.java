@@ -13,7 +13,6 @@ public final class ReservedList<T> {
     private @Nullable Object[] elements = {};
     private int size;
 
-    /// Makes room for so many more.
     public void reserve(int more) {
         if (size + more > elements.length) {
             elements = Arrays.copyOf(elements, Math.max(size + more, elements.length * 2));
@@ -62,7 +61,6 @@ public final class ReservedList<T> {
         }
     }
 
-    /// Whether it is there.
     @SuppressWarnings("ReferenceEquality")
     public boolean contains(T element) {
         for (int i = 0; i < size; i++) {
@@ -73,7 +71,6 @@ public final class ReservedList<T> {
         return false;
     }
 
-    /// What is there now.
     public List<T> copy() {
         List<T> copy = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {

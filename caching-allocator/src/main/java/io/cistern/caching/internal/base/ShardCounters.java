@@ -49,7 +49,6 @@ public final class ShardCounters {
         return Objects.requireNonNull(gauges.get(stat));
     }
 
-    /// A block was handed out.
     public void allocated(long byteSize) {
         allocation.add(1);
         allocatedBytes.add(byteSize);
@@ -62,7 +61,6 @@ public final class ShardCounters {
         }
     }
 
-    /// A block was freed.
     public void freed(long byteSize) {
         allocation.remove(1);
         allocatedBytes.remove(byteSize);
@@ -77,7 +75,6 @@ public final class ShardCounters {
         waitingBytes.add(byteSize);
     }
 
-    /// It waits no longer.
     public void waited(long byteSize) {
         waiting.remove(1);
         waitingBytes.remove(byteSize);
@@ -88,12 +85,10 @@ public final class ShardCounters {
         requestedBytes.add(byteSize);
     }
 
-    /// A caller freed so many bytes.
     public void returned(long byteSize) {
         requestedBytes.remove(byteSize);
     }
 
-    /// A search went well, or not.
     public void searched(boolean found) {
         if (found) {
             hits++;
@@ -102,7 +97,6 @@ public final class ShardCounters {
         }
     }
 
-    /// A part of a plain segment became free.
     public void pieceFreed(long byteSize) {
         pieces.add(1);
         pieceBytes.add(byteSize);
@@ -114,7 +108,6 @@ public final class ShardCounters {
         pieceBytes.remove(byteSize);
     }
 
-    /// A plain segment came.
     public void grown(long byteSize) {
         came(byteSize);
         device.count(CacheEvent.DEVICE_ALLOC);
@@ -154,7 +147,6 @@ public final class ShardCounters {
         activeBytesPeak = allocatedBytes.current() + waitingBytes.current();
     }
 
-    /// The number that a statistic has now.
     long current(CacheStat stat) {
         return switch (stat) {
             case ACTIVE -> allocation.current() + waiting.current();
@@ -163,7 +155,6 @@ public final class ShardCounters {
         };
     }
 
-    /// The most that it was.
     long peak(CacheStat stat) {
         return switch (stat) {
             case ACTIVE -> Math.max(allocation.peak(), activePeak);
@@ -172,7 +163,6 @@ public final class ShardCounters {
         };
     }
 
-    /// All that was added to it.
     long added(CacheStat stat) {
         return switch (stat) {
             case ACTIVE -> allocation.added();
@@ -181,7 +171,6 @@ public final class ShardCounters {
         };
     }
 
-    /// Bytes of the blocks handed out.
     public long allocatedBytes() {
         return allocatedBytes.current();
     }

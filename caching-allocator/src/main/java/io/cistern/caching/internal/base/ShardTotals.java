@@ -40,7 +40,6 @@ public final class ShardTotals {
         misses += shard.misses();
     }
 
-    /// Adds other sums.
     public void add(ShardTotals other) {
         sums.forEach((stat, sum) -> {
             sum.current += other.current(stat);
@@ -69,7 +68,6 @@ public final class ShardTotals {
         sum(CacheStat.ACTIVE_BYTES).added += bytes;
     }
 
-    /// Adds one gauge more.
     public void add(CacheStat stat, Gauge gauge) {
         sum(stat).current += gauge.current();
         sum(stat).added += gauge.added();

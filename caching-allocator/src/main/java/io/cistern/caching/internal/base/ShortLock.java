@@ -34,7 +34,9 @@ public final class ShortLock {
 
     public void lock() {
         if (!tryLock()) {
-            await();
+            while (!tryLockSoon()) {
+                LockSupport.parkNanos(this, NAP_NANOS);
+            }
         }
     }
 
@@ -42,15 +44,15 @@ public final class ShortLock {
         return HELD.compareAndSet(this, false, true);
     }
 
-    private void await() {
-        int tries = 0;
-        while ((boolean) HELD.getOpaque(this) || !tryLock()) {
-            if (++tries < PATIENCE) {
-                Thread.onSpinWait();
-            } else {
-                LockSupport.parkNanos(this, NAP_NANOS);
+    /// Takes it, unless it is held for longer than a pass of it takes.
+    public boolean tryLockSoon() {
+        for (int tries = 0; tries < PATIENCE; tries++) {
+            if (!(boolean) HELD.getOpaque(this) && tryLock()) {
+                return true;
             }
+            Thread.onSpinWait();
         }
+        return false;
     }
 
     public void unlock() {

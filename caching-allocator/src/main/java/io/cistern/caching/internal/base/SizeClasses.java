@@ -22,7 +22,6 @@ public final class SizeClasses {
 
     private SizeClasses() {}
 
-    /// Whether a request has a class.
     public static boolean has(long byteSize) {
         return Long.compareUnsigned(byteSize - 1, Sizes.SMALL_LIMIT) < 0;
     }
@@ -34,7 +33,6 @@ public final class SizeClasses {
         return (shift << STEP_SHIFT) + (granules >>> shift);
     }
 
-    /// The size of the blocks of a class.
     public static long byteSize(int sizeClass) {
         int shift = Math.max(0, (sizeClass >>> STEP_SHIFT) - 1);
         long granules = sizeClass - ((long) shift << STEP_SHIFT) + 1;

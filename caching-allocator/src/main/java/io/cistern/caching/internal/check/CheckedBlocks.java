@@ -1,12 +1,14 @@
 package io.cistern.caching.internal.check;
 
 import io.cistern.diagnostics.BlockHistory;
+import io.cistern.internal.names.FrameworkFrames;
 import java.lang.StackWalker.StackFrame;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentSkipListMap;
 import org.jspecify.annotations.Nullable;
 
@@ -15,7 +17,6 @@ final class CheckedBlocks {
     /// Enough to find what was freed in the same step of a program; some 2 KiB each.
     private static final int FREED_KEPT = 1 << 14;
 
-    /// One block.
     record Block(
             long address,
             long byteSize,
@@ -32,17 +33,36 @@ final class CheckedBlocks {
         }
     }
 
+    private static final int MAX_FRAMES = 12;
+
+    private static final StackWalker WALKER = StackWalker.getInstance();
+
+    /// Layers of this allocator, beside those of the framework.
+    private static final Set<String> OWN =
+            Set.of(CheckedBlocks.class.getName(), CheckedAllocator.class.getName(), ParanoidAllocator.class.getName());
+
     private final NavigableMap<Long, Block> live = new ConcurrentSkipListMap<>();
 
     /// The eldest first. Guarded by itself.
     private final Map<Long, Block> freed = new LinkedHashMap<>();
 
     void allocated(long address, long byteSize, int device, long stream) {
-        Block block = new Block(address, byteSize, device, stream, CallSite.here(), List.of());
+        Block block = new Block(address, byteSize, device, stream, callSite(), List.of());
         synchronized (freed) {
             freed.remove(address);
         }
         live.put(address, block);
+    }
+
+    /// The code that called into the framework.
+    private static List<StackFrame> callSite() {
+        return WALKER.walk(
+                stack -> stack.dropWhile(CheckedBlocks::isOwn).limit(MAX_FRAMES).toList());
+    }
+
+    private static boolean isOwn(StackFrame frame) {
+        String name = frame.getClassName();
+        return FrameworkFrames.contains(name) || OWN.contains(name);
     }
 
     /// There is no block at an address any more, and nothing is known of its free.
@@ -60,8 +80,8 @@ final class CheckedBlocks {
     ///
     /// @return false if somebody else frees it
     boolean freeing(Block block) {
-        Block gone = new Block(
-                block.address, block.byteSize, block.device, block.stream, block.allocatedAt, CallSite.here());
+        Block gone =
+                new Block(block.address, block.byteSize, block.device, block.stream, block.allocatedAt, callSite());
         if (!live.remove(block.address, block)) {
             return false;
         }

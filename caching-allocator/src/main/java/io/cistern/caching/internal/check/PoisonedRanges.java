@@ -16,7 +16,6 @@ public final class PoisonedRanges implements EventSink {
     /// By start.
     private final TreeMap<Long, Range> ranges = new TreeMap<>();
 
-    /// A range of addresses.
     record Range(long from, long to) {
         long byteSize() {
             return to - from;
@@ -27,7 +26,6 @@ public final class PoisonedRanges implements EventSink {
         this.next = next;
     }
 
-    /// A range was filled.
     synchronized void add(long from, long byteSize) {
         take(from, byteSize);
         ranges.put(from, new Range(from, from + byteSize));

@@ -47,7 +47,6 @@ final class StreamWatch {
         return before != null && before != now && (now == DEAD || (before != UNTOLD && now != UNTOLD));
     }
 
-    /// The end of a stream was announced.
     synchronized void announced(int device, long stream) {
         numbers.remove(new Key(device, stream));
     }

@@ -1,40 +1,128 @@
 package io.cistern.caching.internal.growth;
 
+import io.cistern.caching.internal.base.CacheStat;
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.base.ShardCounters;
+import io.cistern.caching.internal.base.ShortLock;
+import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.BlockHeap;
+import io.cistern.caching.internal.heap.Blocks;
+import io.cistern.caching.internal.heap.FreeRuns;
+import io.cistern.caching.internal.heap.RangeOwner;
+import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
+import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// A shard that gets more memory: so much of it as [growth][Growth] needs. Called with the shard's driver lock.
-public interface GrowingShard extends PageOwner {
+/// The memory of one shard: its blocks together with the pages under them. [Growth] adds to it with the shard's
+/// driver lock held; [PageTable][io.cistern.caching.internal.page.PageTable] moves pages in and out with its own
+/// lock held.
+///
+/// **Threading.** The lock guards all that is here, and every method takes it, except where one says that the
+/// caller has.
+public final class GrowingShard implements PageOwner {
+    public final ShortLock lock = new ShortLock();
+    public final BlockHeap heap;
+    public final ShardCounters counters;
+    private final RangeOwner shard;
+    private final Blocks blocks;
+    private final FreeRuns freeRuns;
+    private final IdleMarks marks;
+    private final WindowSearch search;
+
+    /// How far the stream has got; another one once a stream [inherits][#passTo] the shard.
+    private StreamTimeline timeline;
+
+    /// No memory yet.
+    public GrowingShard(
+            RangeOwner shard,
+            StreamTimeline timeline,
+            SplitPolicy splitPolicy,
+            MissClock clock,
+            DeviceCounters device) {
+        this.shard = shard;
+        this.timeline = timeline;
+        this.counters = new ShardCounters(shard.isSmall(), device);
+        this.blocks = new Blocks();
+        this.marks = new IdleMarks(blocks, clock);
+        this.heap = new BlockHeap(blocks, splitPolicy, marks, counters);
+        this.freeRuns = heap.freeRuns;
+        this.search = new WindowSearch(blocks);
+    }
+
     /// Takes a block of exactly this size.
     ///
     /// @param byteSize whole granules
     /// @return its address, or 0 if no free block fits
-    long allocate(long byteSize);
+    public long allocate(long byteSize) {
+        lock.lock();
+        try {
+            return heap.allocate(byteSize);
+        } finally {
+            lock.unlock();
+        }
+    }
 
     /// Takes a block if one became free since a search failed: frees take no driver lock.
     ///
     /// @return its address, or 0
-    long allocateAfterMiss(long byteSize);
+    long allocateAfterMiss(long byteSize) {
+        lock.lock();
+        try {
+            return heap.allocateAfterMiss(byteSize);
+        } finally {
+            lock.unlock();
+        }
+    }
 
     /// Adds a range that has no memory yet: one hole.
-    void addHole(PageArena arena);
+    void addHole(PageArena arena) {
+        lock.lock();
+        try {
+            heap.addHole(arena);
+        } finally {
+            lock.unlock();
+        }
+    }
 
     /// Adds a range with memory and takes a block from it; nothing, if the Java heap has no memory for that.
     ///
     /// @return the block's address
-    long addAndAllocate(AddressRange range, long byteSize);
+    long addAndAllocate(AddressRange range, long byteSize) {
+        lock.lock();
+        try {
+            long address = heap.addAndAllocate(range, byteSize);
+            counters.grown(range.byteSize);
+            return address;
+        } finally {
+            lock.unlock();
+        }
+    }
 
-    /// Claims the window where the fewest bytes are missing. Under the page table's lock too.
+    /// Claims the window where the fewest bytes are missing, the last one being gone. With the page table's lock.
     ///
     /// @param idle pages that count as being there, or null for none
-    /// @return null if none is large enough
+    /// @return null if no window is large enough
     @Nullable
-    MappingWindow claimWindow(long byteSize, @Nullable IdlePages idle);
+    MappingWindow claimWindow(long byteSize, @Nullable IdlePages idle) {
+        lock.lock();
+        try {
+            MappingWindow window = search.best(freeRuns, idle, byteSize);
+            if (window != null) {
+                freeRuns.claim(window.gap(), window.first(), window.last());
+            }
+            return window;
+        } finally {
+            lock.unlock();
+        }
+    }
 
     /// Publishes a window whose pages are there, and takes a block from it. Without memory of the Java heap for
     /// that, nothing has changed.
@@ -43,21 +131,278 @@ public interface GrowingShard extends PageOwner {
     /// @param cameBytes of its pages that were at home elsewhere, or are new
     /// @param end where its pages end
     /// @return the block's address
-    long fillAndAllocate(MappingWindow window, ReservedList<Mapping> entered, long cameBytes, long end, long byteSize);
+    long fillAndAllocate(MappingWindow window, ReservedList<Mapping> entered, long cameBytes, long end, long byteSize) {
+        lock.lock();
+        try {
+            heap.reserve(window.first(), 2);
+            window.arena().reserve(end);
+            for (int i = 0; i < entered.size(); i++) {
+                window.arena().enter(entered.get(i));
+            }
+            long address = heap.fillAndAllocate(window.first(), window.count(), end, byteSize);
+            if (cameBytes > 0) {
+                counters.came(cameBytes);
+            }
+            return address;
+        } finally {
+            lock.unlock();
+        }
+    }
 
     /// Gives a claimed window up again.
-    void abandon(MappingWindow window);
+    void abandon(MappingWindow window) {
+        lock.lock();
+        try {
+            for (int i = 0; i < window.count(); i++) {
+                heap.unclaim(window.block(i), window.state(i));
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
 
-    /// Takes the addresses of a mapping out of use that the driver would not take away.
-    void spend(Mapping stuck);
+    /// Takes the addresses of a mapping out of use that the driver would not take away: a part of a hole.
+    void spend(Mapping stuck) {
+        lock.lock();
+        try {
+            stuck.arena.reserve(stuck.end());
+            stuck.block = heap.spend(stuck.arena, stuck.address, stuck.end());
+            stuck.arena.enter(stuck);
+        } finally {
+            lock.unlock();
+        }
+    }
 
     /// Takes a live block back that nobody was given.
-    void takeBack(AddressRange range, long address);
+    void takeBack(AddressRange range, long address) {
+        lock.lock();
+        try {
+            heap.makeFree(heap.retire(range, address));
+        } finally {
+            lock.unlock();
+        }
+    }
 
-    /// Makes a vacant shard that of another stream. Under the page table's lock too.
+    /// Makes a vacant shard that of another stream. With the page table's lock.
     ///
     /// @param heir comes after all work of the stream before
     /// @param anew whether that work may go on, so that only fences from now on cover what is free
     /// @return whether it is vacant
-    boolean passTo(StreamTimeline heir, boolean anew);
+    boolean passTo(StreamTimeline heir, boolean anew) {
+        lock.lock();
+        try {
+            if (!hasNothingInUse()) {
+                return false;
+            }
+            if (anew) {
+                freeAnew();
+            }
+            heir.newestIdle = Math.max(heir.newestIdle, timeline.newestIdle);
+            timeline = heir;
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Whether no block is in use, and all pages at home here may go elsewhere. Without the page table's lock a
+    /// guess.
+    public boolean isVacant() {
+        lock.lock();
+        try {
+            return hasNothingInUse();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private boolean hasNothingInUse() {
+        return heap.liveBytes() == 0 && heap.ranges().stream().allMatch(range -> isFree(range) && !range.isPinned());
+    }
+
+    private boolean isFree(AddressRange range) {
+        for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+            boolean taken = switch (blocks.state[block]) {
+                case Blocks.LENT -> aliased(block).isHome(); // somebody is moving the page
+                case Blocks.FREE, Blocks.HOLE, Blocks.RETIRED -> false;
+                default -> true;
+            };
+            if (taken) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private Mapping aliased(int block) {
+        PageArena arena = (PageArena) blocks.range[block];
+        return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
+    }
+
+    /// Has all that is free count as freed now, and pages at home elsewhere as left now.
+    private void freeAnew() {
+        marks.stamp(freeRuns);
+        List<AddressRange> ranges = heap.ranges();
+        for (int i = 0; i < ranges.size(); i++) {
+            for (int block = ranges.get(i).firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+                if (blocks.state[block] == Blocks.LENT) {
+                    marks.stamp(aliased(block));
+                }
+            }
+        }
+    }
+
+    @Override
+    public void findIdle(FreeBlocks seen) {
+        lock.lock();
+        try {
+            freeRuns.forEachFree(Sizes.SLOT, block -> {
+                if (blocks.range[block] instanceof PageArena arena) {
+                    seen.add(arena, blocks.address[block], blocks.end(block));
+                }
+            });
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void lookedAt() {
+        marks.asked();
+        if (!marks.areKept()) { // read without the lock: those let go this moment are refused later
+            lock.lock();
+            try {
+                marks.renew(heap.ranges(), freeRuns);
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    @Override
+    public boolean lend(Mapping home, PageOwner taker) {
+        lock.lock();
+        try {
+            if (!marks.areKept() || !home.idle || !home.isHome()) {
+                return false;
+            }
+            int free = home.idleBlock;
+            if (!blocks.is(free, Blocks.FREE) || !blocks.isAround(free, home.arena, home.address, home.end())) {
+                free = freeRuns.findFree(home.arena, home.address, home.end());
+            }
+            blocks.reserve(2);
+            home.block = freeRuns.lend(free, home.address, home.end());
+            if (taker != this) {
+                counters.went(home.page.byteSize);
+            }
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void takeBack(Mapping home, PageOwner taker) {
+        lock.lock();
+        try {
+            if (taker != this) {
+                counters.came(home.page.byteSize);
+            }
+            freeRuns.claim(home.block, home.block);
+            heap.makeFree(home.block);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public boolean tryClaim(Mapping mapping) {
+        lock.lock();
+        try {
+            boolean isClaimed = blocks.state[mapping.block] == Blocks.CLAIMED;
+            if (!isClaimed) {
+                heap.claim(mapping.block);
+            }
+            return !isClaimed;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void unclaim(Mapping mapping, boolean stuck) {
+        lock.lock();
+        try {
+            heap.unclaim(mapping.block, stuck ? Blocks.RETIRED : Blocks.LENT);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void unmapped(Mapping mapping) {
+        lock.lock();
+        try {
+            mapping.arena.erase(mapping);
+            heap.gaveBack(mapping.block);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void erase(Mapping mapping) {
+        lock.lock();
+        try {
+            mapping.arena.erase(mapping);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void sleeps(long byteSize, boolean asleep) {
+        lock.lock();
+        try {
+            if (asleep) {
+                counters.went(byteSize);
+            } else {
+                counters.came(byteSize);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public RangeOwner shard() {
+        return shard;
+    }
+
+    boolean isSmall() {
+        return shard.isSmall();
+    }
+
+    @Override
+    public StreamTimeline timeline() {
+        return timeline;
+    }
+
+    @Override
+    public long liveBytes() {
+        return heap.liveBytes();
+    }
+
+    /// Bytes of memory here; can be one operation old.
+    public long reservedBytes() {
+        return counters.gauge(CacheStat.RESERVED_BYTES).current();
+    }
+
+    /// Checks the blocks and what is noted of their pages. With the driver lock and the lock.
+    ///
+    /// @return bytes that have memory
+    /// @throws IllegalStateException if an invariant does not hold
+    public long checkInvariants() {
+        return new ShardCheck(heap, marks).check();
+    }
 }

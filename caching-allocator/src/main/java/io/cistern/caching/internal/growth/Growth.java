@@ -2,7 +2,6 @@ package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.StreamTimeline;
-import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import java.util.Optional;
 
@@ -25,11 +24,10 @@ public sealed interface Growth permits PageGrowth, SegmentGrowth {
 
     /// Checks its own books.
     ///
-    /// @return bytes reserved that belong to no shard, because the driver would not take them back
     /// @throws IllegalStateException if an invariant does not hold
-    long otherBytes();
+    void checkInvariants();
 
-    /// The same bytes, without a check.
+    /// Bytes reserved that belong to no shard, because the driver would not take them back.
     long refusedBytes();
 
     /// Tries again to give those back.
@@ -49,12 +47,6 @@ public sealed interface Growth permits PageGrowth, SegmentGrowth {
     default boolean passOn(GrowingShard shard, StreamTimeline heir, boolean anew) {
         return false;
     }
-
-    /// Keeps the memory under a range where it is, or does so no longer.
-    void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned);
-
-    /// Takes a reason away from all memory.
-    void unpinAll(Page.Pin reason);
 
     /// The pages that the memory consists of; empty if it comes in whole segments.
     Optional<PageTable> pages();

@@ -7,7 +7,6 @@ import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
-import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.caching.internal.page.PageTable;
@@ -130,7 +129,7 @@ public final class PageGrowth implements Growth {
         } finally {
             table.unlock();
         }
-        all.forEach(each -> each.trySettle(fences));
+        all.forEach(each -> each.shard().trySettle(fences));
         clock.advance();
     }
 
@@ -223,18 +222,18 @@ public final class PageGrowth implements Growth {
     }
 
     @Override
-    public long otherBytes() {
-        return table.pages.refusedBytes() + table.checkInvariants();
+    public void checkInvariants() {
+        table.checkInvariants();
     }
 
     @Override
     public long refusedBytes() {
-        return table.pages.refusedBytes() + table.stuckBytes();
+        return table.pages.refusedBytes() + table.stuck.byteSize();
     }
 
     @Override
     public void releaseRefused() {
-        table.releaseStuck();
+        table.stuck.release();
         table.pages.releaseRefused();
     }
 
@@ -251,16 +250,6 @@ public final class PageGrowth implements Growth {
         } finally {
             table.unlock();
         }
-    }
-
-    @Override
-    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
-        table.setPinned(address, byteSize, reason, pinned);
-    }
-
-    @Override
-    public void unpinAll(Page.Pin reason) {
-        table.unpinAll(reason);
     }
 
     @Override

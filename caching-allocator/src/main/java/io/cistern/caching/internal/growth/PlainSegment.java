@@ -18,7 +18,7 @@ public final class PlainSegment extends AddressRange {
     /// @param from where the first may begin
     /// @param byteSize how many bytes from there are for blocks
     public PlainSegment(SegmentGrowth maker, GrowingShard shard, Segment segment, long from, long byteSize) {
-        super(shard, from, byteSize);
+        super(shard.shard(), from, byteSize);
         this.maker = maker;
         this.segment = segment;
     }
@@ -45,22 +45,4 @@ public final class PlainSegment extends AddressRange {
     public boolean holds(long blockAddress) {
         return !gone && Long.compareUnsigned(blockAddress - address, byteSize) < 0;
     }
-
-    @Override
-    public boolean isPinned() {
-        return false;
-    }
-
-    @Override
-    public boolean keepsAddresses() {
-        return false;
-    }
-
-    @Override
-    public boolean reusesAddresses() {
-        return false;
-    }
-
-    @Override
-    public void close() {}
 }

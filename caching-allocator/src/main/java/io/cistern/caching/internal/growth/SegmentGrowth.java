@@ -4,7 +4,6 @@ import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRangeMap;
-import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.Reserved;
 import io.cistern.cuda.CudaException;
@@ -121,12 +120,10 @@ public final class SegmentGrowth implements Growth {
         return source.acquire(byteSize + policy.alignment(), ALIGNMENT, device);
     }
 
-    /// None: such a segment stays with its shard.
     @Override
-    public long otherBytes() {
-        return 0;
-    }
+    public void checkInvariants() {}
 
+    /// None: such a segment stays with its shard.
     @Override
     public long refusedBytes() {
         return 0;
@@ -134,13 +131,6 @@ public final class SegmentGrowth implements Growth {
 
     @Override
     public void releaseRefused() {}
-
-    /// A segment never moves, and goes only whole, once none of its blocks is live.
-    @Override
-    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {}
-
-    @Override
-    public void unpinAll(Page.Pin reason) {}
 
     /// A segment has one address.
     @Override

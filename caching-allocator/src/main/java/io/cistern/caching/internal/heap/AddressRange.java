@@ -50,14 +50,20 @@ public abstract class AddressRange {
     public abstract long giveBack(long from, long to);
 
     /// Whether somebody needs some of its memory where it is. Under the shard's lock.
-    public abstract boolean isPinned();
+    public boolean isPinned() {
+        return false;
+    }
 
     /// Whether the addresses stay with the region when their memory goes.
-    public abstract boolean keepsAddresses();
+    public boolean keepsAddresses() {
+        return false;
+    }
 
     /// Whether memory may come to addresses again whose memory went.
-    public abstract boolean reusesAddresses();
+    public boolean reusesAddresses() {
+        return false;
+    }
 
     /// Ends a region that has no memory any more.
-    public abstract void close();
+    public void close() {}
 }

@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.heap;
 
+import io.cistern.errors.UnknownAddressException;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
@@ -35,6 +36,17 @@ public final class AddressRangeMap {
         @Nullable AddressRange[] leaf = middle == null ? null : middle[(int) (slot >>> LEVEL_SHIFT) & LEVEL_MASK];
         AddressRange range = leaf == null ? null : leaf[(int) slot & LEVEL_MASK];
         return range == null || address >= range.address ? range : range.below;
+    }
+
+    /// The region of a live block.
+    ///
+    /// @throws UnknownAddressException if there is none
+    public AddressRange get(long address) {
+        AddressRange range = find(address);
+        if (range == null) {
+            throw new UnknownAddressException(address);
+        }
+        return range;
     }
 
     /// Makes the leaves of a range, so that [#put] needs no memory of the Java heap.

@@ -30,7 +30,7 @@ public final class BlockHeap {
         this.blocks = blocks;
         this.splitPolicy = splitPolicy;
         this.counters = counters;
-        this.freeRuns = new FreeRuns(blocks, new SegmentParts(blocks, counters), observer);
+        this.freeRuns = new FreeRuns(blocks, counters, observer);
     }
 
     /// Takes a free block, whole or its first part.
@@ -203,16 +203,18 @@ public final class BlockHeap {
                 && blocks.byteSize[range.firstBlock] == range.byteSize;
     }
 
+    /// Claims a part of a free block or a hole; the rest stays what it is.
     private int claimPart(int block, long start, long end) {
         blocks.reserve(2);
+        byte state = blocks.state[block];
         freeRuns.claim(block, block);
         int part = block;
         if (start > blocks.address[block]) {
             part = blocks.split(block, start - blocks.address[block]);
-            freeRuns.add(block, Blocks.FREE);
+            freeRuns.add(block, state);
         }
         if (end < blocks.end(part)) {
-            freeRuns.add(blocks.split(part, end - blocks.address[part]), Blocks.FREE);
+            freeRuns.add(blocks.split(part, end - blocks.address[part]), state);
         }
         return part;
     }
@@ -252,16 +254,7 @@ public final class BlockHeap {
         while (blocks.end(block) <= from) {
             block = blocks.next[block];
         }
-        blocks.reserve(2);
-        freeRuns.claim(block, block);
-        if (blocks.end(block) > to) {
-            freeRuns.add(blocks.split(block, to - blocks.address[block]), Blocks.HOLE);
-        }
-        int spent = block;
-        if (blocks.address[block] < from) {
-            spent = blocks.split(block, from - blocks.address[block]);
-            freeRuns.add(block, Blocks.HOLE);
-        }
+        int spent = claimPart(block, from, to);
         blocks.state[spent] = Blocks.RETIRED;
         return spent;
     }

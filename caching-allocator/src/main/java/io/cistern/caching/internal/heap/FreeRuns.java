@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.heap;
 
 import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.Sizes;
 import java.util.function.IntConsumer;
 import java.util.function.IntPredicate;
@@ -33,15 +34,18 @@ public final class FreeRuns {
 
     private final Blocks blocks;
     private final FreeBlockObserver observer;
-    private final SegmentParts parts;
-    /// Whether blocks lie in plain segments.
+    private final ShardCounters counters;
+    /// Whether blocks lie in plain segments. Their free parts are counted, because they can't go back; those that are
+    /// wholly free age.
     private boolean inSegments;
+    /// So far: the clock by which idle segments age.
+    private long searches;
     private int inner = Blocks.NONE;
 
-    FreeRuns(Blocks blocks, SegmentParts parts, FreeBlockObserver observer) {
+    FreeRuns(Blocks blocks, ShardCounters counters, FreeBlockObserver observer) {
         this.blocks = blocks;
         this.observer = observer;
-        this.parts = parts;
+        this.counters = counters;
         this.bins = new SizeBins(blocks);
         this.others = new SizeBins(blocks);
     }
@@ -53,7 +57,7 @@ public final class FreeRuns {
 
     /// The free block to take for a request, or [Blocks#NONE].
     int bestFit(long byteSize) {
-        parts.searched();
+        searches++;
         return bins.bestFit(byteSize);
     }
 
@@ -198,14 +202,20 @@ public final class FreeRuns {
         blocks.gapEnd[first] = last;
         blocks.gapEnd[last] = first;
         binsOf(first).insert(first, blocks.end(last) - blocks.address[first]);
-        if (inSegments) {
-            parts.freed(first);
+        if (inSegments && isWholeSegment(first)) {
+            blocks.range[first].idleSince = searches;
+        } else if (inSegments) {
+            counters.pieceFreed(blocks.byteSize[first]);
         }
     }
 
+    private boolean isWholeSegment(int block) {
+        return blocks.byteSize[block] == blocks.range[block].byteSize;
+    }
+
     private void unlistFirst(int first) {
-        if (inSegments) {
-            parts.taken(first);
+        if (inSegments && !isWholeSegment(first)) {
+            counters.pieceTaken(blocks.byteSize[first]);
         }
         binsOf(first).remove(first);
     }

@@ -246,7 +246,7 @@ public final class AliasMappings {
             for (int i = 0; i < claimed.size(); i++) {
                 Mapping each = claimed.get(i);
                 if (each != null) {
-                    each.owner.unclaim(each, table.isStuck(each));
+                    each.owner.unclaim(each, each.isStuck);
                 }
             }
         } finally {

@@ -10,7 +10,8 @@ public final class Mapping {
     public final PageOwner owner;
     public final long address;
     private final long end;
-    /// The number that the arena's owner has for these addresses, while the page is at home elsewhere or stuck here.
+    /// The number that the arena's owner has for these addresses, while the page is at home elsewhere or stuck
+    /// here.
     public int block = AddressRange.NO_BLOCK;
     /// Whether it is among its page's mappings.
     boolean entered;
@@ -30,10 +31,10 @@ public final class Mapping {
     @Nullable
     Mapping lentAfter;
 
-    /// Whether a roll-back could not take it away, and the next one of which that is true. Guarded by the lock of the
-    /// page table.
+    /// Whether a roll-back could not take it away. Guarded by the lock of the page table.
     boolean isStuck;
 
+    /// The next home of which that is true.
     @Nullable
     Mapping nextStuck;
 

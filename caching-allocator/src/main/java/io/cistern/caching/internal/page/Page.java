@@ -4,8 +4,8 @@ import io.cistern.caching.internal.base.ReservedList;
 
 /// Physical memory under one handle, and the places where it is mapped.
 ///
-/// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. At the others, whose mappings
-/// are kept so that they can be used again without a driver call, the blocks are
+/// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. At the others, whose
+/// mappings are kept so that they can be used again without a driver call, the blocks are
 /// [aliased][io.cistern.caching.internal.heap.Blocks#LENT].
 ///
 /// **Stream order.** Only idle pages move, and a page moves to another stream only after that stream was made to

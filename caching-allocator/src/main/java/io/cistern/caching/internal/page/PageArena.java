@@ -32,7 +32,7 @@ public final class PageArena extends AddressRange {
     private @Nullable Mapping[] mappings = {};
 
     private PageArena(PageOwner owner, long address, long byteSize, PageTable table) {
-        super(owner, address, byteSize);
+        super(owner.shard(), address, byteSize);
         this.pageOwner = owner;
         this.table = table;
         this.slotBytes = table.pages.slotBytes;
@@ -55,7 +55,6 @@ public final class PageArena extends AddressRange {
         }
     }
 
-    /// How many there are in the process.
     public static int openCount() {
         return OPEN.get();
     }

@@ -1,31 +1,25 @@
 package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.heap.RangeOwner;
-import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.StreamTimeline;
-import java.util.function.Consumer;
 
-/// Whose blocks lie on pages: so much of a shard as pages need that move, sleep or go. Called mostly with the lock of
-/// the [PageTable]; every method that changes something guards itself.
-public interface PageOwner extends RangeOwner {
+/// Whose blocks lie on pages: so much of a shard as pages need that move, sleep or go. Called mostly with the
+/// lock of the [PageTable]; every method that changes something guards itself.
+public interface PageOwner {
     /// Shown the free blocks of an owner.
     interface FreeBlocks {
         /// A free block.
         void add(PageArena arena, long from, long to);
     }
 
+    /// The shard, as ranges of addresses know it.
+    RangeOwner shard();
+
     /// How far its stream has got.
     StreamTimeline timeline();
 
-    /// Bytes of memory here; can be one operation old.
-    long reservedBytes();
-
     /// Bytes of live blocks; can be one operation old.
     long liveBytes();
-
-    /// Frees the blocks whose fences have passed, unless somebody else makes driver calls for it now. Without the lock
-    /// of the table.
-    void trySettle(Fences fences);
 
     /// A search begins that looks at the pages that are idle here.
     void lookedAt();
@@ -58,14 +52,6 @@ public interface PageOwner extends RangeOwner {
     /// A mapping is gone whose page is too.
     void erase(Mapping mapping);
 
-    /// Does something to the page at home at an address, which stays there meanwhile.
-    ///
-    /// @return where the next page may begin
-    long withPageAt(PageArena arena, long address, Consumer<Page> action);
-
-    /// Counts memory as gone whose addresses stay.
-    void fellAsleep(long byteSize);
-
-    /// Counts it as there again.
-    void woke(long byteSize);
+    /// Counts memory as gone whose addresses stay, or as there again.
+    void sleeps(long byteSize, boolean asleep);
 }

@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -35,10 +34,8 @@ public final class PageTable {
     private final List<PageOwner> owners = new ArrayList<>();
     private final ReservedList<Page> all = new ReservedList<>();
 
-    /// Those that a roll-back could not take away, linked through themselves: one more needs no Java heap.
-    private @Nullable Mapping firstStuck;
-
     public final AliasMappings lent = new AliasMappings(this);
+    public final StuckPages stuck = new StuckPages(this);
 
     public PageTable(PhysicalPages pages, AddressRangeMap ranges, boolean stable) {
         this.pages = pages;
@@ -140,7 +137,7 @@ public final class PageTable {
         all.add(page);
     }
 
-    private void remove(Page page) {
+    void remove(Page page) {
         all.removeAt(page.number);
         if (page.number < all.size()) {
             all.get(page.number).number = page.number;
@@ -150,7 +147,10 @@ public final class PageTable {
 
     /// A mapping that a roll-back could not take away. Under the lock.
     public void stuck(Mapping mapping) {
-        addStuck(mapping);
+        mapping.isStuck = true;
+        if (mapping.isHome()) {
+            stuck.add(mapping);
+        }
         if (mapping.page.number < 0) {
             all.reserve(1);
             add(mapping.page);
@@ -215,13 +215,8 @@ public final class PageTable {
     /// A mapping of a page at home elsewhere is gone. Under the lock.
     void unmapped(Mapping mapping) {
         mapping.page.mappings.remove(mapping);
-        removeStuck(mapping);
+        mapping.isStuck = false;
         mapping.owner.unmapped(mapping);
-    }
-
-    /// Whether a roll-back could not take a mapping away. Under the lock.
-    boolean isStuck(Mapping mapping) {
-        return mapping.isStuck;
     }
 
     /// All pages. Under the lock.
@@ -229,105 +224,24 @@ public final class PageTable {
         return all;
     }
 
-    /// Tries again to take new pages away that a roll-back had to leave.
-    public void releaseStuck() {
-        Mapping left = takeStuckHomes();
-        try {
-            while (left != null) {
-                Mapping each = left;
-                left = each.nextStuck;
-                releaseStuck(each);
-            }
-        } finally {
-            addStuckAgain(left);
+    /// Pins the pages under a range of live blocks: while a page has a reason, it is not moved, unmapped or
+    /// released.
+    public void pin(long address, long byteSize, Page.Pin reason) {
+        if (!(ranges.find(address) instanceof PageArena arena)) {
+            return;
         }
-    }
-
-    private @Nullable Mapping takeStuckHomes() {
         lock.lock();
         try {
-            Mapping homes = null;
-            Mapping next;
-            for (Mapping each = firstStuck; each != null; each = next) {
-                next = each.nextStuck;
-                if (each.isHome()) {
-                    removeStuck(each);
-                    each.nextStuck = homes;
-                    homes = each;
+            for (long at = address; at < address + byteSize; ) {
+                Mapping home = arena.mappingAt(at);
+                if (home != null) {
+                    home.page.pin(reason);
                 }
-            }
-            return homes;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void addStuckAgain(@Nullable Mapping first) {
-        lock.lock();
-        try {
-            Mapping next;
-            for (Mapping each = first; each != null; each = next) {
-                next = each.nextStuck;
-                addStuck(each);
+                at = home == null ? arena.slotStart(at + 1) : home.end();
             }
         } finally {
             lock.unlock();
         }
-    }
-
-    private void addStuck(Mapping mapping) {
-        mapping.isStuck = true;
-        mapping.nextStuck = firstStuck;
-        firstStuck = mapping;
-    }
-
-    @SuppressWarnings("ReferenceEquality") // They are places, each of which there is once.
-    private void removeStuck(Mapping mapping) {
-        if (!mapping.isStuck) {
-            return;
-        }
-        Mapping before = null;
-        for (Mapping each = firstStuck; each != mapping && each != null; each = each.nextStuck) {
-            before = each;
-        }
-        if (before == null) {
-            firstStuck = mapping.nextStuck;
-        } else {
-            before.nextStuck = mapping.nextStuck;
-        }
-        mapping.isStuck = false;
-        mapping.nextStuck = null;
-    }
-
-    private void releaseStuck(Mapping mapping) {
-        Page page = mapping.page;
-        try {
-            pages.memory.unmap(pages.device, mapping.address, page.byteSize);
-        } catch (CudaException refusal) {
-            mapping.nextStuck = null;
-            addStuckAgain(mapping);
-            return;
-        }
-        lock.lock();
-        try {
-            remove(page);
-            mapping.owner.unmapped(mapping);
-        } finally {
-            lock.unlock();
-        }
-        pages.release(page.handle, page.byteSize);
-    }
-
-    /// Pins the pages under a range of live blocks, or takes a reason away: while a page has one, it is not
-    /// moved, unmapped or released.
-    public void setPinned(long address, long byteSize, Page.Pin reason, boolean pinned) {
-        forEachPage(address, byteSize, page -> {
-            if (pinned) {
-                page.pin(reason);
-            } else {
-                page.unpin(reason);
-            }
-        });
     }
 
     /// All mappings that there are now.
@@ -424,43 +338,12 @@ public final class PageTable {
         }
     }
 
-    private void forEachPage(long address, long byteSize, Consumer<Page> action) {
-        AddressRange range = ranges.find(address);
-        if (!(range instanceof PageArena arena)) {
-            return;
-        }
-        lock.lock();
-        try {
-            for (long at = address; at < address + byteSize; ) {
-                at = arena.pageOwner.withPageAt(arena, at, action);
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Bytes of pages that lie in no shard, because a mapping of theirs is stuck.
-    public long stuckBytes() {
-        lock.lock();
-        try {
-            long bytes = 0;
-            for (Mapping each = firstStuck; each != null; each = each.nextStuck) {
-                bytes += each.isHome() ? each.page.byteSize : 0;
-            }
-            return bytes;
-        } finally {
-            lock.unlock();
-        }
-    }
-
     /// Checks the pages.
     ///
-    /// @return bytes of pages that lie in no shard, because a mapping of theirs is stuck
     /// @throws IllegalStateException if an invariant does not hold
-    public long checkInvariants() {
+    public void checkInvariants() {
         lock.lock();
         try {
-            long bytes = 0;
             long aliasMappings = 0;
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
@@ -475,10 +358,8 @@ public final class PageTable {
                             "a mapping is found by its address",
                             mapping.address);
                 }
-                bytes += page.home.isStuck ? page.byteSize : 0;
             }
             lent.checkInvariants(aliasMappings);
-            return bytes;
         } finally {
             lock.unlock();
         }

@@ -1,8 +1,15 @@
 package io.cistern.caching.internal.page;
 
 import io.cistern.caching.options.CachingOption;
+import io.cistern.cuda.MemoryLocation;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.PageSource;
+import io.cistern.spi.PageTraits;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+import io.cistern.spi.SegmentSource;
 import java.io.Serial;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
 /// The most that may be obtained from a source for one device: bytes are taken before the source is asked, and put
@@ -20,10 +27,18 @@ public final class ReserveCap {
         this.option = option;
     }
 
+    /// A source up to the cap, which whoever opened it closes.
+    public SegmentSource of(SegmentSource source) {
+        return switch (source) {
+            case PageSource pages -> new Pages(pages, this);
+            case RangeSource ranges -> new Ranges(ranges, this);
+        };
+    }
+
     /// Memory is about to be asked for.
     ///
     /// @throws DeviceOutOfMemoryException if it would not stay below the cap, caused by [Reached]
-    void take(long byteSize) {
+    private void take(long byteSize) {
         long before = taken.getAndAdd(byteSize);
         if (byteSize > capBytes - before) {
             taken.addAndGet(-byteSize);
@@ -36,7 +51,7 @@ public final class ReserveCap {
     }
 
     /// Memory went back or was refused, or more came than was asked for if negative.
-    void returned(long byteSize) {
+    private void returned(long byteSize) {
         taken.addAndGet(-byteSize);
     }
 
@@ -60,12 +75,81 @@ public final class ReserveCap {
     }
 
     /// Tells a cap from a driver without memory.
-    static final class Reached extends RuntimeException {
+    private static final class Reached extends RuntimeException {
         @Serial
         private static final long serialVersionUID = 1L;
 
         Reached(CachingOption<?> option) {
             super(option.key(), null, false, false);
+        }
+    }
+
+    private record Pages(PageSource source, ReserveCap cap) implements PageSource {
+        @Override
+        public PageTraits traits(int device) {
+            return source.traits(device);
+        }
+
+        @Override
+        public long create(long byteSize, int device) {
+            cap.take(byteSize);
+            boolean created = false;
+            try {
+                long handle = source.create(byteSize, device);
+                created = true;
+                return handle;
+            } finally {
+                cap.returned(created ? 0 : byteSize);
+            }
+        }
+
+        @Override
+        public List<MemoryLocation> accessors(int device) {
+            return source.accessors(device);
+        }
+
+        @Override
+        public void mapped(int device, long address, long byteSize, long handle) {
+            source.mapped(device, address, byteSize, handle);
+        }
+
+        @Override
+        public boolean unmapping(int device, long address, long byteSize) {
+            return source.unmapping(device, address, byteSize);
+        }
+
+        @Override
+        public void release(long handle, long byteSize, int device) {
+            source.release(handle, byteSize, device);
+            cap.returned(byteSize);
+        }
+    }
+
+    private record Ranges(RangeSource source, ReserveCap cap) implements RangeSource {
+        @Override
+        public Segment acquire(long byteSize, long byteAlignment, int device) {
+            cap.take(byteSize);
+            long obtained = 0;
+            try {
+                Segment segment = source.acquire(byteSize, byteAlignment, device);
+                obtained = segment.byteSize();
+                return segment;
+            } finally {
+                cap.returned(byteSize - obtained);
+            }
+        }
+
+        @Override
+        public void release(Segment segment) {
+            source.release(segment);
+            cap.returned(segment.byteSize());
+        }
+
+        @Override
+        public boolean tryRelease(Segment segment) {
+            boolean released = source.tryRelease(segment);
+            cap.returned(released ? segment.byteSize() : 0);
+            return released;
         }
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.shard;
 
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import java.util.Arrays;
 
 /// Addresses of blocks on their way between a thread cache and the shards, so that many of them cost one pass of
@@ -37,6 +38,23 @@ public final class AddressBatch {
         count -= removed;
     }
 
+    /// Frees blocks that were all last used on the streams of their shards, and empties the batch.
+    ///
+    /// @throws io.cistern.errors.UnknownAddressException if no live block starts at one of the addresses
+    public void freeAll(AddressRangeMap ranges) {
+        int end = count;
+        count = 0;
+        for (int from = 0; from < end; ) {
+            StreamShard shard = StreamShard.of(ranges.get(addresses[from]));
+            int to = from + 1;
+            while (to < end && StreamShard.of(ranges.get(addresses[to])) == shard) {
+                to++;
+            }
+            shard.freeMany(ranges, addresses, from, to);
+            from = to;
+        }
+    }
+
     void reverse() {
         for (int i = 0, j = count - 1; i < j; i++, j--) {
             long other = addresses[i];
@@ -45,7 +63,6 @@ public final class AddressBatch {
         }
     }
 
-    /// Makes room for so many more.
     void reserve(int more) {
         if (count + more + IN_HAND > addresses.length) {
             addresses = Arrays.copyOf(addresses, Math.max(count + more + IN_HAND, addresses.length * 2));

@@ -1,9 +1,10 @@
 package io.cistern.caching.internal.shard;
 
-import io.cistern.caching.internal.base.BlockSizes;
+import io.cistern.caching.internal.base.Rounding;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
 import java.util.ArrayList;
@@ -17,25 +18,25 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any.
 public final class DeviceShards {
-    public final BlockAddresses addresses;
+    public final AddressRangeMap ranges;
     public final RecycledShards ended;
     private final Shards open;
     private final Fences fences;
     private final RecordedUses uses;
-    private final BlockSizes sizes;
+    private final Rounding sizes;
     /// Whether streams end whose threads have ended; not where memory stays, as that of graphs does.
     private final boolean endsOrphans;
 
     /// @param open the shards of streams that have not ended
     /// @param ended those of streams that have
     public DeviceShards(
-            BlockAddresses addresses,
+            AddressRangeMap ranges,
             Shards open,
             RecycledShards ended,
             Fences fences,
-            BlockSizes sizes,
+            Rounding sizes,
             boolean endsOrphans) {
-        this.addresses = addresses;
+        this.ranges = ranges;
         this.open = open;
         this.ended = ended;
         this.fences = fences;
@@ -107,7 +108,7 @@ public final class DeviceShards {
     ///
     /// @throws UnknownAddressException if no live block starts there
     public void recordUse(long address, long stream) {
-        AddressRange range = addresses.range(address);
+        AddressRange range = ranges.get(address);
         long key = Fences.key(stream);
         fences.opened(key);
         StreamShard.of(range).recordUse(range, address, key, uses);

@@ -1,19 +1,21 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.growth.GrowingShard;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.order.RecordedUses;
 import java.util.Arrays;
 
 /// Blocks of a shard that were used on other streams last and wait until those have got past the free.
 ///
-/// 1. A free only puts the block on the open list, with the stream of the free; nothing is recorded, and nothing is
-///    needed of the Java heap.
+/// 1. A free only puts the block on the open list, with the stream of the free; nothing is recorded, and nothing
+/// is needed of the Java heap.
 /// 2. The next allocation of the shard *closes* it: the blocks go onto lists, one for all that wait for the same
 ///    streams, more than one if [uses][io.cistern.caching.internal.order.RecordedUses] were recorded; each stream
 ///    gets a fence a list, recorded later than all frees in it and therefore covering them.
-/// 3. Later allocations poll the fences, ever less often while none has passed. A list whose fences have all passed
-///    is free.
+/// 3. Later allocations poll the fences, ever less often while none has passed. A list whose fences have all
+/// passed is free.
 ///
 /// The open list is guarded by the shard's lock, the closed ones by its driver lock, so that recording and
 /// polling hold no short lock. Lists are linked through [Blocks#listNext].
@@ -21,6 +23,7 @@ final class FencedFrees {
     /// Most allocations between two polls.
     private static final int LONGEST_PAUSE = 64;
 
+    private final GrowingShard memory;
     private final Blocks blocks;
     /// The block freed last, until all are turned round.
     private int openHead = Blocks.NONE;
@@ -42,14 +45,17 @@ final class FencedFrees {
     private int untilPoll;
     private int pause = 1;
 
-    FencedFrees(Blocks blocks) {
-        this.blocks = blocks;
+    FencedFrees(GrowingShard memory) {
+        this.memory = memory;
+        this.blocks = memory.heap.blocks;
     }
 
-    /// Adds a block in state [Blocks#FENCED]. Under the shard's lock.
+    /// Adds a block that was taken back. Under the shard's lock.
     ///
     /// @param stream of the free
     void add(int block, long stream) {
+        memory.counters.waits(blocks.byteSize[block]);
+        blocks.state[block] = Blocks.FENCED;
         blocks.gapBytes[block] = stream;
         blocks.listNext[block] = openHead;
         openHead = block;
@@ -67,8 +73,25 @@ final class FencedFrees {
         return waiting != 0 && --untilPoll < 0;
     }
 
-    /// Has the open list begin with the block that was freed first. Under the shard's lock.
-    void turnRound() {
+    /// Closes the open list, and records fences for what has none yet. Under the driver lock alone.
+    ///
+    /// @param own the shard's stream, whose later work comes after its own frees; [Fences#PASSED] once it has
+    /// ended
+    void recordAll(Fences fences, long own) {
+        memory.lock.lock();
+        try {
+            turnRound();
+            while (openHead != Blocks.NONE) {
+                closeFirst(openHead, own, fences.uses);
+            }
+        } finally {
+            memory.lock.unlock();
+        }
+        record(fences);
+    }
+
+    /// Has the open list begin with the block that was freed first.
+    private void turnRound() {
         int turned = Blocks.NONE;
         for (int block = openHead; block != Blocks.NONE; ) {
             int next = blocks.listNext[block];
@@ -79,24 +102,31 @@ final class FencedFrees {
         openHead = turned;
     }
 
-    /// The first block of the open list, or [Blocks#NONE]. Under the shard's lock.
-    int firstOpen() {
-        return openHead;
+    /// What it needs of the Java heap comes first: without, the block stays where it is, with the uses of it.
+    private void closeFirst(int block, long own, RecordedUses uses) {
+        long lastStream = blocks.gapBytes[block];
+        long address = blocks.address[block];
+        long[] others = RecordedUses.without(uses.of(address), own);
+        if (lastStream == own && others.length == 0) {
+            uses.take(address);
+            openHead = blocks.listNext[block];
+            waiting--;
+            free(block);
+            return;
+        }
+        long first = lastStream == own ? others[0] : lastStream;
+        long[] rest = RecordedUses.without(others, first);
+        reserve();
+        uses.take(address);
+        close(first, rest);
     }
 
-    /// The stream of a block's free. Under the shard's lock.
-    long streamOf(int block) {
-        return blocks.gapBytes[block];
+    private void free(int block) {
+        memory.counters.waited(blocks.byteSize[block]);
+        memory.heap.makeFree(block);
     }
 
-    /// Takes the first block out of the open list, which waits for nothing after all. Under the shard's lock.
-    void drop() {
-        openHead = blocks.listNext[openHead];
-        waiting--;
-    }
-
-    /// Makes room for one more list. Under both locks.
-    void reserve() {
+    private void reserve() {
         if (closedCount == fence.length) {
             closedHead = Arrays.copyOf(closedHead, closedCount * 2);
             otherFences = Arrays.copyOf(otherFences, closedCount * 2);
@@ -104,11 +134,11 @@ final class FencedFrees {
         }
     }
 
-    /// Moves the first block of the open list to the closed list of the streams that it waits for, for which there is
-    /// [room][#reserve]. Such a list still holds streams where the fences will be. Under both locks.
+    /// Moves the first block of the open list to the closed list of the streams that it waits for, for which
+    /// there is [room][#reserve]. Such a list still holds streams where the fences will be.
     ///
     /// @param others further streams to wait for, in ascending order
-    void close(long stream, long[] others) {
+    private void close(long stream, long[] others) {
         int list = recordedCount;
         while (list < closedCount && !(fence[list] == stream && Arrays.equals(otherFences[list], others))) {
             list++;
@@ -124,10 +154,10 @@ final class FencedFrees {
         closedHead[list] = block;
     }
 
-    /// Records the fences of closed lists that have none. Under the driver lock alone.
+    /// Records the fences of closed lists that have none.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the next call goes on there
-    void record(Fences fences) {
+    private void record(Fences fences) {
         while (recordedCount < closedCount) {
             long[] streams = otherFences[recordedCount];
             long[] others = streams.length == 0 ? streams : new long[streams.length];
@@ -149,8 +179,40 @@ final class FencedFrees {
         }
     }
 
-    /// Asks for every fence; those that passed are released and become [Fences#PASSED]. Under the driver lock alone.
-    void poll(Fences fences) {
+    /// Frees the blocks whose fences have passed. Under the driver lock alone.
+    ///
+    /// @return bytes freed
+    long settle(Fences fences) {
+        poll(fences);
+        memory.lock.lock();
+        try {
+            int before = waiting;
+            long bytes = 0;
+            for (int head = takePassed(); head != Blocks.NONE; head = takePassed()) {
+                bytes += freeList(head);
+            }
+            pause = waiting < before ? 1 : Math.min(pause * 2, LONGEST_PAUSE);
+            untilPoll = pause;
+            return bytes;
+        } finally {
+            memory.lock.unlock();
+        }
+    }
+
+    private long freeList(int head) {
+        long bytes = 0;
+        for (int block = head; block != Blocks.NONE; ) {
+            int next = blocks.listNext[block];
+            bytes += blocks.byteSize[block];
+            waiting--;
+            free(block);
+            block = next;
+        }
+        return bytes;
+    }
+
+    /// Asks for every fence; those that passed are released and become [Fences#PASSED].
+    private void poll(Fences fences) {
         for (int i = 0; i < recordedCount; i++) {
             fence[i] = polled(fences, fence[i]);
             for (int j = 0; j < otherFences[i].length; j++) {
@@ -211,10 +273,10 @@ final class FencedFrees {
         }
     }
 
-    /// Takes out a list whose fences have passed. Under both locks.
+    /// Takes out a list whose fences have passed.
     ///
     /// @return the first block of the list, or [Blocks#NONE] if none has passed
-    int takePassed() {
+    private int takePassed() {
         for (int i = 0; i < recordedCount; i++) {
             if (hasPassed(i)) {
                 int head = closedHead[i];
@@ -238,12 +300,5 @@ final class FencedFrees {
             passed &= other == Fences.PASSED;
         }
         return passed;
-    }
-
-    /// Notes how a poll went. Under the shard's lock.
-    void polled(int freed) {
-        waiting -= freed;
-        pause = freed > 0 ? 1 : Math.min(pause * 2, LONGEST_PAUSE);
-        untilPoll = pause;
     }
 }

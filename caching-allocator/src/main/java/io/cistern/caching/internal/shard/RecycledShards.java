@@ -2,6 +2,7 @@ package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.growth.Growth;
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
@@ -32,6 +33,14 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any; one stream ends at a time, and of one range of sizes one inherits.
 public final class RecycledShards {
+    /// Keeps blocks that are live for their shards, so that threads get them without a lock.
+    public interface BlockKeeper {
+        /// Lets go of the blocks of a closed stream's shards, for good.
+        ///
+        /// @param evicted gets them, also those taken out before a failure
+        void end(List<StreamShard> shards, AddressBatch evicted);
+    }
+
     private static final ObjLongConsumer<StreamShard> AT_REST = StreamShard::closedAtRest;
 
     /// Ends of other streams for which a shard waits to be inherited. What was not wanted meanwhile seldom is
@@ -50,7 +59,7 @@ public final class RecycledShards {
     private final CrossStreamOrder order;
     private final Shards open;
     private final RecordedUses uses;
-    private final BlockAddresses addresses;
+    private final AddressRangeMap ranges;
     private final BlockKeeper keeper;
     private final DeviceCounters counters;
 
@@ -71,7 +80,7 @@ public final class RecycledShards {
             Fences fences,
             CrossStreamOrder order,
             Shards open,
-            BlockAddresses addresses,
+            AddressRangeMap ranges,
             BlockKeeper keeper,
             DeviceCounters counters) {
         this.growth = growth;
@@ -79,7 +88,7 @@ public final class RecycledShards {
         this.order = order;
         this.open = open;
         this.uses = fences.uses;
-        this.addresses = addresses;
+        this.ranges = ranges;
         this.keeper = keeper;
         this.counters = counters;
     }
@@ -205,7 +214,7 @@ public final class RecycledShards {
         try {
             keeper.end(left, evicted);
         } finally {
-            addresses.freeAll(evicted);
+            evicted.freeAll(ranges);
         }
     }
 
@@ -214,7 +223,6 @@ public final class RecycledShards {
         return growth.movesPages() && ends >= MANY;
     }
 
-    /// Those that are left.
     List<StreamShard> shards() {
         synchronized (shards) {
             return shards.isEmpty()
@@ -249,15 +257,15 @@ public final class RecycledShards {
         if (last == null) {
             return null;
         }
-        if (order.hasFinished(last.timeline)) {
+        if (order.hasFinished(last.memory.timeline())) {
             return passOn(last, heir, false) ? last : null;
         }
         StreamShard first = firstVacant(left);
         if (first == null) {
             return null;
         }
-        boolean finished = first != last && order.hasFinished(first.timeline);
-        boolean comesAfter = finished || order.follow(heir, first.timeline);
+        boolean finished = first != last && order.hasFinished(first.memory.timeline());
+        boolean comesAfter = finished || order.follow(heir, first.memory.timeline());
         return comesAfter && passOn(first, heir, !finished) ? first : null;
     }
 
@@ -271,8 +279,8 @@ public final class RecycledShards {
             return false;
         }
         try {
-            StreamTimeline former = shard.timeline;
-            boolean passed = isLeft(shard) && growth.passOn(shard, heir, anew);
+            StreamTimeline former = shard.memory.timeline();
+            boolean passed = isLeft(shard) && shard.passTo(heir, anew, growth);
             if (passed) {
                 forget(shard, former);
             }
@@ -291,7 +299,7 @@ public final class RecycledShards {
 
     private void forget(StreamShard shard, StreamTimeline former) {
         synchronized (shards) {
-            if (!shards.remove(shard) || shards.stream().anyMatch(other -> other.timeline == former)) {
+            if (!shards.remove(shard) || shards.stream().anyMatch(other -> other.memory.timeline() == former)) {
                 return;
             }
         }
@@ -320,7 +328,7 @@ public final class RecycledShards {
     }
 
     private boolean mayBeInherited(StreamShard shard) {
-        StreamTimeline former = shard.timeline;
+        StreamTimeline former = shard.memory.timeline();
         if (!former.oneOfMany || ends - former.endNumber >= KEPT) {
             return false;
         }
@@ -328,11 +336,10 @@ public final class RecycledShards {
         return shard.isVacant();
     }
 
-    /// Drops shards that have no memory any more.
     public void dropEmpty() {
         fences.releasePassed();
         for (StreamShard shard : shards()) {
-            if (shard.reservedBytes() == 0) {
+            if (shard.memory.reservedBytes() == 0) {
                 drop(shard, false);
             }
         }
@@ -353,7 +360,7 @@ public final class RecycledShards {
             }
             if (givesBack) {
                 shard.settle(fences);
-                shard.giveBack(Long.MAX_VALUE, () -> shard.quiet(fences));
+                shard.returns.giveBack(Long.MAX_VALUE, false, () -> shard.quiet(fences));
             }
             dispose(shard);
         } catch (CudaException refusal) {
@@ -372,10 +379,11 @@ public final class RecycledShards {
     public void dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            boolean hasNoMemory = shard.reservedBytes() == 0; // first, since the next but one goes over all pages
-            if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard) && shard.dispose()) {
-                counters.ended(shard.small, shard.counters());
-                forget(shard, shard.timeline);
+            boolean hasNoMemory =
+                    shard.memory.reservedBytes() == 0; // first, since the next but one goes over all pages
+            if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard.memory) && shard.dispose()) {
+                counters.ended(shard.small, shard.memory.counters);
+                forget(shard, shard.memory.timeline());
             }
         } finally {
             shard.driverLock.unlock();

@@ -1,70 +1,66 @@
 package io.cistern.caching.internal.shard;
 
-import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.growth.GrowingShard;
 import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.ClaimedBlocks;
-import io.cistern.caching.internal.order.MissClock;
-import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
 import java.util.function.BooleanSupplier;
 
-/// The part of a shard that gives memory back to the driver: idle blocks are claimed, given back without the
-/// lock, and what the driver refuses is free as before.
-abstract sealed class ShardReturns extends ShardPages permits StreamShard {
+/// Gives the idle memory of one shard back to the driver: idle blocks are claimed, given back without the lock,
+/// and what the driver refuses is free as before. Called with the shard's driver lock and without its lock,
+/// except where a method says otherwise.
+public final class ShardReturns {
+    private final GrowingShard memory;
+
     /// One warning is enough; two threads may give two.
     private boolean refusalLogged;
 
-    ShardReturns(
-            StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
-        super(timeline, small, splitPolicy, clock, device);
+    ShardReturns(GrowingShard memory) {
+        this.memory = memory;
     }
 
-    /// Gives idle memory back to the driver, if the stream has got past its last use. Call with the driver lock
-    /// and without `lock`.
+    /// Gives idle memory back, if the stream has got past its last use.
     ///
     /// @param wanted stop at this many bytes
+    /// @param aged whether only segments go that have been idle for long
     /// @param idle answers, with the blocks claimed, whether the work of the stream has finished
     /// @return bytes given back
-    public long giveBack(long wanted, BooleanSupplier idle) {
+    public long giveBack(long wanted, boolean aged, BooleanSupplier idle) {
         ClaimedBlocks claimed = noClaims();
         try {
-            claimIdle(wanted, claimed);
-            return giveBackIf(idle, claimed);
-        } finally {
-            restore(claimed);
-        }
-    }
-
-    /// As [#giveBack], for segments that have been idle for long.
-    public long giveBackAged(long wanted, BooleanSupplier idle) {
-        ClaimedBlocks claimed = noClaims();
-        try {
-            claimAged(wanted, claimed);
-            return giveBackIf(idle, claimed);
-        } finally {
-            restore(claimed);
-        }
-    }
-
-    /// A place for blocks to be claimed.
-    public ClaimedBlocks noClaims() {
-        return new ClaimedBlocks(heap.blocks);
-    }
-
-    private long giveBackIf(BooleanSupplier idle, ClaimedBlocks claimed) {
-        try {
+            claim(wanted, aged, claimed);
             return !claimed.isEmpty() && idle.getAsBoolean() ? giveBack(claimed) : 0;
         } catch (CudaException refusal) {
             keepRefused(refusal);
             return 0;
+        } finally {
+            restore(claimed);
         }
     }
 
-    /// Gives claimed blocks back that no work uses any more, and takes those that went out of the list. Call with
-    /// the driver lock and without `lock`.
+    public ClaimedBlocks noClaims() {
+        return new ClaimedBlocks(memory.heap.blocks);
+    }
+
+    /// Claims what could go back to the driver: nobody has it until it went or is [free again][#restore].
+    ///
+    /// @param claimed gets the blocks, also those claimed before a failure
+    public void claim(long wanted, boolean aged, ClaimedBlocks claimed) {
+        memory.lock.lock();
+        try {
+            if (aged) {
+                memory.heap.claimAged(wanted, claimed);
+            } else {
+                memory.heap.claimIdle(wanted, claimed);
+            }
+        } finally {
+            memory.lock.unlock();
+        }
+    }
+
+    /// Gives claimed blocks back that no work uses any more, and takes those that went out of the list.
     ///
     /// @return bytes given back
     public long giveBack(ClaimedBlocks claimed) {
@@ -79,6 +75,28 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         return bytes;
     }
 
+    /// Returns 0 if the block has to stay for now.
+    private long giveBackFirst(ClaimedBlocks claimed) {
+        int block = claimed.first();
+        AddressRange range = memory.heap.blocks.range[block];
+        long went = range.giveBack(memory.heap.blocks.address[block], memory.heap.blocks.end(block));
+        memory.lock.lock();
+        try {
+            claimed.remove();
+            if (went == AddressRange.STAYS) {
+                memory.heap.makeFree(block);
+                return 0;
+            }
+            if (went > 0) {
+                memory.counters.shrunk(went, range instanceof PlainSegment);
+            }
+            memory.heap.gaveBack(block);
+            return went;
+        } finally {
+            memory.lock.unlock();
+        }
+    }
+
     /// What the driver would not take back is free as before, and goes with a later call.
     public void keepRefused(CudaException refusal) {
         if (refusal.result().endsContext()) {
@@ -91,56 +109,15 @@ abstract sealed class ShardReturns extends ShardPages permits StreamShard {
         }
     }
 
-    /// Returns 0 if the block has to stay for now.
-    private long giveBackFirst(ClaimedBlocks claimed) {
-        int block = claimed.first();
-        AddressRange range = heap.blocks.range[block];
-        long went = range.giveBack(heap.blocks.address[block], heap.blocks.end(block));
-        lock.lock();
-        try {
-            claimed.remove();
-            if (went == AddressRange.STAYS) {
-                heap.makeFree(block);
-                return 0;
-            }
-            if (went > 0) {
-                counters.shrunk(went, range instanceof PlainSegment);
-            }
-            heap.gaveBack(block);
-        } finally {
-            lock.unlock();
-        }
-        return went;
-    }
-
-    /// Makes claimed blocks free as before.
+    /// Makes claimed blocks free as before. Also without the driver lock.
     public void restore(ClaimedBlocks claimed) {
-        lock.lock();
+        memory.lock.lock();
         try {
             while (!claimed.isEmpty()) {
-                heap.makeFree(claimed.remove());
+                memory.heap.makeFree(claimed.remove());
             }
         } finally {
-            lock.unlock();
-        }
-    }
-
-    /// Claims what could go back to the driver: nobody has it until it went or is [free again][#restore].
-    public void claimIdle(long wanted, ClaimedBlocks claimed) {
-        lock.lock();
-        try {
-            heap.claimIdle(wanted, claimed);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private void claimAged(long wanted, ClaimedBlocks claimed) {
-        lock.lock();
-        try {
-            heap.claimAged(wanted, claimed);
-        } finally {
-            lock.unlock();
+            memory.lock.unlock();
         }
     }
 }

@@ -11,36 +11,59 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// The shards of the streams of one device that have not ended: of each stream one for small blocks and one for large
-/// ones, with one timeline. Small blocks, of which there are many, would cut up the room of large ones.
+/// The shards of the streams of one device that have not ended: of each stream one for small blocks and one for
+/// large ones, with one timeline. Small blocks, of which there are many, would cut up the room of large ones.
 ///
-/// **Threads.** Any; look-ups take no lock.
+/// They stand in an open-addressed table that is replaced, not changed, so that look-ups take no lock. The places of
+/// both shards of a stream begin at one.
+///
+/// **Threads.** Any.
 public final class Shards {
-    private final MissClock clock;
-    private final ShardTable small;
-    private final ShardTable large;
-    /// Of the streams that have shards. Guarded by itself.
-    private final Map<Long, StreamTimeline> timelines = new HashMap<>();
-    /// Has none yet.
-    public Shards(SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
-        this.clock = clock;
-        this.small = new ShardTable(true, splitPolicy, clock, counters);
-        this.large = new ShardTable(false, splitPolicy, clock, counters);
+    /// What ended streams left.
+    public interface Left {
+        /// A shard for a stream that opens, or null.
+        @Nullable
+        StreamShard inherit(StreamTimeline heir, boolean small);
     }
 
-    private ShardTable table(long byteSize) {
-        return SizeClasses.has(byteSize) ? small : large;
+    static final int SMALLEST = 16;
+
+    private final SplitPolicy splitPolicy;
+    private final MissClock clock;
+    private final DeviceCounters counters;
+    /// Never changed once it is here.
+    private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
+    /// Of the streams that have shards. Guarded by itself, which is taken before the monitor of this object.
+    private final Map<Long, StreamTimeline> timelines = new HashMap<>();
+
+    public Shards(SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
+        this.splitPolicy = splitPolicy;
+        this.clock = clock;
+        this.counters = counters;
     }
 
     /// The shard of a stream for blocks of a size, or null.
     @Nullable
     StreamShard find(long key, long byteSize) {
-        return table(byteSize).find(key);
+        return find(key, SizeClasses.has(byteSize));
     }
 
-    /// The same, inherited or made if there is none.
+    /// The shard of a stream for small blocks or for large ones, or null.
+    @Nullable
+    StreamShard find(long key, boolean small) {
+        @Nullable StreamShard[] shards = table;
+        int mask = shards.length - 1;
+        for (int i = slot(key, mask); ; i = (i + 1) & mask) {
+            StreamShard shard = shards[i];
+            if (shard == null || (shard.stream == key && shard.small == small)) {
+                return shard;
+            }
+        }
+    }
+
+    /// The shard of a stream for blocks of a size, inherited or made if there is none.
     StreamShard open(long key, long byteSize, RecycledShards ended) {
-        return table(byteSize).open(timeline(key, ended.areMany()), ended::inherit);
+        return open(timeline(key, ended.areMany()), SizeClasses.has(byteSize), ended::inherit);
     }
 
     private StreamTimeline timeline(long key, boolean oneOfMany) {
@@ -49,26 +72,50 @@ public final class Shards {
         }
     }
 
-    /// The shards of a stream, in a new list.
-    List<StreamShard> of(long key) {
-        List<StreamShard> all = new ArrayList<>(2);
-        for (ShardTable table : new ShardTable[] {small, large}) {
-            StreamShard shard = table.find(key);
-            if (shard != null) {
-                all.add(shard);
-            }
+    /// The shard of a stream; if there is none, one that an ended stream left, or a new one. One stream inherits
+    /// at a time.
+    public synchronized StreamShard open(StreamTimeline timeline, boolean small, Left ended) {
+        StreamShard shard = find(timeline.key, small);
+        if (shard == null) {
+            StreamShard left = ended.inherit(timeline, small);
+            shard = left != null ? left : new StreamShard(timeline, small, splitPolicy, clock, counters);
+            List<StreamShard> all = all();
+            all.add(shard);
+            table = tableOf(all);
         }
-        return all;
+        return shard;
     }
 
-    /// Takes the shards of a stream out, and its timeline, so that a later stream of its key has another; none if
-    /// the Java heap has no memory for that.
-    void remove(long key) {
+    /// The shards of a stream, in a new list.
+    List<StreamShard> of(long key) {
+        List<StreamShard> both = new ArrayList<>(2);
+        for (StreamShard shard : new @Nullable StreamShard[] {find(key, true), find(key, false)}) {
+            if (shard != null) {
+                both.add(shard);
+            }
+        }
+        return both;
+    }
+
+    /// Takes the shards of a stream out, and its timeline, so that a later stream of its key has another; nothing,
+    /// if the Java heap has no memory for that.
+    ///
+    /// @return the shards
+    List<StreamShard> remove(long key) {
         synchronized (timelines) {
             Long boxed = key;
-            ShardTable.remove(key, small, large);
+            List<StreamShard> removed = removeShards(key);
             timelines.remove(boxed);
+            return removed;
         }
+    }
+
+    private synchronized List<StreamShard> removeShards(long key) {
+        List<StreamShard> left = all();
+        List<StreamShard> removed = of(key);
+        left.removeAll(removed);
+        table = tableOf(left);
+        return removed;
     }
 
     /// The timeline of a stream, or null if it has no shards.
@@ -89,10 +136,38 @@ public final class Shards {
         }
     }
 
-    /// All that there are now.
+    /// All that there are now, those for small blocks first, in a new list.
     List<StreamShard> all() {
-        List<StreamShard> all = new ArrayList<>(small.all());
-        all.addAll(large.all());
+        List<StreamShard> all = new ArrayList<>();
+        @Nullable StreamShard[] shards = table;
+        addAll(shards, true, all);
+        addAll(shards, false, all);
         return all;
+    }
+
+    private static void addAll(@Nullable StreamShard[] shards, boolean small, List<StreamShard> all) {
+        for (StreamShard shard : shards) {
+            if (shard != null && shard.small == small) {
+                all.add(shard);
+            }
+        }
+    }
+
+    private static @Nullable StreamShard[] tableOf(List<StreamShard> all) {
+        int capacity = Math.max(SMALLEST, Integer.highestOneBit(all.size() * 4));
+        @Nullable StreamShard[] shards = new StreamShard[capacity];
+        for (StreamShard shard : all) {
+            int i = slot(shard.stream, capacity - 1);
+            while (shards[i] != null) {
+                i = (i + 1) & (capacity - 1);
+            }
+            shards[i] = shard;
+        }
+        return shards;
+    }
+
+    /// Handles are addresses of aligned objects: the multiplication brings their high bits into play.
+    static int slot(long stream, int mask) {
+        return (int) ((stream * 0x9E3779B97F4A7C15L) >>> 40) & mask;
     }
 }

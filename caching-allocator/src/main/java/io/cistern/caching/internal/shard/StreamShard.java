@@ -2,22 +2,25 @@ package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardCounters;
-import io.cistern.caching.internal.base.ShardTotals;
+import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.growth.GrowingShard;
+import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
-import io.cistern.caching.internal.heap.Blocks;
+import io.cistern.caching.internal.heap.BlockHeap;
+import io.cistern.caching.internal.heap.RangeOwner;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.order.StreamTimeline;
-import io.cistern.caching.internal.page.PageArena;
-import io.cistern.errors.UnknownAddressException;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 
-/// The blocks of one device, one stream, either small or large ones: taken and freed here, their memory
-/// [given back][ShardReturns], their pages [aliased and filled in][ShardPages].
+/// The blocks of one device, one stream, either small or large ones: taken and freed here. Their
+/// [memory][GrowingShard] grows and moves in pages or segments, and what is idle of it is [given
+/// back][ShardReturns].
 ///
 /// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
 /// 2. A freed block joins its free neighbours. If another stream used it last, it first waits [behind a
@@ -29,44 +32,52 @@ import java.util.concurrent.locks.ReentrantLock;
 /// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is
 /// held by whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before
 /// `lock`; nobody who holds it waits for the work of a stream.
-public final class StreamShard extends ShardReturns {
+public final class StreamShard implements RangeOwner {
+    /// See [Fences#key]. Another one once a stream [inherits][#passTo] the shard: no block is live then, so a
+    /// thread that has one, or found the shard by the stream, reads it without a lock.
+    public long stream;
+
+    public final boolean small;
     public final ReentrantLock driverLock = new ReentrantLock();
 
-    /// Held by who waits for the work of the stream, to give back what is idle here: a second one who does so
-    /// finds what the first one's wait gave. Taken before the driver lock.
+    /// Held by a thread that waits for the work of the stream, to give back what is idle here: a second one finds
+    /// what the first one's wait gave. Taken before the driver lock.
     public final ReentrantLock waiting = new ReentrantLock();
 
     public final TransferCache transferCache = new TransferCache(this);
-
+    public final GrowingShard memory;
+    public final ShardReturns returns;
+    private final ShortLock lock;
+    private final BlockHeap heap;
+    private final ShardCounters counters;
     private final FencedFrees fenced;
 
     private volatile boolean closed;
     /// Its end, if it was closed. Guarded by the driver lock once it is.
     private long closingFence = Fences.PASSED;
 
-    /// Makes an empty shard.
-    ///
-    /// @param splitPolicy see [Growth#splitPolicy][io.cistern.caching.internal.growth.Growth#splitPolicy]
+    /// @param splitPolicy see [Growth#splitPolicy]
     /// @param clock the device's
     public StreamShard(
             StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
-        super(timeline, small, splitPolicy, clock, device);
-        this.fenced = new FencedFrees(heap.blocks);
+        this.stream = timeline.key;
+        this.small = small;
+        this.memory = new GrowingShard(this, timeline, splitPolicy, clock, device);
+        this.returns = new ShardReturns(memory);
+        this.lock = memory.lock;
+        this.heap = memory.heap;
+        this.counters = memory.counters;
+        this.fenced = new FencedFrees(memory);
+    }
+
+    @Override
+    public boolean isSmall() {
+        return small;
     }
 
     /// The shard whose blocks lie in a range.
     public static StreamShard of(AddressRange range) {
         return (StreamShard) range.owner;
-    }
-
-    @Override
-    public long allocate(long byteSize) {
-        lock.lock();
-        try {
-            return heap.allocate(byteSize);
-        } finally {
-            lock.unlock();
-        }
     }
 
     /// Takes blocks of one size, as many as there are up to a number; the one at the lowest address last, for a
@@ -94,23 +105,18 @@ public final class StreamShard extends ShardReturns {
 
     /// Takes live blocks of this shard back, all last used on its stream.
     ///
-    /// @throws UnknownAddressException if no live block starts at one of the addresses
-    void freeMany(AddressRangeMap ranges, long[] addresses, int from, int to) {
+    /// @throws io.cistern.errors.UnknownAddressException if no live block starts at one of the addresses
+    void freeMany(AddressRangeMap ranges, long[] blocks, int from, int to) {
         lock.lock();
         try {
             for (int i = from; i < to; i++) {
-                AddressRange range = ranges.find(addresses[i]);
-                if (range == null) {
-                    throw new UnknownAddressException(addresses[i]);
-                }
-                heap.makeFree(heap.retire(range, addresses[i]));
+                heap.makeFree(heap.retire(ranges.get(blocks[i]), blocks[i]));
             }
         } finally {
             lock.unlock();
         }
     }
 
-    /// Whether a block of this size is live at an address.
     public boolean isLive(long address, long byteSize) {
         lock.lock();
         try {
@@ -120,7 +126,7 @@ public final class StreamShard extends ShardReturns {
         }
     }
 
-    /// As [#allocate], for a caller who asked for so many bytes; counted, unless there is none.
+    /// Takes a block for a caller who asked for so many bytes; counted, unless there is none.
     long find(long byteSize, long asked) {
         lock.lock();
         try {
@@ -135,7 +141,6 @@ public final class StreamShard extends ShardReturns {
         }
     }
 
-    /// Counts a search in vain.
     public void missed() {
         lock.lock();
         try {
@@ -155,7 +160,7 @@ public final class StreamShard extends ShardReturns {
         }
     }
 
-    /// As [#allocate], also from a block that is worth more whole.
+    /// Takes a block, also from one that is worth more whole.
     public long allocateFromAny(long byteSize) {
         lock.lock();
         try {
@@ -184,15 +189,13 @@ public final class StreamShard extends ShardReturns {
     /// @param asked bytes that the caller had asked for
     /// @param lastStream the stream of the free
     /// @param uses what other streams it was used on
-    /// @throws UnknownAddressException if no live block starts there
+    /// @throws io.cistern.errors.UnknownAddressException if no live block starts there
     public void free(AddressRange range, long address, long asked, long lastStream, RecordedUses uses) {
         lock.lock();
         try {
             int block = heap.retire(range, address);
             counters.returned(asked);
             if (lastStream != stream || closed || uses.mayContain(address)) {
-                counters.waits(heap.blocks.byteSize[block]);
-                heap.blocks.state[block] = Blocks.FENCED;
                 fenced.add(block, lastStream);
             } else {
                 heap.makeFree(block);
@@ -204,7 +207,7 @@ public final class StreamShard extends ShardReturns {
 
     /// Notes that a stream uses a live block.
     ///
-    /// @throws UnknownAddressException if no live block starts there
+    /// @throws io.cistern.errors.UnknownAddressException if no live block starts there
     void recordUse(AddressRange range, long address, long key, RecordedUses uses) {
         lock.lock();
         try {
@@ -223,20 +226,7 @@ public final class StreamShard extends ShardReturns {
             return 0;
         }
         recordFences(fences);
-        fenced.poll(fences);
-        lock.lock();
-        try {
-            int freed = 0;
-            long bytes = 0;
-            for (int head = fenced.takePassed(); head != Blocks.NONE; head = fenced.takePassed()) {
-                bytes += bytesOf(head);
-                freed += freeList(head);
-            }
-            fenced.polled(freed);
-            return bytes;
-        } finally {
-            lock.unlock();
-        }
+        return fenced.settle(fences);
     }
 
     @Override
@@ -287,78 +277,7 @@ public final class StreamShard extends ShardReturns {
 
     /// Records fences for the frees that have none yet. Call with the driver lock and without `lock`.
     void recordFences(Fences fences) {
-        lock.lock();
-        try {
-            fenced.turnRound();
-            while (fenced.firstOpen() != Blocks.NONE) {
-                closeFirst(fenced.firstOpen(), fences.uses);
-            }
-        } finally {
-            lock.unlock();
-        }
-        fenced.record(fences);
-    }
-
-    /// What it needs of the Java heap comes first: without, the block stays where it is, with the uses of it.
-    private void closeFirst(int block, RecordedUses uses) {
-        long lastStream = fenced.streamOf(block);
-        boolean ordered = lastStream == stream && !closed;
-        long address = heap.blocks.address[block];
-        long[] others = uses.of(address);
-        long[] unordered = closed ? others : RecordedUses.without(others, stream);
-        if (ordered && unordered.length == 0) {
-            uses.take(address);
-            fenced.drop();
-            counters.waited(heap.blocks.byteSize[block]);
-            heap.makeFree(block);
-            return;
-        }
-        long first = ordered ? unordered[0] : lastStream;
-        long[] rest = RecordedUses.without(unordered, first);
-        fenced.reserve();
-        uses.take(address);
-        fenced.close(first, rest);
-    }
-
-    private long bytesOf(int head) {
-        long bytes = 0;
-        for (int block = head; block != Blocks.NONE; block = heap.blocks.listNext[block]) {
-            bytes += heap.blocks.byteSize[block];
-        }
-        return bytes;
-    }
-
-    private int freeList(int head) {
-        int freed = 0;
-        for (int block = head; block != Blocks.NONE; freed++) {
-            int next = heap.blocks.listNext[block];
-            counters.waited(heap.blocks.byteSize[block]);
-            heap.makeFree(block);
-            block = next;
-        }
-        return freed;
-    }
-
-    @Override
-    public void addHole(PageArena arena) {
-        lock.lock();
-        try {
-            heap.addHole(arena);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public long addAndAllocate(AddressRange range, long byteSize) {
-        lock.lock();
-        try {
-            long address = heap.addAndAllocate(range, byteSize);
-            counters.grown(range.byteSize);
-            return address;
-        } finally {
-            lock.unlock();
-        }
+        fenced.recordAll(fences, closed ? Fences.PASSED : stream);
     }
 
     /// The stream has ended: nothing is recorded on it any more.
@@ -383,39 +302,24 @@ public final class StreamShard extends ShardReturns {
         return closed;
     }
 
+    /// Makes a shard of a stream that has ended that of another one, unless a block is in use or a page needed
+    /// where it is. Under the driver lock.
+    ///
+    /// @param heir comes after all work of the stream before
+    /// @param anew whether that work may go on, so that only fences from now on cover what is free
+    boolean passTo(StreamTimeline heir, boolean anew, Growth growth) {
+        if (!closed || !growth.passOn(memory, heir, anew)) {
+            return false;
+        }
+        stream = heir.key;
+        closingFence = Fences.PASSED;
+        closed = false;
+        return true;
+    }
+
     /// Whether the stream has ended, no block is in use, and nobody needs a page where it is.
     boolean isVacant() {
-        lock.lock();
-        try {
-            return hasNothingInUse();
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private boolean hasNothingInUse() {
-        return closed && fenced.isEmpty() && pages.isVacant();
-    }
-
-    @Override
-    public boolean passTo(StreamTimeline heir, boolean anew) {
-        lock.lock();
-        try {
-            if (!hasNothingInUse()) {
-                return false;
-            }
-            heir.newestIdle = Math.max(heir.newestIdle, timeline.newestIdle);
-            timeline = heir;
-            stream = heir.key;
-            if (anew) {
-                pages.freeAnew();
-            }
-            closingFence = Fences.PASSED;
-            closed = false;
-            return true;
-        } finally {
-            lock.unlock();
-        }
+        return closed && memory.isVacant();
     }
 
     /// Whether the work of the shard's stream has finished. Under the driver lock.
@@ -452,24 +356,11 @@ public final class StreamShard extends ShardReturns {
         return true;
     }
 
-    ShardCounters counters() {
-        return counters;
-    }
-
-    /// Adds what was counted here.
-    public void addTo(ShardTotals totals) {
+    /// Does something with what is counted here.
+    public void withCounters(Consumer<ShardCounters> action) {
         lock.lock();
         try {
-            totals.add(counters);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    public void resetPeaks() {
-        lock.lock();
-        try {
-            counters.resetPeaks();
+            action.accept(counters);
         } finally {
             lock.unlock();
         }
@@ -505,7 +396,7 @@ public final class StreamShard extends ShardReturns {
         driverLock.lock();
         lock.lock();
         try {
-            return pages.checkInvariants();
+            return memory.checkInvariants();
         } finally {
             lock.unlock();
             driverLock.unlock();

@@ -2,11 +2,9 @@ package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.ShardTotals;
+import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.internal.threads.ThreadState;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /// Where threads that only free a shard's blocks leave them for threads that only allocate them, many at a
@@ -21,7 +19,8 @@ import org.jspecify.annotations.Nullable;
 /// **Invariants**: Σ count × byteSize of the shelves = `bytes` ≤ [#BOUND]; every address is a live block of
 /// the shard, of the class's size.
 ///
-/// **Threads.** Any; a word that is held while some addresses are copied. Who finds it held goes to the shard.
+/// **Threads.** Any; a lock that is held while some addresses are copied. A thread that finds it held goes to the
+/// shard.
 public final class TransferCache {
     /// Enough for batches to differ; little beside what thread caches may hold.
     static final long BOUND = 2L << 20;
@@ -36,20 +35,6 @@ public final class TransferCache {
 
     private static final int BATCH_BLOCKS = 64;
 
-    /// Copying takes less than so many pauses.
-    private static final int PATIENCE = 100;
-
-    private static final VarHandle HELD;
-
-    static {
-        try {
-            HELD = MethodHandles.lookup().findVarHandle(TransferCache.class, "held", int.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
-        }
-    }
-
-    /// Blocks of one class.
     private static final class Batches {
         final long[] addresses;
         int count;
@@ -62,13 +47,11 @@ public final class TransferCache {
         }
     }
 
-    @SuppressWarnings("unused") // through HELD
-    private int held;
-
+    private final ShortLock lock = new ShortLock();
     private final StreamShard shard;
     private final @Nullable Batches[] shelves = new Batches[SizeClasses.COUNT];
 
-    /// Read without the word as a guess, which is exact where the reader came after who wrote.
+    /// Read without the lock as a guess, which is exact where the reader came after the writer.
     private long bytes;
 
     private long blockCount;
@@ -86,7 +69,7 @@ public final class TransferCache {
     ///
     /// @param into gets at most `wanted` of them
     public void take(ThreadState threadCache, int sizeClass, int wanted, AddressBatch into) {
-        if (!tryHold()) {
+        if (!lock.tryLockSoon()) {
             return;
         }
         try {
@@ -98,7 +81,7 @@ public final class TransferCache {
             shelf.missing = threadCache;
             move(shelf, sizeClass, Math.min(wanted, shelf.count), into);
         } finally {
-            release();
+            lock.unlock();
         }
     }
 
@@ -107,8 +90,8 @@ public final class TransferCache {
     /// @return how many were taken, the first ones
     @SuppressWarnings("ReferenceEquality") // A thread cache is itself.
     public int leave(ThreadState threadCache, int sizeClass, long[] blocks, int start, int count) {
-        Batches shelf = shelves[sizeClass]; // a guess, which spares most thread caches the word
-        if (shelf == null || shelf.missing == threadCache || !tryHold()) {
+        Batches shelf = shelves[sizeClass]; // a guess, which spares most thread caches the lock
+        if (shelf == null || shelf.missing == threadCache || !lock.tryLockSoon()) {
             return 0;
         }
         try {
@@ -121,16 +104,15 @@ public final class TransferCache {
             blockCount += left;
             return left;
         } finally {
-            release();
+            lock.unlock();
         }
     }
 
-    /// Takes everything out.
     public void empty(AddressBatch evicted) {
         if (bytes == 0 && !shard.isClosed()) {
             return;
         }
-        hold();
+        lock.lock();
         try {
             for (int sizeClass = 0; sizeClass < shelves.length; sizeClass++) {
                 Batches shelf = shelves[sizeClass];
@@ -139,7 +121,7 @@ public final class TransferCache {
                 }
             }
         } finally {
-            release();
+            lock.unlock();
         }
     }
 
@@ -160,31 +142,11 @@ public final class TransferCache {
         totals.heldByThreadCaches(blockCount, bytes);
     }
 
-    private boolean tryHold() {
-        for (int tries = 0; tries < PATIENCE; tries++) {
-            if ((int) HELD.getOpaque(this) == 0 && HELD.compareAndSet(this, 0, 1)) {
-                return true;
-            }
-            Thread.onSpinWait();
-        }
-        return false;
-    }
-
-    private void hold() {
-        while (!tryHold()) { // the system may have taken the holder's processor away
-            LockSupport.parkNanos(20_000);
-        }
-    }
-
-    private void release() {
-        HELD.setRelease(this, 0);
-    }
-
     /// Checks the invariants above.
     ///
     /// @throws IllegalStateException if one does not hold
     void checkInvariants() {
-        hold();
+        lock.lock();
         try {
             long sum = 0;
             for (int sizeClass = 0; sizeClass < shelves.length; sizeClass++) {
@@ -194,7 +156,7 @@ public final class TransferCache {
             Invariant.check(sum == bytes, "bytes on shelves", sum - bytes);
             Invariant.check(sum <= BOUND, "a transfer cache keeps its bound", sum);
         } finally {
-            release();
+            lock.unlock();
         }
     }
 

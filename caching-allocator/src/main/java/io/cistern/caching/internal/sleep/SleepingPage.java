@@ -7,7 +7,6 @@ import java.util.List;
 public final class SleepingPage {
     final Page page;
 
-    /// Where its bytes are kept.
     final long offset;
 
     /// Whether its memory was ever given back.

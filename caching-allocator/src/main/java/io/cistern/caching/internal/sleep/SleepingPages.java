@@ -45,7 +45,6 @@ public final class SleepingPages {
     private long offset;
     private @Nullable KeptBytes kept;
 
-    /// Has none yet.
     public SleepingPages(CudaDriver driver, PageTable table) {
         this.driver = driver;
         this.table = table;
@@ -63,7 +62,6 @@ public final class SleepingPages {
         offset += sleeper.byteSize();
     }
 
-    /// Where the bytes of the next page are kept.
     public long nextOffset() {
         return offset;
     }
@@ -72,7 +70,6 @@ public final class SleepingPages {
         return sleepers.size() == 0;
     }
 
-    /// The bytes of its pages.
     public long byteSize() {
         long bytes = 0;
         for (int i = 0; i < sleepers.size(); i++) {
@@ -81,7 +78,6 @@ public final class SleepingPages {
         return bytes;
     }
 
-    /// Gives up what is kept.
     public void dropKept() {
         if (kept != null) {
             kept.close();
@@ -129,7 +125,7 @@ public final class SleepingPages {
         page.isMapped = false;
         sleeper.isWhole = false;
         sleeper.hasGone = true;
-        page.home.owner.fellAsleep(page.byteSize);
+        page.home.owner.sleeps(page.byteSize, true);
         pages.reserved().announceReleased(sleeper.address(), page.byteSize);
         pages.release(page.handle, page.byteSize);
         page.hasMemory = false;
@@ -236,7 +232,7 @@ public final class SleepingPages {
     private void awaken(SleepingPage sleeper) {
         Page page = sleeper.page;
         if (sleeper.hasGone) {
-            page.home.owner.woke(page.byteSize);
+            page.home.owner.sleeps(page.byteSize, false);
             pages.reserved().announceAcquired(sleeper.address(), page.byteSize);
         }
         pages.mapped(page.home);

@@ -2,9 +2,9 @@ package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.AddressBatch;
-import io.cistern.caching.internal.shard.BlockAddresses;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.shard.TransferCache;
@@ -28,14 +28,14 @@ import org.jspecify.annotations.Nullable;
 /// block.
 public final class ThreadCacheRefill {
     private final DeviceShards shards;
-    private final BlockAddresses addresses;
+    private final AddressRangeMap ranges;
     private final MissHandler misses;
     private final ThreadCaches threadCaches;
 
     /// Connects them.
     public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, MissHandler misses) {
         this.shards = shards;
-        this.addresses = shards.addresses;
+        this.ranges = shards.ranges;
         this.misses = misses;
         this.threadCaches = threadCaches;
     }
@@ -46,7 +46,7 @@ public final class ThreadCacheRefill {
     public ThreadCache ownThreadCache() {
         ThreadCache threadCache = threadCaches.own();
         if (threadCache != null) {
-            addresses.freeAll(threadCache.batch);
+            threadCache.batch.freeAll(ranges);
         }
         return threadCache;
     }
@@ -94,7 +94,7 @@ public final class ThreadCacheRefill {
             return threadCache.changeTo(shard, stream, threadCache.batch);
         } finally {
             threadCache.leave();
-            addresses.freeAll(threadCache.batch);
+            threadCache.batch.freeAll(ranges);
         }
     }
 
@@ -104,7 +104,7 @@ public final class ThreadCacheRefill {
                 threadCache.evictLarge(threadCache.batch);
             } finally {
                 threadCache.leave();
-                addresses.freeAll(threadCache.batch);
+                threadCache.batch.freeAll(ranges);
             }
         }
     }
@@ -113,7 +113,7 @@ public final class ThreadCacheRefill {
         try {
             return takeBatch(threadCache, bins, shard, byteSize);
         } catch (RuntimeException | Error failure) {
-            addresses.freeAll(threadCache.batch);
+            threadCache.batch.freeAll(ranges);
             throw failure;
         }
     }
@@ -152,7 +152,7 @@ public final class ThreadCacheRefill {
         } catch (OutOfMemoryError noRoom) {
             // as if there were none
         } finally {
-            addresses.freeAll(threadCache.batch);
+            threadCache.batch.freeAll(ranges);
         }
     }
 
@@ -181,7 +181,7 @@ public final class ThreadCacheRefill {
             evictAll(threadCache);
             shard.transferCache.empty(batch);
         } finally {
-            addresses.freeAll(batch);
+            batch.freeAll(ranges);
         }
     }
 
@@ -198,7 +198,7 @@ public final class ThreadCacheRefill {
     /// Frees for the owner of a thread cache.
     public void free(ThreadCache threadCache, long address, long byteSize, long stream) {
         StackRoom.require();
-        AddressRange range = addresses.range(address);
+        AddressRange range = ranges.get(address);
         StreamShard shard = StreamShard.of(range);
         ThreadCacheBins bins = binsFor(threadCache, address, byteSize, stream, shard);
         if (bins == null || !threadCache.tryEnter()) {
@@ -215,7 +215,7 @@ public final class ThreadCacheRefill {
             }
         } finally {
             threadCache.leave();
-            addresses.freeAll(threadCache.batch);
+            threadCache.batch.freeAll(ranges);
         }
     }
 
@@ -279,7 +279,7 @@ public final class ThreadCacheRefill {
     /// Frees for a virtual thread.
     public void freeShared(long address, long byteSize, long stream) {
         StackRoom.require();
-        AddressRange range = addresses.range(address);
+        AddressRange range = ranges.get(address);
         StreamShard shard = StreamShard.of(range);
         long key = Fences.key(stream);
         boolean belongs = shard.small && belongsInThreadCache(address, shard, byteSize, key);

@@ -2,9 +2,9 @@ package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardTotals;
+import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.shard.AddressBatch;
-import io.cistern.caching.internal.shard.BlockAddresses;
-import io.cistern.caching.internal.shard.BlockKeeper;
+import io.cistern.caching.internal.shard.RecycledShards;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.Arrays;
@@ -21,9 +21,9 @@ import org.jspecify.annotations.Nullable;
 /// back to their shards after the claims have ended. Owners never wait for it.
 ///
 /// **Threads.** Any. Those who empty thread caches take turns; no lock of a shard is taken meanwhile.
-public final class ThreadCaches implements BlockKeeper {
+public final class ThreadCaches implements RecycledShards.BlockKeeper {
     private final ThreadTable<ThreadCache> threads;
-    private final BlockAddresses addresses;
+    private final AddressRangeMap ranges;
 
     /// Makes those of a device.
     ///
@@ -36,8 +36,8 @@ public final class ThreadCaches implements BlockKeeper {
             long bound,
             long largestKept,
             DeviceCounters counters,
-            BlockAddresses addresses) {
-        this.addresses = addresses;
+            AddressRangeMap ranges) {
+        this.ranges = ranges;
         this.threads = new ThreadTable<>(
                 entries, device, owned -> new ThreadCache(owned, bound, largestKept, counters), ThreadCache::begin);
     }
@@ -100,7 +100,7 @@ public final class ThreadCaches implements BlockKeeper {
         try {
             evict(shard, evicted);
         } finally {
-            addresses.freeAll(evicted);
+            evicted.freeAll(ranges);
         }
         return true;
     }

@@ -58,19 +58,19 @@ class PageGrowthTest {
 
     @Test
     void aBlockFreedAfterTheSearchIsTakenAndNothingIsMapped() {
-        long address = growth.growAndAllocate(shard, 4 * MIB, false);
+        long address = growth.growAndAllocate(shard.memory, 4 * MIB, false);
         free(address);
-        assertThat(growth.growAndAllocate(shard, 4 * MIB, false)).isEqualTo(address);
+        assertThat(growth.growAndAllocate(shard.memory, 4 * MIB, false)).isEqualTo(address);
         free(address);
-        assertThat(growth.growAndAllocate(shard, 3 * MIB, false)).isEqualTo(address);
+        assertThat(growth.growAndAllocate(shard.memory, 3 * MIB, false)).isEqualTo(address);
         assertThat(reserved.bytes()).isEqualTo(4 * MIB);
     }
 
     @Test
     void aBlockFreedAfterTheSearchThatIsTooSmallIsMadeLarger() {
-        long address = growth.growAndAllocate(shard, 4 * MIB, false);
+        long address = growth.growAndAllocate(shard.memory, 4 * MIB, false);
         free(address);
-        assertThat(growth.growAndAllocate(shard, 6 * MIB, false)).isEqualTo(address);
+        assertThat(growth.growAndAllocate(shard.memory, 6 * MIB, false)).isEqualTo(address);
         assertThat(reserved.bytes()).isEqualTo(6 * MIB);
         assertThat(gpu.virtualMemory().access(0, address + 6 * MIB - 1, MemoryLocation.device(0)))
                 .isEqualTo(AccessRights.READ_WRITE);

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.shard.AddressBatch;
-import io.cistern.caching.internal.shard.BlockAddresses;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.AbstractList;
@@ -29,7 +28,7 @@ class FailedClaimsTest {
             32L << 20,
             64L << 20,
             new DeviceCounters(Long.MAX_VALUE),
-            new BlockAddresses(new AddressRangeMap()));
+            new AddressRangeMap());
 
     @Test
     void everyThreadCacheIsItsThreadsAgain() throws Exception {

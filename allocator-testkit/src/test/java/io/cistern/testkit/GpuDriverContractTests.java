@@ -1,6 +1,0 @@
-package io.cistern.testkit;
-
-import org.junit.jupiter.api.Tag;
-
-@Tag("gpu")
-class GpuDriverContractTests extends ChosenDriverContract {}

@@ -1,0 +1,97 @@
+package io.cistern.caching.internal.page;
+
+import io.cistern.cuda.CudaException;
+import org.jspecify.annotations.Nullable;
+
+/// New pages that a roll-back could not take away, since the driver refused. Linked through their homes: one more
+/// needs no memory of the Java heap.
+///
+/// Guarded by the lock of the [PageTable].
+public final class StuckPages {
+    private final PageTable table;
+    private @Nullable Mapping first;
+
+    StuckPages(PageTable table) {
+        this.table = table;
+    }
+
+    /// Tries again to take new pages away that a roll-back had to leave.
+    public void release() {
+        Mapping left = takeAll();
+        try {
+            while (left != null) {
+                Mapping each = left;
+                boolean isGone = tryRelease(each);
+                left = each.nextStuck;
+                if (!isGone) {
+                    each.nextStuck = null;
+                    addAgain(each);
+                }
+            }
+        } finally {
+            addAgain(left);
+        }
+    }
+
+    private @Nullable Mapping takeAll() {
+        table.lock();
+        try {
+            Mapping all = first;
+            first = null;
+            return all;
+        } finally {
+            table.unlock();
+        }
+    }
+
+    private void addAgain(@Nullable Mapping left) {
+        table.lock();
+        try {
+            Mapping next;
+            for (Mapping each = left; each != null; each = next) {
+                next = each.nextStuck;
+                add(each);
+            }
+        } finally {
+            table.unlock();
+        }
+    }
+
+    /// Under the lock of the table.
+    void add(Mapping home) {
+        home.nextStuck = first;
+        first = home;
+    }
+
+    private boolean tryRelease(Mapping home) {
+        Page page = home.page;
+        try {
+            table.pages.memory.unmap(table.pages.device, home.address, page.byteSize);
+        } catch (CudaException refusal) {
+            return false;
+        }
+        table.lock();
+        try {
+            table.remove(page);
+            home.owner.unmapped(home);
+        } finally {
+            table.unlock();
+        }
+        table.pages.release(page.handle, page.byteSize);
+        return true;
+    }
+
+    /// Bytes of pages that lie in no shard, because they are here.
+    public long byteSize() {
+        table.lock();
+        try {
+            long bytes = 0;
+            for (Mapping each = first; each != null; each = each.nextStuck) {
+                bytes += each.page.byteSize;
+            }
+            return bytes;
+        } finally {
+            table.unlock();
+        }
+    }
+}

@@ -1,8 +1,0 @@
-package io.cistern.cli;
-
-import io.cistern.testkit.ChosenScopedPools;
-import org.junit.jupiter.api.Tag;
-
-/// Scopes and swaps over real memory, on a GPU.
-@Tag("gpu")
-final class GpuScopesTests extends ChosenScopedPools {}

@@ -1,0 +1,64 @@
+package io.cistern.jcuda;
+
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import jcuda.CudaException;
+import jcuda.driver.JCudaDriver;
+import jcuda.runtime.JCuda;
+import org.jspecify.annotations.Nullable;
+
+/// Gives a result to the program as JCuda would: as a number, or as JCuda's exception after
+/// `setExceptionsEnabled(true)`.
+///
+/// JCuda has no public member that tells which. So the method that ends each of JCuda's own calls is bound once, as
+/// [HandleField] is. It is called for failures only: a program that never fails needs none of JCuda's native parts.
+final class JCudaResults {
+    private static final MethodHandle DRIVER = bind(JCudaDriver.class);
+    private static final MethodHandle RUNTIME = bind(JCuda.class);
+
+    private JCudaResults() {}
+
+    /// A result of the driver API.
+    ///
+    /// @param cause why it is a failure, for the exception
+    /// @return the result
+    /// @throws CudaException for a failure, if the program enabled the exceptions of [JCudaDriver]
+    static int ofDriver(int result, @Nullable Throwable cause) {
+        return result == 0 ? 0 : check(DRIVER, result, cause);
+    }
+
+    /// A result of the runtime API.
+    ///
+    /// @param cause why it is a failure, for the exception
+    /// @return the result
+    /// @throws CudaException for a failure, if the program enabled the exceptions of [JCuda]
+    static int ofRuntime(int result, @Nullable Throwable cause) {
+        return result == 0 ? 0 : check(RUNTIME, result, cause);
+    }
+
+    private static int check(MethodHandle checkResult, int result, @Nullable Throwable cause) {
+        try {
+            return (int) checkResult.invokeExact(result);
+        } catch (CudaException enabled) {
+            if (cause != null) {
+                enabled.initCause(cause);
+            }
+            throw enabled;
+        } catch (LinkageError withoutNativeParts) {
+            return result; // nobody could enable exceptions
+        } catch (Throwable other) {
+            throw new IllegalStateException(other); // checkResult declares none
+        }
+    }
+
+    private static MethodHandle bind(Class<?> api) {
+        try {
+            return MethodHandles.privateLookupIn(api, MethodHandles.lookup())
+                    .findStatic(api, "checkResult", MethodType.methodType(int.class, int.class));
+        } catch (ReflectiveOperationException other) {
+            throw new CudaException(
+                    "this JCuda checks its results elsewhere than JCuda 12.6.0, which cistern-jcuda knows", other);
+        }
+    }
+}

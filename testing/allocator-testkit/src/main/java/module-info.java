@@ -1,0 +1,19 @@
+/// Tests that every allocator must pass ([io.cistern.testkit]), for the project itself and for third parties.
+///
+/// Open, since JUnit finds and calls test methods by reflection.
+@org.jspecify.annotations.NullMarked
+open module io.cistern.testkit {
+    requires static org.jspecify;
+    requires transitive io.cistern.api;
+    requires transitive io.cistern.cuda;
+    requires transitive io.cistern.simulated;
+    requires transitive org.junit.jupiter.api;
+    requires transitive org.junit.jupiter.params;
+    requires org.assertj.core;
+
+    exports io.cistern.testkit;
+
+    uses io.cistern.spi.AllocatorProvider;
+    uses io.cistern.spi.catalog.CatalogProvider;
+    uses io.cistern.spi.SegmentSourceProvider;
+}

@@ -1,0 +1,46 @@
+package io.cistern.suites;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.testkit.AllocatorConformance;
+import java.util.List;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/// The conformance suite for every allocator that is found and can run, each by its name, and for the caching one
+/// over every segment source. Nobody needs to enrol, and if nobody is found, that is a failure.
+///
+/// Runs on the driver in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or `auto`;
+/// with the specs in `cistern.testkit.specs` instead, if that is set: separated by commas, and so with one option
+/// each.
+@ParameterizedClass(name = "{0}", allowZeroInvocations = false)
+@MethodSource("runnableSpecs")
+public class CatalogConformance extends AllocatorConformance {
+    @Parameter
+    String spec = "";
+
+    /// For JUnit.
+    public CatalogConformance() {}
+
+    static List<String> runnableSpecs() {
+        String asked = System.getProperty("cistern.testkit.specs", "");
+        if (!asked.isEmpty()) {
+            return List.of(asked.split(",", -1));
+        }
+        try (CudaDriver driver = DriverUnderTest.open()) {
+            return RunnableSpecs.on(driver);
+        }
+    }
+
+    @Override
+    protected final Allocator open(DeviceMemory memory) {
+        return memory.open(spec);
+    }
+
+    @Override
+    protected final CudaDriver openDriver() {
+        return DriverUnderTest.open();
+    }
+}

@@ -1,0 +1,16 @@
+package io.cistern.suites;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.suites.driver.DriverContract;
+
+/// The driver contract on the driver in the system property `cistern.testkit.driver`: `cuda`, the default,
+/// `simulated`, or `auto`.
+public class ChosenDriverContract extends DriverContract {
+    /// For JUnit.
+    public ChosenDriverContract() {}
+
+    @Override
+    protected final CudaDriver openDriver() {
+        return DriverUnderTest.open();
+    }
+}

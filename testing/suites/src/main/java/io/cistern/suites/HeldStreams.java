@@ -1,0 +1,85 @@
+package io.cistern.suites;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.kernels.MemoryKernels;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.util.HashMap;
+import java.util.Map;
+
+/// Holds streams and lets them go, as often as one likes, and takes no memory for it: each hold waits for a word of
+/// its own in one piece of pinned memory.
+///
+/// Whoever holds a stream must not wait for the device before letting it go.
+final class HeldStreams implements AutoCloseable {
+    private static final VarHandle FLAG = ValueLayout.JAVA_INT.varHandle();
+
+    /// Holds until the words are used again, all streams idle.
+    private static final int WORDS = 1024;
+
+    private final CudaDriver driver;
+    private final int device;
+    private final MemoryKernels kernels;
+    private final MemorySegment flags;
+    private final Map<Long, Integer> held = new HashMap<>();
+    private int next;
+
+    HeldStreams(CudaDriver driver, int device) {
+        this.driver = driver;
+        this.device = device;
+        this.kernels = MemoryKernels.load(driver, device);
+        this.flags = driver.memory().allocateHost(device, (long) WORDS * Integer.BYTES);
+        set(WORDS, 0);
+    }
+
+    /// Holds a stream from its present end on; nothing if it is held already, or if there is no word left.
+    void hold(long stream) {
+        if (next < WORDS && held.putIfAbsent(stream, next) == null) {
+            kernels.latch(flags.address() + (long) next * Integer.BYTES, stream);
+            next++;
+        }
+    }
+
+    boolean holds(long stream) {
+        return held.containsKey(stream);
+    }
+
+    boolean any() {
+        return !held.isEmpty();
+    }
+
+    void release(long stream) {
+        Integer word = held.remove(stream);
+        if (word != null) {
+            FLAG.setVolatile(flags, (long) word * Integer.BYTES, 1);
+        }
+    }
+
+    /// Lets all go and waits for the device; every word can be used again.
+    void releaseAll() {
+        held.keySet().stream().toList().forEach(this::release);
+        driver.devices().synchronize(device);
+        set(next, 0);
+        next = 0;
+    }
+
+    /// Lets every stream go, from any thread, when the one that holds them waits for the device. Those that are
+    /// held from then on are let go at once.
+    void giveUp() {
+        set(WORDS, 1);
+    }
+
+    private void set(int words, int value) {
+        for (int word = 0; word < words; word++) {
+            FLAG.setVolatile(flags, (long) word * Integer.BYTES, value);
+        }
+    }
+
+    @Override
+    public void close() {
+        releaseAll();
+        driver.memory().freeHost(device, flags);
+        kernels.close();
+    }
+}

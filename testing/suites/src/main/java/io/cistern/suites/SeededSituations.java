@@ -1,0 +1,83 @@
+package io.cistern.suites;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.testkit.DiscoveredCatalog;
+import io.cistern.testkit.Seed;
+import java.util.List;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/// Thousands of [Situations] through each allocator in stream order, on the driver in the system property
+/// `cistern.testkit.driver`: 200 through each on a simulated GPU, 2000 on a real one, or as many as
+/// `cistern.testkit.situations` says. Every thousand, a line says how far it came.
+///
+/// **Repeating one.** Its error names the seed, and how many came before it: with `cistern.testkit.seed` the first
+/// seed and `cistern.testkit.situations` that many, the same runs again; with the seed itself and 1, it alone, on an
+/// allocator that is new. In the distribution:
+///
+/// ```text
+/// ./cistern -Dcistern.testkit.seed=N -Dcistern.testkit.situations=1 gpu-tests --suite SeededSituations
+/// ```
+public class SeededSituations {
+    static final String COUNT = "cistern.testkit.situations";
+    private static final int PROGRESS = 1000;
+
+    /// For JUnit.
+    public SeededSituations() {}
+
+    static List<String> specs() {
+        return List.of(
+                "caching",
+                "caching:fit=tight",
+                "caching:reuse=wait",
+                "caching:reuse=never",
+                "caching:source=linear",
+                "async");
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("specs")
+    void memoryIsNeverHandedOutBeforeItsLastUseIsPast(String spec) {
+        try (CudaDriver driver = DriverUnderTest.open()) {
+            try (DeviceMemory memory = DeviceMemory.builder(driver)
+                    .catalog(DiscoveredCatalog.find())
+                    .open()) {
+                memory.setCurrent(spec);
+                run(driver, memory, spec);
+                assertThat(memory.current(0).statistics(0).liveBlocks()).isZero();
+            }
+            if (driver instanceof SimulatedGpu simulated) {
+                assertThat(simulated.misuses()).isEmpty();
+            }
+        }
+    }
+
+    private static void run(CudaDriver driver, DeviceMemory memory, String spec) {
+        long first = Seed.current();
+        int count = Integer.getInteger(COUNT, driver.simulated() ? 200 : 2000);
+        long begin = System.nanoTime();
+        try (Situations situations = new Situations(driver, memory, !spec.contains("linear"))) {
+            for (int done = 0; done < count; done++) {
+                run(situations, first, done);
+                if ((done + 1) % PROGRESS == 0) {
+                    System.out.printf("%s: %d situations, %.1f s%n", spec, done + 1, (System.nanoTime() - begin) / 1e9);
+                }
+            }
+        }
+    }
+
+    private static void run(Situations situations, long first, int before) {
+        try {
+            situations.run(first + before);
+        } catch (RuntimeException | AssertionError failure) {
+            throw new AssertionError(
+                    "situation with " + Seed.describe(first + before) + ", after " + before + " others from seed "
+                            + first,
+                    failure);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+package io.cistern.suites.buffers;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.suites.DriverUnderTest;
+
+/// The suite on the driver in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or
+/// `auto`.
+public class Buffers extends BufferContract {
+    /// For JUnit.
+    public Buffers() {}
+
+    @Override
+    protected final CudaDriver openDriver() {
+        return DriverUnderTest.open();
+    }
+}

@@ -1,0 +1,48 @@
+package io.cistern.suites.driver;
+
+import io.cistern.cuda.CudaDriver;
+import org.junit.jupiter.api.Nested;
+
+/// The chapters of [DriverContract] about graphs, alone.
+public abstract class GraphContract {
+    private final DriverContract suite = new DriverContract() {
+        @Override
+        protected CudaDriver openDriver() {
+            return GraphContract.this.openDriver();
+        }
+    };
+
+    /// For subclasses.
+    protected GraphContract() {}
+
+    /// Opens the driver for one test; the suite closes it.
+    protected abstract CudaDriver openDriver();
+
+    @Nested
+    final class CaptureTests extends CaptureChapter {
+        CaptureTests() {
+            super(suite);
+        }
+    }
+
+    @Nested
+    final class CaptureModeTests extends CaptureModeChapter {
+        CaptureModeTests() {
+            super(suite);
+        }
+    }
+
+    @Nested
+    final class GraphTests extends GraphChapter {
+        GraphTests() {
+            super(suite);
+        }
+    }
+
+    @Nested
+    final class GraphMemoryTests extends GraphMemoryChapter {
+        GraphMemoryTests() {
+            super(suite);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+package io.cistern.suites.nccl;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.suites.DriverUnderTest;
+
+/// [OneGpuContract] on the driver in the system property `cistern.testkit.driver`.
+public class OneGpuNccl extends OneGpuContract {
+    /// For JUnit.
+    public OneGpuNccl() {}
+
+    @Override
+    protected final CudaDriver openDriver() {
+        return DriverUnderTest.open();
+    }
+}

@@ -1,0 +1,15 @@
+package io.cistern.suites.nccl;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.suites.DriverUnderTest;
+
+/// [TwoGpuContract] on the driver in the system property `cistern.testkit.driver`.
+public class TwoGpuNccl extends TwoGpuContract {
+    /// For JUnit.
+    public TwoGpuNccl() {}
+
+    @Override
+    protected final CudaDriver openDriver() {
+        return DriverUnderTest.open();
+    }
+}

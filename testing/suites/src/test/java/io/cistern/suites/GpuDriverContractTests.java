@@ -1,0 +1,6 @@
+package io.cistern.suites;
+
+import org.junit.jupiter.api.Tag;
+
+@Tag("gpu")
+class GpuDriverContractTests extends ChosenDriverContract {}

@@ -1,0 +1,32 @@
+package io.cistern.benchmarks.figures;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/// Makes the blocks of figures in README.md, ARCHITECTURE.md and docs/*.md anew from the raw output.
+/// `tools/benchmarks/figures` runs it.
+public final class MakeFigures {
+    private MakeFigures() {}
+
+    /// Argument: the root of the sources.
+    public static void main(String[] arguments) throws IOException {
+        if (arguments.length != 1) {
+            System.err.println("usage: MakeFigures ROOT");
+            System.exit(2);
+        }
+        Path root = Path.of(arguments[0]).toAbsolutePath().normalize();
+        for (Path page : Pages.all(root)) {
+            String made = Pages.made(root, page);
+            if (!made.equals(Files.readString(page))) {
+                Files.writeString(page, made);
+                System.out.println(root.relativize(page));
+            }
+            UnsourcedFigures.in(made).forEach(line -> System.out.println(root.relativize(page) + ":" + line));
+        }
+        for (Path notebook : Pages.notebooks(root)) {
+            UnsourcedFigures.partsWithoutSource(Files.readString(notebook))
+                    .forEach(part -> System.out.println(root.relativize(notebook) + ": no source: " + part));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+package io.cistern.benchmarks.programs;
+
+import io.cistern.cli.generated.GeneratedTrace;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+
+/// How allocators do on generated programs: what they reserve of what is requested, and whether they come to rest, on
+/// the simulated GPU. **Seeds 1 to 99 are for work, 1001 on are for judging**: a change made while looking at some
+/// programs has to be judged on others.
+///
+/// Arguments: the seeds as `FIRST..LAST`, then specs. Prints a line of JSON for each family and spec, then one for each
+/// spec over all families. A line has the geometric mean and the worst of reserved over requested with the seed of
+/// that, the mean of driver calls in the first pass and in one pass from the third on, and how many programs are not
+/// at rest: they call the driver in some pass from the third on. Seeds draw programs for devices of 1 to 16 GiB.
+///
+/// ```
+/// tools/benchmarks/java io.cistern.benchmarks.programs.GeneratedPrograms 1..20 caching caching:fit=tight
+/// ```
+public final class GeneratedPrograms {
+    private static final int PASSES = 6;
+    private static final int FIRST_PASSES = 2;
+    private static final int CAPACITIES = 5;
+
+    /// One replay.
+    private record Result(long seed, double ratio, List<Long> driverCalls) {
+        List<Long> later() {
+            return driverCalls.subList(FIRST_PASSES, PASSES);
+        }
+    }
+
+    private GeneratedPrograms() {}
+
+    /// Replays all.
+    ///
+    /// @param arguments as above
+    public static void main(String[] arguments) {
+        String[] seeds = arguments[0].split("\\.\\.", -1);
+        long first = Long.parseLong(seeds[0]);
+        long last = Long.parseLong(seeds[1]);
+        Map<String, List<Result>> bySpec = new TreeMap<>();
+        for (GeneratedTrace family : EnumSet.range(GeneratedTrace.PHASES, GeneratedTrace.IMAGES)) {
+            Map<String, List<Result>> ofFamily = new TreeMap<>();
+            for (long seed = first; seed <= last; seed++) {
+                GeneratedProgram program = GeneratedProgram.of(family, seed, capacityBytes(seed));
+                for (String spec : List.of(arguments).subList(1, arguments.length)) {
+                    ofFamily.computeIfAbsent(spec, _ -> new ArrayList<>()).add(replay(program, seed, spec));
+                }
+            }
+            ofFamily.forEach((spec, results) -> {
+                print(family.label(), spec, results);
+                bySpec.computeIfAbsent(spec, _ -> new ArrayList<>()).addAll(results);
+            });
+        }
+        bySpec.forEach((spec, results) -> print("all", spec, results));
+    }
+
+    private static long capacityBytes(long seed) {
+        return 1L << (30 + seed % CAPACITIES);
+    }
+
+    private static Result replay(GeneratedProgram program, long seed, String spec) {
+        ProgramReplay.Outcome outcome = ProgramReplay.of(program, spec, PASSES);
+        return new Result(seed, (double) outcome.reservedPeakBytes() / program.peakBytes(), outcome.driverCalls());
+    }
+
+    private static void print(String family, String spec, List<Result> results) {
+        double logarithms = 0;
+        Result worst = results.getFirst();
+        double firstCalls = 0;
+        double laterCalls = 0;
+        int restless = 0;
+        for (Result result : results) {
+            logarithms += Math.log(result.ratio());
+            worst = result.ratio() > worst.ratio() ? result : worst;
+            firstCalls += result.driverCalls().getFirst();
+            long calls = result.later().stream().mapToLong(Long::longValue).sum();
+            laterCalls += (double) calls / result.later().size();
+            restless += calls > 0 ? 1 : 0;
+        }
+        System.out.printf(
+                Locale.ROOT,
+                "{\"allocator\":\"%s\",\"family\":\"%s\",\"programs\":%d,\"meanRatio\":%.4f,\"worstRatio\":%.4f,"
+                        + "\"worstSeed\":%d,\"firstPassCalls\":%.1f,\"laterPassCalls\":%.1f,\"notAtRest\":%d}%n",
+                spec,
+                family,
+                results.size(),
+                Math.exp(logarithms / results.size()),
+                worst.ratio(),
+                worst.seed(),
+                firstCalls / results.size(),
+                laterCalls / results.size(),
+                restless);
+    }
+}

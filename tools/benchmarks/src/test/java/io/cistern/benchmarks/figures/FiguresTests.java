@@ -1,0 +1,128 @@
+package io.cistern.benchmarks.figures;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// Every figure that users read is what its raw output says. `tools/benchmarks/figures` makes the pages anew.
+final class FiguresTests {
+    private static final Path ROOT = root();
+    private static final Pattern LINK = Pattern.compile("\\]\\(([^)]+)\\)");
+
+    private static Path root() {
+        Path at = Path.of("").toAbsolutePath();
+        while (!Files.exists(at.resolve("bin/find-jdk"))) {
+            at = at.getParent();
+        }
+        return at;
+    }
+
+    static List<Path> pages() throws IOException {
+        return Pages.all(ROOT);
+    }
+
+    @ParameterizedTest
+    @MethodSource("pages")
+    void figuresAreThoseOfTheRawOutput(Path page) throws IOException {
+        assertThat(Files.readString(page)).isEqualTo(Pages.made(ROOT, page));
+    }
+
+    @ParameterizedTest
+    @MethodSource("pages")
+    void noFigureIsWithoutASource(Path page) throws IOException {
+        assertThat(UnsourcedFigures.in(Files.readString(page)))
+                .as(page.toString())
+                .isEmpty();
+    }
+
+    @ParameterizedTest
+    @MethodSource("pages")
+    void figuresNameTheirMachineAndDate(Path page) throws IOException {
+        assertThat(Pages.blocks(Files.readString(page)))
+                .allSatisfy(block -> assertThat(block)
+                        .containsPattern("(?:H200|development machine|simulated GPU), 20\\d\\d-\\d\\d(?:-\\d\\d)?"));
+    }
+
+    static List<Path> notebooks() throws IOException {
+        return Pages.notebooks(ROOT);
+    }
+
+    @ParameterizedTest
+    @MethodSource("notebooks")
+    void figuresOfANotebookNameMachineDateAndRawOutput(Path notebook) throws IOException {
+        String text = Files.readString(notebook);
+        assertThat(UnsourcedFigures.partsWithoutSource(text))
+                .as(notebook.toString())
+                .isEmpty();
+        assertThat(UnsourcedFigures.sources(text))
+                .allSatisfy(source -> assertThat(LINK.matcher(source).results())
+                        .allSatisfy(link -> assertThat(notebook.getParent().resolve(link.group(1)))
+                                .exists()));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "## A\nA pair takes 32 ns.\n",
+                "## A\n32 ns\n\n## B\nSource: an H200, 2026-11-23 (raw output not kept).\n\n32 ns",
+                "## A\nSource: an H200, 2026-11-23.\n\n32 ns",
+                "## A\nSource: (raw output not kept).\n\n32 ns"
+            })
+    void aPartOfANotebookWithoutASourceIsFound(String notebook) {
+        assertThat(UnsourcedFigures.partsWithoutSource(notebook)).containsExactly("## A");
+    }
+
+    @Test
+    void aPartOfANotebookWithASourcePasses() {
+        assertThat(
+                        UnsourcedFigures.partsWithoutSource(
+                                "# N\n## A\nSource: the development\nmachine, 2026-11-23 (raw output not kept).\n\n32 ns\n## B\nnone"))
+                .isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "A pair takes 32 ns.",
+                "takes 32 to 47 µs on an H200",
+                "it is 9.9 times as fast",
+                "0.97 of it, 13.5 ×",
+                "338 million of them",
+                "takes about a microsecond",
+                "then a call costs a few nanoseconds",
+                "| gpt2_train | 1.024 | 0 |",
+                "| `caching` | 1001 · 1.048 |"
+            })
+    void aFigureOutsideABlockIsFound(String line) {
+        assertThat(UnsourcedFigures.in(line)).hasSize(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "pages of 2 MiB, aligned to 256 bytes",
+                "refused after `10 s`",
+                "milliseconds a pass; nanoseconds count here",
+                "```\n12 ns\n```",
+                "<!-- figures: pairs -->\n| 12 ns |\n<!-- end of figures -->",
+                "CUDA 12.4, PyTorch 2.11, 2026-11-23"
+            })
+    void whatIsNoMeasuredFigurePasses(String text) {
+        assertThat(UnsourcedFigures.in(text)).isEmpty();
+    }
+
+    @Test
+    void aFigureThatDiffersFromTheRawOutputIsFound() throws IOException {
+        Path page = ROOT.resolve("README.md");
+        String block = Pages.blocks(Files.readString(page)).getFirst();
+        assertThat(Pages.made(ROOT, page)).contains(block).doesNotContain(block.replaceFirst("\\d\\.\\d", "9.9"));
+    }
+}

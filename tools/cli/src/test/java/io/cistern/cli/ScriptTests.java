@@ -1,0 +1,238 @@
+package io.cistern.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/// The program as people start it: through the script, in JVMs of their own, with a third party's JAR.
+final class ScriptTests {
+    @TempDir
+    private static Path folder;
+
+    private static Path script;
+    private static Path jar;
+    private static Path trace;
+
+    @BeforeAll
+    static void layOut() throws IOException {
+        script = ProgramRun.layOut(Files.createDirectories(folder.resolve("home")));
+        jar = AcmePlugin.build(Files.createDirectories(folder.resolve("acme")));
+        trace = ProgramRun.trace(folder, "tiny.csv", "a,0,1000,0", "a,1,3000000,1", "f,0,0,0", "a,2,500,0");
+    }
+
+    /// What the links lead to stays; JUnit would warn of each.
+    @AfterAll
+    static void removeLinks() throws IOException {
+        try (Stream<Path> files = Files.walk(folder)) {
+            for (Path link : files.filter(Files::isSymbolicLink).toList()) {
+                Files.delete(link);
+            }
+        }
+    }
+
+    @Test
+    void aThirdPartysJarIsListedByDoctor() throws Exception {
+        ProgramRun run = run(script, "doctor", "--format", "json", "--class-path", jar.toString());
+
+        assertThat(run.err()).isEmpty();
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out()).contains("\"kind\":\"allocator\",\"name\":\"acme\",\"origin\":\"");
+        assertThat(run.out()).containsPattern("\"name\":\"acme\",\"origin\":\"[^\"]*acme\\.jar\"");
+        assertThat(run.out()).contains("\"current\":{\"allocator\":\"caching\"");
+    }
+
+    @Test
+    void aThirdPartysJarIsReplayedMeteredAndGetsItsMemoryBack() throws Exception {
+        ProgramRun run = run(
+                script,
+                "replay",
+                "--class-path=" + jar,
+                trace.toString(),
+                "--device=simulated",
+                "--allocator=acme",
+                "--work=check",
+                "--format=jsonl");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out())
+                .contains("\"allocator\":\"acme\"", "\"failures\":0", "\"mismatches\":0", "\"unreturnedBytes\":0")
+                .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":9004500,")
+                .contains("\"requestedPeakBytes\":3001000");
+        assertThat(run.out().lines()).as("what a plug-in prints is no result").hasSize(1);
+        assertThat(run.err()).contains("acme opens", "acme closed: 9 segments acquired, 9 released");
+    }
+
+    @Test
+    void aThirdPartysJarIsMeasuredInAJvmOfItsOwn() throws Exception {
+        ProgramRun run = run(
+                script,
+                "bench",
+                "--class-path=" + jar,
+                "--device=simulated",
+                "--allocator=acme",
+                "--scenario=mixed",
+                "--rounds=1",
+                "--round-millis=2",
+                "--format=jsonl");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out().lines()).singleElement().asString().contains("\"allocator\":\"acme\",");
+    }
+
+    @Test
+    void whatCannotBeUsedIsNotMissedInSilence() throws Exception {
+        Path again = Files.copy(jar, folder.resolve("acme-again.jar"));
+        ProgramRun run =
+                run(script, "replay", trace.toString(), "--device=simulated", "--class-path=" + jar + ":" + again);
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out()).contains("caching").doesNotContain("acme");
+        assertThat(run.err().lines())
+                .containsExactly(
+                        "cistern: left out, since they can't be used: acme; `cistern doctor` tells why",
+                        ProgramRun.SIMULATED_NOTICE);
+    }
+
+    @Test
+    void aLinkInAnotherFolderDoesTheSame() throws Exception {
+        Path elsewhere = Files.createDirectories(folder.resolve("else where"));
+        Path link = Files.createSymbolicLink(elsewhere.resolve("c"), script);
+        ProgramRun run = ProgramRun.of(link, elsewhere, Map.of(), "--version");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out()).startsWith("cistern ");
+    }
+
+    @Test
+    void propertiesAnywhereOnTheLineReachTheProgram() throws Exception {
+        ProgramRun run = run(script, "doctor", "-Dcistern.allocator=direct", "--format=json");
+
+        assertThat(run.out()).contains("\"current\":{\"allocator\":\"direct\",\"reason\":\"property cistern.allocator");
+    }
+
+    @Test
+    void aSettingThatCannotBeFollowedIsOneLine() throws Exception {
+        for (String setting : List.of("cistern.limit", "cistern.simulated.capacity")) {
+            ProgramRun run = run(script, "doctor", "-D" + setting + "=much");
+
+            assertThat(run.exitCode()).isEqualTo(2);
+            assertThat(run.err().lines())
+                    .singleElement()
+                    .asString()
+                    .startsWith("cistern: property " + setting + ": 'much' is not a number of bytes; write it like");
+        }
+    }
+
+    @Test
+    void whoReadsOnlyTheBeginningHearsNoComplaint() throws Exception {
+        ProgramRun run =
+                run(Path.of("/bin/bash"), "-c", "'" + script + "' trace phases | head -1; echo code ${PIPESTATUS[0]}");
+
+        assertThat(run.err()).isEmpty();
+        assertThat(run.out().lines()).containsExactly("op,id,bytes,stream,device,thread,nanos", "code 141");
+    }
+
+    /// Once plug-ins may bring native code, results go another way.
+    @Test
+    void whoReadsNothingOfResultsBesidePlugInsHearsNoComplaint() throws Exception {
+        ProgramRun run = run(
+                Path.of("/bin/bash"),
+                "-c",
+                "'" + script + "' replay --class-path '" + jar + "' '" + trace + "' --device simulated"
+                        + " --allocator direct --format jsonl | true; echo code ${PIPESTATUS[0]}");
+
+        assertThat(run.err().strip()).isEqualTo(ProgramRun.SIMULATED_NOTICE);
+        assertThat(run.out().lines()).containsExactly("code 141");
+    }
+
+    @Test
+    void aFullDiskIsComplainedOf() throws Exception {
+        ProgramRun run = run(Path.of("/bin/bash"), "-c", "'" + script + "' doctor > /dev/full");
+
+        assertThat(run.exitCode()).isEqualTo(1);
+        assertThat(run.err().strip()).isEqualTo("cistern: standard output can't be written");
+    }
+
+    @Test
+    void aBadTraceEndsWithTwoAndOneLine() throws Exception {
+        Path bad = ProgramRun.trace(folder, "bad.csv", "f,1,0,0");
+        ProgramRun run = run(script, "replay", bad.toString());
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().strip()).isEqualTo(bad + ":2: frees id 1, which was never allocated");
+    }
+
+    @Test
+    void aPlugInThatIsNotThereIsNamed() throws Exception {
+        ProgramRun run = run(script, "doctor", "--class-path", "/none/such.jar");
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.err()).contains("/none/such.jar");
+    }
+
+    @Test
+    void theSameJarsWorkOnTheClassPath() throws Exception {
+        ProgramRun run = ProgramRun.of(
+                script.resolveSibling("runtime").resolve("bin/java"),
+                folder,
+                Map.of(),
+                "--enable-native-access=ALL-UNNAMED",
+                "--class-path",
+                script.resolveSibling("lib") + "/*:" + jar,
+                CisternCommand.class.getName(),
+                "doctor",
+                "--format=json");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        for (String name : List.of("caching", "async", "direct", "acme", "vmm", "linear", "pages")) {
+            assertThat(run.out())
+                    .containsPattern("\"name\":\"" + name + "\",\"origin\":\"[^\"]*\\.jar\"[^}]*\"available\":true");
+        }
+        assertThat(run.out()).doesNotContain("module io.cistern");
+    }
+
+    @Test
+    void aPlugInThatIsNoJarIsNamed() throws Exception {
+        Path broken = Files.writeString(folder.resolve("broken.jar"), "no JAR");
+        ProgramRun run = run(script, "doctor", "--class-path", broken.toString());
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().lines()).singleElement().asString().contains(broken + " is not a JAR");
+    }
+
+    /// As a service of the system may be.
+    @Test
+    void whoHasNoHomeFindsAJdkAsOthersDo() throws Exception {
+        ProcessBuilder withoutHome = new ProcessBuilder(
+                        Path.of("../..", "bin", "find-jdk").toAbsolutePath().toString())
+                .redirectErrorStream(true);
+        Path noJdk = Files.createDirectory(folder.resolve("path"));
+        Files.writeString(noJdk.resolve("java"), "#!/bin/sh\n");
+        assertThat(noJdk.resolve("java").toFile().setExecutable(true)).isTrue();
+        withoutHome.environment().keySet().removeAll(List.of("HOME", "JAVA_HOME"));
+        withoutHome.environment().merge("PATH", noJdk.toString(), (others, first) -> first + ":" + others);
+        Process process = withoutHome.start();
+
+        assertThat(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                .satisfiesAnyOf(
+                        found -> assertThat(Path.of(found.strip(), "bin", "javac"))
+                                .exists(),
+                        none -> assertThat(none).startsWith("find-jdk: no JDK"));
+    }
+
+    private static ProgramRun run(Path script, String... arguments) throws Exception {
+        return ProgramRun.of(script, folder, Map.of(), arguments);
+    }
+}
