@@ -15,7 +15,7 @@ import java.util.stream.IntStream;
 /// a `+` is tried with the sites alone that none before it has visited. Prints a line for each thing that is wrong,
 /// and for each site that no workload visits though it [must be][SitesLeftOut].
 public final class FaultProgram {
-    private static final long PATIENCE_MILLIS = 10_000;
+    private static final long PATIENCE_MILLIS = 40_000;
 
     /// So that whoever reads the lines knows that it goes on.
     private static final int RUNS_A_LINE = 100;
