@@ -52,6 +52,10 @@ final class ThreadCacheBins {
 
     private static final int BATCH_BLOCKS = 32;
 
+    /// Two at once: two threads that used one block each of two neighbours of the smallest size would write the
+    /// same cache line of owner records for ever.
+    private static final int FIRST_SMALLEST = 2;
+
     final long key;
 
     @Nullable
@@ -104,8 +108,12 @@ final class ThreadCacheBins {
             cells[sizeClass * HEAD + TOP] = ZERO;
             cells[sizeClass * HEAD + LIMIT] = ZERO;
             cells[sizeClass * HEAD + BYTE_SIZE] = SizeClasses.byteSize(sizeClass);
-            batches[sizeClass] = 1;
+            batches[sizeClass] = firstBatch(sizeClass);
         }
+    }
+
+    private static int firstBatch(int sizeClass) {
+        return sizeClass == 0 ? FIRST_SMALLEST : 1;
     }
 
     /// Bins that hold nothing and take nothing.
@@ -276,7 +284,7 @@ final class ThreadCacheBins {
         for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
             if (depth(sizeClass) > 0) {
                 evict(sizeClass, depth(sizeClass), evicted);
-                batches[sizeClass] = 1;
+                batches[sizeClass] = firstBatch(sizeClass);
             }
         }
     }
