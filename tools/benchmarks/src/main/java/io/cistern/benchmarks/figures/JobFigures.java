@@ -56,12 +56,12 @@ final class JobFigures {
                 ? ""
                 : Table.format(
                         "%.2f · %,.0f",
-                        third(rows.getFirst().text("passSeconds")),
-                        third(rows.getFirst().text("devicePeakMiB")));
+                        last(rows.getFirst().text("passSeconds")),
+                        last(rows.getFirst().text("devicePeakMiB")));
     }
 
-    private static double third(String numbers) {
-        return Double.parseDouble(numbers.substring(1, numbers.length() - 1).split(", ")[2]);
+    private static double last(String numbers) {
+        return Double.parseDouble(numbers.substring(numbers.lastIndexOf(' ') + 1, numbers.length() - 1));
     }
 
     /// What ten recorded programs reserve, without work.
