@@ -24,7 +24,7 @@ final class UnsourcedFigures {
     private static final Pattern SOURCE =
             Pattern.compile("^Source: (?:(?!\n\n).)*", Pattern.MULTILINE | Pattern.DOTALL);
     private static final Pattern PLACE =
-            Pattern.compile("(?:H200|development\\s+machine|simulated\\s+GPU), 20\\d\\d-\\d\\d-\\d\\d"
+            Pattern.compile("(?:H[12]00|development\\s+machine|simulated\\s+GPU), 20\\d\\d-\\d\\d-\\d\\d"
                     + "(?: to 20\\d\\d-\\d\\d-\\d\\d)? \\((?:\\[raw\\]|raw output not kept)");
     private static final Pattern FENCED = Pattern.compile("```.*?```", Pattern.DOTALL);
 

@@ -48,7 +48,7 @@ final class FiguresTests {
     void figuresNameTheirMachineAndDate(Path page) throws IOException {
         assertThat(Pages.blocks(Files.readString(page)))
                 .allSatisfy(block -> assertThat(block)
-                        .containsPattern("(?:H200|development machine|simulated GPU), 20\\d\\d-\\d\\d(?:-\\d\\d)?"));
+                        .containsPattern("(?:H[12]00|development machine|simulated GPU), 20\\d\\d-\\d\\d(?:-\\d\\d)?"));
     }
 
     static List<Path> notebooks() throws IOException {
