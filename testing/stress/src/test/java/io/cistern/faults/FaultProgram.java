@@ -17,7 +17,7 @@ import java.util.stream.IntStream;
 /// and for each site that no workload visits though it [must be][SitesLeftOut]. The property
 /// `faults.workloads` names the workloads to run alone, separated by commas.
 public final class FaultProgram {
-    private static final long PATIENCE_MILLIS = 10_000;
+    private static final long PATIENCE_MILLIS = 40_000;
 
     /// So that whoever reads the lines knows that it goes on.
     private static final int RUNS_A_LINE = 100;

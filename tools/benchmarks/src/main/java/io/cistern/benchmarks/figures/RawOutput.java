@@ -50,7 +50,7 @@ record RawOutput(Path measurements, String link) {
                 ? "The simulated GPU, "
                         + Select.only(csv(SIMULATED, "dates.csv"), "file", files[0])
                                 .text("date")
-                : "An H200, " + date(folder);
+                : (folder.contains("h100") ? "An H100, " : "An H200, ") + date(folder);
         return "%s ([raw](%s%s)%s, `%s`)".formatted(machine, link, folder, archive, String.join("`, `", files));
     }
 

@@ -39,8 +39,8 @@ final class ReplayFigures {
     static String withFills(RawOutput raw) {
         return table(raw, "memset", row -> row.number("wallMillis"), "ms a pass")
                 + "\nThe same with GPU work: each block is filled on its stream. Milliseconds until the GPU has done a pass, and the"
-                + "\nsame ratio. On five streams `caching` takes longest: it hands memory from stream to stream, and work waits for"
-                + "\nthat; `caching:reuse=never` does not ("
+                + "\nsame ratio. On five streams `caching` took longest then: it handed memory from stream to stream, and work waited for"
+                + "\nthat, as with `reuse=wait` today; `caching:reuse=never` does not ("
                 + Table.rounded(never(raw).number("wallMillis")) + " ms · "
                 + Table.format("%.3f", never(raw).number("ratio")) + "). " + raw.source(RUN, FILES) + ".\n";
     }
