@@ -150,6 +150,25 @@ public final class DeviceMemory implements AutoCloseable {
         return facade;
     }
 
+    /// The same of an allocator that was opened just now. It closes if the Java heap has no memory for the object:
+    /// nobody else has it.
+    Allocator facadeOfNew(OpenAllocator opened) {
+        try {
+            return facade(opened);
+        } catch (Throwable failure) {
+            closeAfter(failure, opened);
+            throw failure;
+        }
+    }
+
+    private static void closeAfter(Throwable failure, OpenAllocator opened) {
+        try {
+            opened.close();
+        } catch (RuntimeException | Error second) {
+            failure.addSuppressed(second);
+        }
+    }
+
     /// Returns the process's own device memory, which the first call opens. It is on the driver
     /// that the setting `cistern.driver` names, else on the real one, else, with a warning, on a
     /// simulated one. Its allocators are those that `cistern-pluggable-loader` finds. If
@@ -188,7 +207,7 @@ public final class DeviceMemory implements AutoCloseable {
     ///     of other device memory
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(OpenOptions options) {
-        return facade(options.open(registry));
+        return facadeOfNew(options.open(registry));
     }
 
     /// Returns the allocator that [DeviceMemory#allocate] takes from on a device, outside any

@@ -67,7 +67,7 @@ public final class MemoryPool implements AutoCloseable {
         lends = builder.lends;
         spec = builder.resolvedSpec();
         limit = builder.limit();
-        allocator = memory.facade(memory.registry()
+        allocator = memory.facadeOfNew(memory.registry()
                 .openForPool(
                         toString(),
                         spec,

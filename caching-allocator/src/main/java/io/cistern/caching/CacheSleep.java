@@ -117,6 +117,9 @@ final class CacheSleep implements MemorySleep {
             asleep = !awake;
             try {
                 settle(devices.size(), awake);
+            } catch (OutOfMemoryError full) {
+                asleep = true; // some pages, until the next waking
+                throw full;
             } finally {
                 lock.unlock();
             }

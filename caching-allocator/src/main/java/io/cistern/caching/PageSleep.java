@@ -119,8 +119,11 @@ final class PageSleep {
             throw failure;
         } finally {
             endChange(claimed, false);
-            together.settle();
-            dropEmpty();
+            try {
+                together.settle();
+            } finally {
+                dropEmpty();
+            }
         }
     }
 
@@ -201,10 +204,20 @@ final class PageSleep {
                 asleep.get(i).sleepAgain();
             }
         } finally {
-            for (int i = 0; i < asleep.size(); i++) {
-                asleep.get(i).settle();
-            }
+            settleFrom(0);
+        }
+    }
+
+    /// All of them, whatever one of them throws.
+    private void settleFrom(int first) {
+        if (first == asleep.size()) {
             dropEmpty();
+            return;
+        }
+        try {
+            asleep.get(first).settle();
+        } finally {
+            settleFrom(first + 1);
         }
     }
 

@@ -101,7 +101,9 @@ final class ReclaimSearch {
         }
         long begun = nanoTime.getAsLong();
         long address = tryToGrow();
-        tried.add(new TriedStep(ReclaimStep.IDLE_PAGES, address == 0 ? 0 : size, nanoTime.getAsLong() - begun));
+        if (address == 0) { // a block that is there needs no more memory of the Java heap
+            tried.add(new TriedStep(ReclaimStep.IDLE_PAGES, 0, nanoTime.getAsLong() - begun));
+        }
         return address;
     }
 

@@ -9,6 +9,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /// The segments of one source, and the communicators that know them.
 ///
@@ -27,12 +28,25 @@ final class SegmentRegistry {
     /// Windows on a segment, by its address.
     private final Map<Long, AtomicInteger> windows = new HashMap<>();
     /// Segments that nobody allocates from any more, and how they are freed once no communicator knows them.
-    private final Map<Segment, Runnable> abandoned = new HashMap<>();
+    private final Map<Segment, Abandoned> abandoned = new HashMap<>();
 
     private final CopyOnWriteArrayList<RegistrationBook> books = new CopyOnWriteArrayList<>();
 
     /// Grows with each change, so that a communicator sees at a glance whether it is up to date.
     private final AtomicLong version = new AtomicLong();
+
+    private static final class Abandoned {
+        final Segment segment;
+        final Runnable free;
+
+        /// Whether a thread is freeing it.
+        boolean isTaken;
+
+        Abandoned(Segment segment, Runnable free) {
+            this.segment = segment;
+            this.free = free;
+        }
+    }
 
     long version() {
         return version.get();
@@ -73,16 +87,17 @@ final class SegmentRegistry {
         }
     }
 
-    /// Nobody allocates from a segment any more: frees it now, or when no communicator knows it any more.
+    /// Nobody allocates from a segment any more: frees it now, or when no communicator knows it any more. After an
+    /// OutOfMemoryError it can be abandoned again.
     void abandon(Segment segment, Runnable free) {
-        if (letGo(segment)) {
+        if (!isAbandoned(segment) && letGo(segment)) {
             free.run();
             return;
         }
         lock.lock();
         try {
             present.remove(segment.address());
-            abandoned.put(segment, free);
+            abandoned.putIfAbsent(segment, new Abandoned(segment, free));
             version.incrementAndGet();
         } finally {
             lock.unlock();
@@ -91,20 +106,73 @@ final class SegmentRegistry {
         freeAbandoned();
     }
 
-    /// Frees what was abandoned and is known to nobody.
-    void freeAbandoned() {
-        List<Runnable> free;
+    private boolean isAbandoned(Segment segment) {
         lock.lock();
         try {
-            List<Segment> unknown = abandoned.keySet().stream()
-                    .filter(segment -> !hasWindows(segment))
-                    .filter(segment -> books.stream().noneMatch(book -> book.knows(segment)))
-                    .toList();
-            free = unknown.stream().map(abandoned::remove).toList();
+            return abandoned.containsKey(segment);
         } finally {
             lock.unlock();
         }
-        free.forEach(Runnable::run);
+    }
+
+    /// Frees what was abandoned and is known to nobody. What the Java heap had no memory for is tried once more: often
+    /// nobody asks again.
+    void freeAbandoned() {
+        try {
+            freeUnknown();
+        } catch (OutOfMemoryError full) {
+            freeUnknown();
+            throw full;
+        }
+    }
+
+    private void freeUnknown() {
+        for (Abandoned next = takeUnknown(); next != null; next = takeUnknown()) {
+            boolean freed = false;
+            try {
+                next.free.run();
+                freed = true;
+            } finally {
+                ended(next, freed);
+            }
+        }
+    }
+
+    private @Nullable Abandoned takeUnknown() {
+        lock.lock();
+        try {
+            for (Abandoned each : abandoned.values()) {
+                if (!each.isTaken && !hasWindows(each.segment) && !isKnown(each.segment)) {
+                    each.isTaken = true;
+                    return each;
+                }
+            }
+            return null;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private boolean isKnown(Segment segment) {
+        for (RegistrationBook book : books) {
+            if (book.knows(segment)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /// What could not be freed stays abandoned.
+    private void ended(Abandoned taken, boolean freed) {
+        lock.lock();
+        try {
+            taken.isTaken = false;
+            if (freed) {
+                abandoned.remove(taken.segment);
+            }
+        } finally {
+            lock.unlock();
+        }
     }
 
     /// The segments of a device, by address.
@@ -142,14 +210,9 @@ final class SegmentRegistry {
         }
     }
 
-    /// A window has closed. What the Java heap had no memory for is tried once more: nobody closes it again.
+    /// A window has closed.
     void windowClosed() {
-        try {
-            freeAbandoned();
-        } catch (OutOfMemoryError full) {
-            freeAbandoned();
-            throw full;
-        }
+        freeAbandoned();
     }
 
     private boolean hasWindows(Segment segment) {

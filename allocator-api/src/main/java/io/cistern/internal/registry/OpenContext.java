@@ -42,6 +42,9 @@ public final class OpenContext implements AllocatorContext {
     private final MemoryReclaim.Choice reclaimChoice;
     private final Deque<Runnable> closings = new ArrayDeque<>();
 
+    /// Made before the first closing is: what is closed in a full Java heap is closed once.
+    private final Failures failures = new Failures();
+
     /// Prepares to open a plug-in from a spec.
     ///
     /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
@@ -133,7 +136,6 @@ public final class OpenContext implements AllocatorContext {
     /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed
     ///     then
     public void close() {
-        Failures failures = new Failures();
         while (!closings.isEmpty()) {
             failures.gather(closings.pop());
         }

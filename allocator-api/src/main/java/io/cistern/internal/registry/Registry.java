@@ -18,6 +18,8 @@ import io.cistern.spi.SegmentSource;
 import io.cistern.spi.StreamOrder;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.options.AllocatorSpec;
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -173,22 +175,39 @@ public final class Registry {
             @Nullable LimitHandle limit,
             Runnable whenDrained) {
         OpenContext context;
+        PoolEnd end;
         DeviceAllocator backend;
         try {
             context = context(spec, ownSource);
+            end = new PoolEnd(whenDrained, context, ownSource.values());
             backend = openBackend(catalog.allocator(spec.name()), context);
         } catch (Throwable failure) {
             ownSource.values().forEach(SegmentSource::close);
             throw failure;
         }
         AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), poolName);
-        return add(named, backend, context.reserved(), limit, false, () -> {
-            Failures failures = new Failures();
-            failures.gather(whenDrained);
-            failures.gather(context::close);
-            ownSource.values().forEach(source -> failures.gather(source::close));
+        return add(named, backend, context.reserved(), limit, false, end);
+    }
+
+    /// What follows the last use of a pool, each step whatever the others did. It needs no memory of the Java heap:
+    /// nobody takes the steps again.
+    private static final class PoolEnd implements Runnable {
+        private final Failures failures = new Failures();
+        private final Runnable[] steps;
+
+        PoolEnd(Runnable whenDrained, OpenContext context, Collection<SegmentSource> ownSources) {
+            List<Runnable> all = new ArrayList<>(List.of(whenDrained, context::close));
+            ownSources.forEach(source -> all.add(source::close));
+            steps = all.toArray(Runnable[]::new);
+        }
+
+        @Override
+        public void run() {
+            for (Runnable step : steps) {
+                failures.gather(step);
+            }
             failures.rethrow();
-        });
+        }
     }
 
     private OpenContext context(AllocatorSpec spec, Map<String, SegmentSource> ownSources) {

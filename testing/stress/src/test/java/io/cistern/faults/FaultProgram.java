@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /// Runs each workload once for each site that it visits, which fails then: the program in a JVM of its own.
@@ -13,7 +14,8 @@ import java.util.stream.IntStream;
 /// Arguments: the [FaultKind]; `quick` to try each site in one workload of each allocator, `whole` to try it in every
 /// one, on both kinds of threads, at its first, second and last visit; the specs of allocators. Quickly, a spec after
 /// a `+` is tried with the sites alone that none before it has visited. Prints a line for each thing that is wrong,
-/// and for each site that no workload visits though it [must be][SitesLeftOut].
+/// and for each site that no workload visits though it [must be][SitesLeftOut]. The property
+/// `faults.workloads` names the workloads to run alone, separated by commas.
 public final class FaultProgram {
     private static final long PATIENCE_MILLIS = 40_000;
 
@@ -23,6 +25,11 @@ public final class FaultProgram {
     /// Virtual threads count in turn in one of so many counters at most: if an error keeps one taken, as many errors
     /// keep them all.
     private static final int SHARED = 4 * Runtime.getRuntime().availableProcessors() + 1;
+
+    private static final Set<String> WORKLOADS =
+            Arrays.stream(System.getProperty("faults.workloads", "").split(","))
+                    .filter(name -> !name.isEmpty())
+                    .collect(Collectors.toUnmodifiableSet());
 
     private final FaultKind kind;
     private final boolean whole;
@@ -51,6 +58,9 @@ public final class FaultProgram {
     private void run(String spec, boolean others) throws Exception {
         Set<Integer> tried = others ? visited : new HashSet<>();
         for (Workload workload : Workload.values()) {
+            if (!WORKLOADS.isEmpty() && !WORKLOADS.contains(workload.name())) {
+                continue;
+            }
             if (!whole && workload.fills() && spec.contains("paranoid")) {
                 continue; // which writes and reads every byte
             }
@@ -98,6 +108,9 @@ public final class FaultProgram {
         Thread worker = builder.start(() -> {
             workload.prepare(program);
             for (int time = 0; time < times; time++) {
+                if (time > 0) {
+                    program.beginAgain();
+                }
                 try {
                     FaultSites.watch(kind, site, visit);
                     workload.run(program);

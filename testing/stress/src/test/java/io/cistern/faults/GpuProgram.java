@@ -155,6 +155,29 @@ final class GpuProgram {
         streams[stream] = gpu.streams().create(0);
     }
 
+    /// Gives up what a time before that failed has left, so that the next one has as much memory.
+    void beginAgain() {
+        gpu.faults().clear();
+        for (AutoCloseable each : toClose.reversed()) {
+            attempt("closing again", each::close);
+        }
+        toClose.clear();
+        foreign = 0;
+        for (long address : List.copyOf(inFree)) {
+            if (isLive(address)) {
+                given(address);
+            }
+        }
+        inFree.clear();
+        for (long address : List.copyOf(live)) {
+            attempt("a live block can't be freed", () -> free(address, 1));
+        }
+    }
+
+    private boolean isLive(long address) {
+        return memory.leaks().stream().anyMatch(block -> block.address() == address);
+    }
+
     /// Ends the program, and looks whether all is as if the failed call had never been made.
     ///
     /// @param mayLoseABlock after an error that may lose the block that it hit

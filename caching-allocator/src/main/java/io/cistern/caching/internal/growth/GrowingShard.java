@@ -124,6 +124,16 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
+    /// Makes room for mappings in an arena up to an address.
+    void reserve(PageArena arena, long end) {
+        lock.lock();
+        try {
+            arena.reserve(end);
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /// Publishes a window whose pages are there, and takes a block from it. Without memory of the Java heap for
     /// that, nothing has changed.
     ///
@@ -135,7 +145,6 @@ public final class GrowingShard implements PageOwner {
         lock.lock();
         try {
             heap.reserve(window.first(), 2);
-            window.arena().reserve(end);
             for (int i = 0; i < entered.size(); i++) {
                 window.arena().enter(entered.get(i));
             }
@@ -165,7 +174,6 @@ public final class GrowingShard implements PageOwner {
     void spend(Mapping stuck) {
         lock.lock();
         try {
-            stuck.arena.reserve(stuck.end());
             stuck.block = heap.spend(stuck.arena, stuck.address, stuck.end());
             stuck.arena.enter(stuck);
         } finally {

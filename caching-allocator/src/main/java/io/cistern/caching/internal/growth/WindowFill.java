@@ -290,6 +290,7 @@ final class WindowFill {
 
     private void makeMappings() {
         PageArena arena = window().arena();
+        shard.reserve(arena, end); // also for what can't be unmapped
         mappings.reserve(pieces.size());
         stuck.reserve(pieces.size());
         for (int i = 0; i < pieces.size(); i++) {

@@ -211,15 +211,23 @@ public final class SleepingPages {
         }
     }
 
-    /// Ends the change: what is whole is awake, the rest asleep.
+    /// Ends the change: what is whole is awake, the rest asleep. So is a page whose source has no Java heap to hear that
+    /// it is mapped again: it is whole, and the next waking tells the source.
+    ///
+    /// @throws OutOfMemoryError if there is such a page; the others have ended too
     public void settle() {
+        OutOfMemoryError full = null;
         int asleep = 0;
         for (int i = 0; i < sleepers.size(); i++) {
             SleepingPage sleeper = sleepers.get(i);
-            if (sleeper.isWhole) {
-                awaken(sleeper);
-            } else {
-                table.endChange(sleeper.page, true);
+            boolean awake = false;
+            try {
+                awake = sleeper.isWhole && announced(sleeper);
+            } catch (OutOfMemoryError failure) {
+                full = failure;
+            }
+            table.endChange(sleeper.page, !awake);
+            if (!awake) {
                 sleepers.set(asleep++, sleeper);
             }
         }
@@ -227,16 +235,20 @@ public final class SleepingPages {
         if (asleep == 0) {
             dropKept();
         }
+        if (full != null) {
+            throw full;
+        }
     }
 
-    private void awaken(SleepingPage sleeper) {
+    /// What may fail comes first.
+    private boolean announced(SleepingPage sleeper) {
         Page page = sleeper.page;
+        pages.mapped(page.home);
         if (sleeper.hasGone) {
             page.home.owner.sleeps(page.byteSize, false);
             pages.reserved().announceAcquired(sleeper.address(), page.byteSize);
         }
-        pages.mapped(page.home);
-        table.endChange(page, false);
+        return true;
     }
 
     private static List<List<SleepingPage>> batches(List<SleepingPage> all) {
