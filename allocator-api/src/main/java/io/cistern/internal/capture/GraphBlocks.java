@@ -422,8 +422,10 @@ public final class GraphBlocks {
         }
         try {
             captures.router().free(block.address, stream);
-        } catch (OutOfMemoryError full) { // it is alive again
-            enter(block);
+        } catch (OutOfMemoryError full) {
+            if (captures.router().isLive(block.address)) { // else its allocator has it back
+                enter(block);
+            }
             throw full;
         }
     }

@@ -493,6 +493,11 @@ public final class Router implements OwnerTable.Freeing {
         return route;
     }
 
+    /// Whether a live block begins at an address.
+    public boolean isLive(long address) {
+        return find(address) != null;
+    }
+
     private @Nullable Route find(long address) {
         long owner = AddressCheck.isLegal(address) ? owners.ownerOf(address) : OwnerTable.NONE;
         return owner != OwnerTable.NONE ? owners.routeOf(owner) : null;
