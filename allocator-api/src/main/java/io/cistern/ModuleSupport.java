@@ -83,6 +83,12 @@ public final class ModuleSupport {
         }
     }
 
+    /// Whether a live block begins at an address. After an OutOfMemoryError of a free it tells whether the free can be
+    /// made again.
+    public boolean isLive(long address) {
+        return router.isLive(address);
+    }
+
     /// Throws if a block is asleep. Code that is about to use a bare address calls it, as a `DeviceBuffer` does.
     ///
     /// @param address where a block begins; other addresses count as awake

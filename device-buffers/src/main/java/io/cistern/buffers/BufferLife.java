@@ -175,6 +175,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     ///
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread;
     ///     the buffer is still open then
+    /// @throws OutOfMemoryError if the Java heap is full; the buffer is still open then if its block is live
     /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address
     ///     before; the buffer is closed then
     public void close() {
@@ -192,6 +193,9 @@ abstract sealed class BufferLife permits DeviceBuffer {
         } catch (UnusableStreamException refused) {
             address = taken;
             throw refused;
+        } catch (OutOfMemoryError full) {
+            reopenIfLive(taken);
+            throw full;
         }
     }
 
@@ -200,6 +204,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
     ///
     /// @param event a `CUevent`, recorded after the last use
     /// @throws CudaException if the driver refuses the event; the buffer is still open then
+    /// @throws OutOfMemoryError if the Java heap is full; the buffer is still open then if its block is live
     /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address
     ///     before; the buffer is closed then
     public void closeAfter(long event) {
@@ -217,6 +222,16 @@ abstract sealed class BufferLife permits DeviceBuffer {
         } catch (CudaException refused) {
             address = taken;
             throw refused;
+        } catch (OutOfMemoryError full) {
+            reopenIfLive(taken);
+            throw full;
+        }
+    }
+
+    private void reopenIfLive(long taken) {
+        Lifetime depends = lifetime;
+        if (memory.moduleSupport().isLive(depends == null ? taken : depends.block(taken))) {
+            address = taken;
         }
     }
 

@@ -146,11 +146,24 @@ final class RegistrationBook {
         }
     }
 
-    /// Deregisters everything, under the communicator's lock.
+    /// Deregisters everything, under the communicator's lock. What the Java heap had no memory for is tried once more:
+    /// often nobody asks again.
     void end(@Nullable Throwable failure) {
-        List.copyOf(handles.keySet()).forEach(this::drop);
-        refused.clear();
-        close(failure);
+        try {
+            dropAll();
+        } catch (OutOfMemoryError full) {
+            dropAll();
+            throw full;
+        } finally {
+            refused.clear();
+            close(failure);
+        }
+    }
+
+    private void dropAll() {
+        for (Segment segment : List.copyOf(handles.keySet())) {
+            drop(segment);
+        }
     }
 
     /// Forgets everything: an aborted communicator has no registrations any more.

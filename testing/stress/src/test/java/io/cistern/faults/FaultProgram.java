@@ -26,10 +26,10 @@ public final class FaultProgram {
     /// keep them all.
     private static final int SHARED = 4 * Runtime.getRuntime().availableProcessors() + 1;
 
-    private static final Set<String> WORKLOADS =
-            Arrays.stream(System.getProperty("faults.workloads", "").split(","))
-                    .filter(name -> !name.isEmpty())
-                    .collect(Collectors.toUnmodifiableSet());
+    private static final Set<String> WORKLOADS = Arrays.stream(
+                    System.getProperty("faults.workloads", "").split(","))
+            .filter(name -> !name.isEmpty())
+            .collect(Collectors.toUnmodifiableSet());
 
     private final FaultKind kind;
     private final boolean whole;
@@ -104,7 +104,7 @@ public final class FaultProgram {
         List<String> wrong = new ArrayList<>();
         Thread.Builder builder =
                 virtual ? Thread.ofVirtual() : Thread.ofPlatform().daemon();
-        int times = virtual && site >= 0 && FaultSites.all().get(site).method().contains(".routing.") ? SHARED : 1;
+        int times = virtual && isInRouting(site) && !workload.isRefused() ? SHARED : 1; // else the driver keeps it all
         Thread worker = builder.start(() -> {
             workload.prepare(program);
             for (int time = 0; time < times; time++) {
@@ -143,6 +143,10 @@ public final class FaultProgram {
         }
         program.gpu.close();
         return visits[0] != null ? visits[0] : FaultSites.visits();
+    }
+
+    private static boolean isInRouting(int site) {
+        return site >= 0 && FaultSites.all().get(site).method().contains(".routing.");
     }
 
     private static boolean isCausedBy(Throwable failure, Throwable thrown) {

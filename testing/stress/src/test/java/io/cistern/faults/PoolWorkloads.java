@@ -182,9 +182,10 @@ final class PoolWorkloads {
 
     /// Buffers of a program that looks for dropped ones.
     static void buffers(GpuProgram program) {
-        try (DeviceBuffer buffer = DeviceBuffer.allocate(program.memory, 5000, 0, program.streams[0])) {
-            buffer.recordUse(program.streams[1]);
-        }
+        DeviceBuffer buffer = DeviceBuffer.allocate(program.memory, 5000, 0, program.streams[0]);
+        program.toClose.add(buffer);
+        buffer.recordUse(program.streams[1]);
+        buffer.close();
     }
 
     /// An allocator that fails at what it need not do.
