@@ -22,8 +22,7 @@ final class OptionReader {
     /// PyTorch's name of the driver's pool.
     private static final String DRIVER_POOL = "cudaMallocAsync";
 
-    /// About locks, and about address ranges, that there are not here, and about captures,
-    /// which need no such choice.
+    /// Keys about locks, address ranges and captures, for which nothing has to be chosen here.
     private static final Set<String> WITHOUT_EFFECT = Set.of(
             "release_lock_on_cudamalloc",
             "graph_capture_record_stream_reuse",

@@ -142,7 +142,7 @@ record Diagnosis(
                 current,
                 reason,
                 Settled.all(Settings.ofProcess()),
-                List.copyOf(problems));
+                problems.stream().distinct().toList());
     }
 
     private static Driver driver(CudaDriverProvider provider) {
