@@ -211,8 +211,8 @@ public final class SleepingPages {
         }
     }
 
-    /// Ends the change: what is whole is awake, the rest asleep. So is a page whose source has no Java heap to hear that
-    /// it is mapped again: it is whole, and the next waking tells the source.
+    /// Ends the change: what is whole is awake, the rest asleep. If a source has no Java heap to hear that a page is
+    /// mapped again, that page sleeps too: it is whole, and the next waking tells the source.
     ///
     /// @throws OutOfMemoryError if there is such a page; the others have ended too
     public void settle() {
