@@ -5,6 +5,7 @@ import static org.mockito.ArgumentMatchers.anyInt;
 import static org.mockito.ArgumentMatchers.anyList;
 import static org.mockito.ArgumentMatchers.anyLong;
 import static org.mockito.ArgumentMatchers.eq;
+import static org.mockito.Mockito.doAnswer;
 import static org.mockito.Mockito.doThrow;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.when;
@@ -48,9 +49,15 @@ public final class TestContext extends OneDeviceContext {
     TestContext(SegmentSource source) {
         this.source = source;
         VirtualMemory memory = mock(VirtualMemory.class, withSettings().stubOnly());
-        AtomicLong next = new AtomicLong(1L << 40);
+        TestAddresses addresses = new TestAddresses();
         when(memory.reserve(anyInt(), anyLong(), anyLong(), anyLong()))
-                .thenAnswer(call -> next.getAndAdd(call.getArgument(1)));
+                .thenAnswer(call -> addresses.reserve(call.getArgument(1)));
+        doAnswer(call -> {
+                    addresses.free(call.getArgument(1), call.getArgument(2));
+                    return null;
+                })
+                .when(memory)
+                .freeReservation(anyInt(), anyLong(), anyLong());
         doThrow(new AssertionError("a range of 0 bytes"))
                 .when(memory)
                 .setAccess(anyInt(), anyLong(), eq(0L), anyList(), any());

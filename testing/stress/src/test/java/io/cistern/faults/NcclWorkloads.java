@@ -57,11 +57,11 @@ final class NcclWorkloads {
     /// NCCL refuses to take memory, to register it, and to take it back.
     static void refusals(GpuProgram program) {
         RefusingNccl nccl = new RefusingNccl(program.memory);
-        program.toClose.add(nccl::refuse);
         MemoryPool pool = nccl.pool();
         program.toClose.add(pool);
         Communicator rank = nccl.rank();
         program.toClose.add(rank);
+        program.toClose.add(nccl::refuse); // first in the end: what is closed then can go
         nccl.registersNothing(true);
         program.allocate(pool, 2 * MIB, 0);
         BufferRegistration registration = rank.register(pool);

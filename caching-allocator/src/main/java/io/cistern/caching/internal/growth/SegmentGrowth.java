@@ -29,6 +29,7 @@ public final class SegmentGrowth implements Growth {
     private final AddressRangeMap ranges;
     private final SegmentPolicy policy;
     private final long deviceBytes;
+    private final RefusedSegments refused;
 
     public SegmentGrowth(
             int device,
@@ -43,6 +44,7 @@ public final class SegmentGrowth implements Growth {
         this.ranges = ranges;
         this.policy = policy;
         this.deviceBytes = deviceBytes;
+        this.refused = new RefusedSegments(source, reserved);
     }
 
     @Override
@@ -51,12 +53,34 @@ public final class SegmentGrowth implements Growth {
         if (found != 0) {
             return found;
         }
-        Segment segment = acquireFor(shard, byteSize);
+        refused.begin();
+        try {
+            return enterOrGiveBack(acquireFor(shard, byteSize), shard, byteSize);
+        } finally {
+            refused.end();
+        }
+    }
+
+    private long enterOrGiveBack(Segment segment, GrowingShard shard, long byteSize) {
         try {
             return enter(segment, shard, byteSize);
-        } catch (OutOfMemoryError failure) {
+        } catch (OutOfMemoryError full) {
+            giveBack(segment);
+            throw full;
+        }
+    }
+
+    private void giveBack(Segment segment) {
+        boolean released = false;
+        try {
             source.release(segment);
-            throw failure;
+            released = true;
+        } catch (CudaException _) {
+            // It is tried again with the next trim.
+        } finally {
+            if (!released) {
+                refused.keep(segment);
+            }
         }
     }
 
@@ -123,14 +147,16 @@ public final class SegmentGrowth implements Growth {
     @Override
     public void checkInvariants() {}
 
-    /// None: such a segment stays with its shard.
+    /// Of segments that no shard has: another one stays with its shard.
     @Override
     public long refusedBytes() {
-        return 0;
+        return refused.byteSize();
     }
 
     @Override
-    public void releaseRefused() {}
+    public void releaseRefused() {
+        refused.releaseAll();
+    }
 
     /// A segment has one address.
     @Override
