@@ -37,8 +37,8 @@ public final class ThreadCache extends ThreadState {
 
     private static final long NOTHING = -1;
 
-    /// How often in a row a program has to ask for just the large block that it freed. Without, two of five
-    /// recorded programs reserved more.
+    /// How often in a row a program has to ask for just the large block that it freed. Without, a block that one
+    /// thread frees for another would stay with the first, and the other would have to grow.
     private static final int PROOF = 4;
 
     /// The stream that the owner used last, and its bins.
