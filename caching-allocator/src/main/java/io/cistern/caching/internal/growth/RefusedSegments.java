@@ -2,7 +2,7 @@ package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.page.Reserved;
-import io.cistern.cuda.DeadContext;
+import io.cistern.cuda.CudaException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
@@ -41,10 +41,19 @@ final class RefusedSegments {
     synchronized void releaseAll() {
         for (int i = segments.size() - 1; i >= 0; i--) {
             Segment segment = segments.get(i);
-            if (DeadContext.isDone(() -> source.release(segment))) {
+            if (isReleased(segment)) {
                 segments.removeAt(i);
                 reserved.released(segment.address(), segment.byteSize());
             }
+        }
+    }
+
+    private boolean isReleased(Segment segment) {
+        try {
+            source.release(segment);
+            return true;
+        } catch (CudaException refusal) {
+            return refusal.result().endsContext();
         }
     }
 
