@@ -5,11 +5,14 @@ import io.cistern.caching.internal.page.Reserved;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
+import org.jspecify.annotations.Nullable;
 
 /// Segments that no shard has, since the Java heap was full when they came, and that their source would not take back
 /// then.
 ///
 /// **Invariant**: there is room for one more for each segment on its way; so to keep it needs no Java heap.
+///
+/// **Threads.** Any. No call of the source is made under the lock.
 final class RefusedSegments {
     private final RangeSource source;
     private final Reserved reserved;
@@ -32,19 +35,53 @@ final class RefusedSegments {
         onTheirWay--;
     }
 
-    synchronized void keep(Segment segment) {
-        segments.add(segment);
+    void keep(Segment segment) {
+        add(segment);
         reserved.acquired(segment.address(), segment.byteSize());
     }
 
-    /// Tries again what the source would not take back.
-    synchronized void releaseAll() {
-        for (int i = segments.size() - 1; i >= 0; i--) {
-            Segment segment = segments.get(i);
-            if (isReleased(segment)) {
-                segments.removeAt(i);
+    private synchronized void add(Segment segment) {
+        segments.add(segment);
+    }
+
+    /// Tries again, each once, what the source would not take back.
+    void releaseAll() {
+        for (int tries = count(); tries > 0; tries--) {
+            Segment segment = take();
+            if (segment == null) {
+                return;
+            }
+            boolean released = false;
+            try {
+                released = isReleased(segment);
+            } finally {
+                settle(segment, released);
+            }
+            if (released) {
                 reserved.released(segment.address(), segment.byteSize());
             }
+        }
+    }
+
+    private synchronized int count() {
+        return segments.size();
+    }
+
+    /// Its room stays its own until it has [settled][#settle].
+    private synchronized @Nullable Segment take() {
+        if (segments.size() == 0) {
+            return null;
+        }
+        Segment first = segments.get(0);
+        segments.removeAt(0);
+        onTheirWay++;
+        return first;
+    }
+
+    private synchronized void settle(Segment segment, boolean released) {
+        onTheirWay--;
+        if (!released) {
+            segments.add(segment);
         }
     }
 
