@@ -5,26 +5,53 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.SpecOption;
+import java.util.ArrayList;
+import java.util.List;
 
 /// What the providers of adaptors have in common: the option `upstream`, a spec, which must be given. By name only.
 abstract class AdaptorProvider implements AllocatorProvider {
+    static final String MUST_BE_GIVEN = "must be given";
+
     @Override
     public final int spiVersion() {
         return SPI_VERSION;
     }
 
     @Override
+    public final List<SpecOption<?>> options() {
+        List<SpecOption<?>> all = new ArrayList<>(ownOptions());
+        all.add(upstream());
+        return all;
+    }
+
+    /// Those beside `upstream`.
+    List<SpecOption<?>> ownOptions() {
+        return List.of();
+    }
+
+    private SpecOption<String> upstream() {
+        return SpecOption.of(
+                name(),
+                "upstream",
+                "a spec",
+                MUST_BE_GIVEN,
+                "the allocator around which it is",
+                AllocatorOptions::text);
+    }
+
+    @Override
     public final DeviceAllocator open(AllocatorContext context) {
-        String upstream = context.options().text("upstream").orElseThrow(() -> missing("upstream", "\"caching\""));
+        String upstream = upstream().read(context.options()).orElseThrow(() -> missing("upstream", "\"caching\""));
         return open(context, upstream);
     }
 
     /// Reads the options, then opens the upstream: a wrong option should cost nothing.
     abstract DeviceAllocator open(AllocatorContext context, String upstream);
 
-    /// A number of bytes that must be given.
-    final long bytes(AllocatorOptions options, String key, String example) {
-        return options.bytes(key).orElseThrow(() -> missing(key, example));
+    /// A value that must be given.
+    final <T> T required(SpecOption<T> option, AllocatorContext context, String example) {
+        return option.read(context.options()).orElseThrow(() -> missing(option.key(), example));
     }
 
     /// The error for an option that must be given.

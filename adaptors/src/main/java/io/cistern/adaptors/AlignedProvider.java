@@ -3,10 +3,24 @@ package io.cistern.adaptors;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
 
 /// Provides `aligned`: [AlignedAllocator]. Options: `alignment`, a power of two, 256 to 1 TiB, such as `2MiB`;
 /// `upstream`, a spec.
 public final class AlignedProvider extends AdaptorProvider {
+    /// Made when first asked for: every program that has this JAR makes the provider.
+    private static final class Options {
+        static final SpecOption<Long> ALIGNMENT = SpecOption.of(
+                "aligned",
+                "alignment",
+                "a power of two from 256 to 1TiB",
+                MUST_BE_GIVEN,
+                "what all addresses are multiples of",
+                AllocatorOptions::bytes);
+    }
+
     /// For [java.util.ServiceLoader].
     public AlignedProvider() {}
 
@@ -16,8 +30,13 @@ public final class AlignedProvider extends AdaptorProvider {
     }
 
     @Override
+    List<SpecOption<?>> ownOptions() {
+        return List.of(Options.ALIGNMENT);
+    }
+
+    @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
-        long alignment = bytes(context.options(), "alignment", "2MiB");
+        long alignment = required(Options.ALIGNMENT, context, "2MiB");
         DeviceAllocator opened = context.upstream(upstream);
         try {
             return new AlignedAllocator(opened, alignment);

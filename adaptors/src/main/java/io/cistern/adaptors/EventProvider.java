@@ -2,11 +2,25 @@ package io.cistern.adaptors;
 
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
 
 /// Provides `events`: an [EventAllocator] that logs, as `io.cistern.adaptors.EventProvider`, each crossing of a
 /// threshold. Options: `threshold`, live bytes of a device; `upstream`, a spec. More thresholds by nesting, other
 /// listeners in code.
 public final class EventProvider extends AdaptorProvider {
+    /// Made when first asked for: every program that has this JAR makes the provider.
+    private static final class Options {
+        static final SpecOption<Long> THRESHOLD = SpecOption.of(
+                "events",
+                "threshold",
+                "a number of bytes, as `4GiB`",
+                MUST_BE_GIVEN,
+                "each crossing of so many live bytes of a device is logged",
+                AllocatorOptions::bytes);
+    }
+
     /// For [java.util.ServiceLoader].
     public EventProvider() {}
 
@@ -16,8 +30,13 @@ public final class EventProvider extends AdaptorProvider {
     }
 
     @Override
+    List<SpecOption<?>> ownOptions() {
+        return List.of(Options.THRESHOLD);
+    }
+
+    @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
-        long threshold = bytes(context.options(), "threshold", "4GiB");
+        long threshold = required(Options.THRESHOLD, context, "4GiB");
         return new EventAllocator(context.upstream(upstream), new Crossings(), threshold);
     }
 

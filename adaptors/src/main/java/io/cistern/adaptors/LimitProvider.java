@@ -2,9 +2,23 @@ package io.cistern.adaptors;
 
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
 
 /// Provides `limit`: [LimitAllocator]. Options: `bytes`, the limit on each device; `upstream`, a spec.
 public final class LimitProvider extends AdaptorProvider {
+    /// Made when first asked for: every program that has this JAR makes the provider.
+    private static final class Options {
+        static final SpecOption<Long> BYTES = SpecOption.of(
+                "limit",
+                "bytes",
+                "a number of bytes, as `8GiB`",
+                MUST_BE_GIVEN,
+                "the most that is live on each device",
+                AllocatorOptions::bytes);
+    }
+
     /// For [java.util.ServiceLoader].
     public LimitProvider() {}
 
@@ -14,8 +28,13 @@ public final class LimitProvider extends AdaptorProvider {
     }
 
     @Override
+    List<SpecOption<?>> ownOptions() {
+        return List.of(Options.BYTES);
+    }
+
+    @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
-        long limitBytes = bytes(context.options(), "bytes", "8GiB");
+        long limitBytes = required(Options.BYTES, context, "8GiB");
         return new LimitAllocator(context.upstream(upstream), limitBytes);
     }
 }

@@ -3,14 +3,35 @@ package io.cistern.adaptors;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.SpecOption;
 import java.io.UncheckedIOException;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.List;
 
 /// Provides `logging`: a [LoggingAllocator] with a log of its own, which `allocator.extension(TraceLog.class)` finds.
 /// Options: `file`, gzipped if it ends in `.gz`, overwritten if it is there; `rows`, after how many the log ends,
 /// [TraceLog#DEFAULT_MAX_ROWS] by default; `upstream`, a spec.
 public final class LoggingProvider extends AdaptorProvider {
+    /// Made when first asked for: every program that has this JAR makes the provider.
+    private static final class Options {
+        static final SpecOption<String> FILE = SpecOption.of(
+                "logging",
+                "file",
+                "a path",
+                MUST_BE_GIVEN,
+                "where the trace is written, gzipped if it ends in `.gz`; what is there is overwritten",
+                AllocatorOptions::text);
+        static final SpecOption<Long> ROWS = SpecOption.of(
+                "logging",
+                "rows",
+                "a whole number from 1",
+                String.valueOf(TraceLog.DEFAULT_MAX_ROWS),
+                "after how many rows the trace ends",
+                (options, key) -> options.number(key, 1, Long.MAX_VALUE));
+    }
+
     /// For [java.util.ServiceLoader].
     public LoggingProvider() {}
 
@@ -20,9 +41,14 @@ public final class LoggingProvider extends AdaptorProvider {
     }
 
     @Override
+    List<SpecOption<?>> ownOptions() {
+        return List.of(Options.FILE, Options.ROWS);
+    }
+
+    @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
-        String file = context.options().text("file").orElseThrow(() -> missing("file", "trace.csv.gz"));
-        long rows = context.options().number("rows", 1, Long.MAX_VALUE).orElse(TraceLog.DEFAULT_MAX_ROWS);
+        String file = required(Options.FILE, context, "trace.csv.gz");
+        long rows = Options.ROWS.read(context.options()).orElse(TraceLog.DEFAULT_MAX_ROWS);
         DeviceAllocator opened = context.upstream(upstream);
         try {
             return LoggingAllocator.owning(opened, TraceLog.open(Path.of(file), rows));

@@ -2,6 +2,8 @@ package io.cistern.adaptors;
 
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -9,8 +11,23 @@ import java.util.concurrent.locks.LockSupport;
 /// free, and tries again. Options: `attempts`, how often to try again, 3 by default; `wait_millis`, how long to
 /// wait before each, 0 by default; `upstream`, a spec.
 public final class RetryProvider extends AdaptorProvider {
-    private static final int MAX_ATTEMPTS = 1_000_000;
-    private static final int MAX_WAIT_MILLIS = 3_600_000;
+    /// Made when first asked for: every program that has this JAR makes the provider.
+    private static final class Options {
+        static final SpecOption<Long> ATTEMPTS = SpecOption.of(
+                "retry",
+                "attempts",
+                "a whole number from 1 to 1000000",
+                "3",
+                "how often a failed allocation is tried again",
+                (options, key) -> options.number(key, 1, 1_000_000));
+        static final SpecOption<Long> WAIT_MILLIS = SpecOption.of(
+                "retry",
+                "wait_millis",
+                "a whole number from 0 to 3600000",
+                "0",
+                "how long it waits before each attempt",
+                (options, key) -> options.number(key, 0, 3_600_000));
+    }
 
     /// For [java.util.ServiceLoader].
     public RetryProvider() {}
@@ -21,10 +38,14 @@ public final class RetryProvider extends AdaptorProvider {
     }
 
     @Override
+    List<SpecOption<?>> ownOptions() {
+        return List.of(Options.ATTEMPTS, Options.WAIT_MILLIS);
+    }
+
+    @Override
     DeviceAllocator open(AllocatorContext context, String spec) {
-        long attempts = context.options().number("attempts", 1, MAX_ATTEMPTS).orElse(3L);
-        long waitMillis =
-                context.options().number("wait_millis", 0, MAX_WAIT_MILLIS).orElse(0L);
+        long attempts = Options.ATTEMPTS.read(context.options()).orElse(3L);
+        long waitMillis = Options.WAIT_MILLIS.read(context.options()).orElse(0L);
         DeviceAllocator upstream = context.upstream(spec);
         return new RetryAllocator(upstream, (failure, attempt) -> {
             if (attempt > attempts) {

@@ -2,11 +2,22 @@ package io.cistern.adaptors;
 
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
 
 /// Provides `tracking`: a [TrackingAllocator], which `allocator.extension(TrackingAllocator.class)` finds. Options:
 /// `frames`, how many frames of a site to remember, 8 by default; `upstream`, a spec.
 public final class TrackingProvider extends AdaptorProvider {
-    private static final int MAX_FRAMES = 1024;
+    /// Made when first asked for: every program that has this JAR makes the provider.
+    private static final class Options {
+        static final SpecOption<Long> FRAMES = SpecOption.of(
+                "tracking",
+                "frames",
+                "a whole number from 0 to 1024",
+                String.valueOf(TrackingAllocator.DEFAULT_FRAMES),
+                "how many frames are remembered of the place where a block was allocated",
+                (options, key) -> options.number(key, 0, 1024));
+    }
 
     /// For [java.util.ServiceLoader].
     public TrackingProvider() {}
@@ -17,8 +28,13 @@ public final class TrackingProvider extends AdaptorProvider {
     }
 
     @Override
+    List<SpecOption<?>> ownOptions() {
+        return List.of(Options.FRAMES);
+    }
+
+    @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
-        long frames = context.options().number("frames", 0, MAX_FRAMES).orElse((long) TrackingAllocator.DEFAULT_FRAMES);
+        long frames = Options.FRAMES.read(context.options()).orElse((long) TrackingAllocator.DEFAULT_FRAMES);
         return new TrackingAllocator(context.upstream(upstream), (int) frames);
     }
 }

@@ -1,5 +1,8 @@
 package io.cistern.spi;
 
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
+
 /// Names and opens an allocator; found by [java.util.ServiceLoader], as
 /// `META-INF/services/io.cistern.spi.AllocatorProvider` or a module's `provides`.
 public interface AllocatorProvider {
@@ -18,6 +21,11 @@ public interface AllocatorProvider {
     /// commands that go through all allocators leave it out.
     default int priority() {
         return 0;
+    }
+
+    /// Returns the options that [#open] asks for. They are read by people alone: `cistern options NAME` shows them.
+    default List<? extends SpecOption<?>> options() {
+        return List.of();
     }
 
     /// Returns whether it can run here. Called often, so it creates no context, allocates nothing and does not

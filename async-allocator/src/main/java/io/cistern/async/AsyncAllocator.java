@@ -41,7 +41,7 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
 
     AsyncAllocator(CudaDriver driver, int deviceCount, AsyncOptions options, StreamOrder order) {
         this.options = options;
-        this.memory = options.critical() ? driver.pools().critical() : driver.pools();
+        this.memory = driver.pools();
         this.devices = new AsyncDevice[deviceCount];
         for (int device = 0; device < deviceCount; device++) {
             devices[device] = new AsyncDevice(driver, memory, device, options, order);

@@ -22,7 +22,6 @@ final class AsyncDevice {
     private final MemoryPools memory;
 
     private final DriverMutex mutex = new DriverMutex();
-    private final boolean takesTurns;
 
     /// Whether there is anything to do beside the driver's calls: a threshold that adapts; from the first of them
     /// on, uses on other streams and frees that were refused; turns. One read in place of one for each.
@@ -51,7 +50,6 @@ final class AsyncDevice {
         this.device = device;
         this.pools = new DevicePools(driver, device, options);
         this.closingPools = pools::close;
-        this.takesTurns = options.serializeCalls();
         this.lasting = options.adaptive();
         this.eventful = lasting;
         this.refused = new FailedFrees(memory, driver.graphs(), device);
@@ -67,7 +65,7 @@ final class AsyncDevice {
     long allocate(long byteSize, long stream) {
         if (!inTurns && isTimeToLook()) {
             callsUntilLook = DriverMutex.CALLS_BETWEEN_LOOKS;
-            if (takesTurns && mutex.areWanted()) {
+            if (mutex.areWanted()) {
                 takeTurns(true);
             }
         }

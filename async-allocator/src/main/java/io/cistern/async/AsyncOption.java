@@ -121,24 +121,6 @@ public final class AsyncOption<T> extends SpecOption<T> {
             BYTES,
             SpecOption::text);
 
-    /// Whether the JVM is not told of calls.
-    public static final AsyncOption<Boolean> CRITICAL = flag(
-            "critical",
-            FLAG,
-            "`false`",
-            "whether the driver is called without telling the JVM that the thread leaves Java: a pair takes less time."
-                    + " Meanwhile the thread can't be stopped, so that a garbage collection waits for calls under way: for long"
-                    + " while a pool grows");
-
-    /// Whether threads call the driver one at a time.
-    public static final AsyncOption<Boolean> SERIALIZE_CALLS = flag(
-            "serialize_calls",
-            FLAG,
-            "`true`",
-            "whether threads call the driver one at a time while several allocate on a device: 16 threads take half as"
-                    + " long for it on an H200's host as at the driver's own lock, and one may wait while others have"
-                    + " some tens of turns");
-
     /// All of them, in the order of the reference.
     public static final List<AsyncOption<?>> ALL = List.of(
             POOL,
@@ -152,9 +134,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             LOCATION,
             HARDWARE_DECOMPRESS,
             SMALL_POOL,
-            INITIAL_SIZE,
-            CRITICAL,
-            SERIALIZE_CALLS);
+            INITIAL_SIZE);
 
     /// Those that say what a new pool is made of.
     static final List<AsyncOption<?>> OF_OWN_POOLS =

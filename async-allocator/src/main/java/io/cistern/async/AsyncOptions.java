@@ -27,8 +27,6 @@ import java.util.Optional;
 /// @param hardwareDecompress whether own pools are for the decompression engine
 /// @param smallBytes the largest block of the pool for small ones, or 0 if there is none
 /// @param initialBytes what each pool obtains when it is first used
-/// @param critical whether the JVM is not told of driver calls
-/// @param serializeCalls whether several threads call the driver one at a time
 record AsyncOptions(
         PoolChoice pool,
         boolean perStream,
@@ -39,9 +37,7 @@ record AsyncOptions(
         long maxBytes,
         boolean hardwareDecompress,
         long smallBytes,
-        long initialBytes,
-        boolean critical,
-        boolean serializeCalls) {
+        long initialBytes) {
     /// Every option as it usually is.
     static final AsyncOptions USUAL = new AsyncOptions(
             PoolChoice.OWN,
@@ -53,9 +49,7 @@ record AsyncOptions(
             0,
             false,
             0,
-            0,
-            false,
-            true);
+            0);
 
     private static final List<Map.Entry<AsyncOption<Boolean>, PoolAttribute>> POLICIES = List.of(
             Map.entry(AsyncOption.REUSE_FOLLOW_EVENT_DEPENDENCIES, PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES),
@@ -74,9 +68,7 @@ record AsyncOptions(
                 maxBytes,
                 hardwareDecompress,
                 smallBytes,
-                initialBytes,
-                critical,
-                serializeCalls);
+                initialBytes);
     }
 
     /// Copies the settings.
@@ -105,9 +97,7 @@ record AsyncOptions(
                 positive(AsyncOption.MAX_SIZE, given),
                 AsyncOption.HARDWARE_DECOMPRESS.read(given).orElse(false),
                 positive(AsyncOption.SMALL_POOL, given),
-                positive(AsyncOption.INITIAL_SIZE, given),
-                AsyncOption.CRITICAL.read(given).orElse(false),
-                AsyncOption.SERIALIZE_CALLS.read(given).orElse(true));
+                positive(AsyncOption.INITIAL_SIZE, given));
         options.check();
         return options;
     }

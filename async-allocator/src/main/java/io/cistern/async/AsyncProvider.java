@@ -8,9 +8,9 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.GraphAllocator;
+import java.util.List;
 
-/// Provides `async`: the driver's stream-ordered pools. Its options are those of [AsyncOption];
-/// `docs/async-options.md` lists them.
+/// Provides `async`: the driver's stream-ordered pools. Its options are those of [AsyncOption].
 public final class AsyncProvider implements AllocatorProvider {
     /// For [java.util.ServiceLoader].
     public AsyncProvider() {}
@@ -28,6 +28,11 @@ public final class AsyncProvider implements AllocatorProvider {
     @Override
     public int priority() {
         return 50;
+    }
+
+    @Override
+    public List<AsyncOption<?>> options() {
+        return AsyncOption.ALL;
     }
 
     /// No, with the reason, if a device has no pools.

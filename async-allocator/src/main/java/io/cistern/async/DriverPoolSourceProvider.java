@@ -8,6 +8,7 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
+import java.util.List;
 
 /// Names the segment source `driver_pool`: plain ranges from the driver's pools, with the options of `async` but for
 /// `per_stream`. So an allocator that splits ranges can build on a pool with a maximum, on one of host memory, or on
@@ -26,6 +27,13 @@ public final class DriverPoolSourceProvider implements SegmentSourceProvider {
     @Override
     public String name() {
         return NAME;
+    }
+
+    @Override
+    public List<AsyncOption<?>> options() {
+        return AsyncOption.ALL.stream()
+                .filter(option -> option != AsyncOption.PER_STREAM)
+                .toList();
     }
 
     /// No, with the reason, if a device has no pools.

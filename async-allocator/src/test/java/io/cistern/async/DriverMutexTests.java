@@ -11,9 +11,7 @@ import static org.mockito.Mockito.withSettings;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.MemoryPools;
-import io.cistern.internal.options.SpecOptions;
 import io.cistern.spi.StreamOrder;
-import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CyclicBarrier;
@@ -93,13 +91,6 @@ class DriverMutexTests {
     void threadsThatAllocateTogetherCallTheDriverOneAtATime() throws Exception {
         threadsTake(3 * DriverMutex.CALLS_BETWEEN_LOOKS);
         assertThat(most).hasValue(1);
-    }
-
-    @Test
-    void withoutTurnsTheyCallItTogether() throws Exception {
-        use(AsyncOptions.read(new SpecOptions(AllocatorSpec.parse("async:serialize_calls=false")), Long.MAX_VALUE));
-        threadsTake(3 * DriverMutex.CALLS_BETWEEN_LOOKS);
-        assertThat(most).hasValueGreaterThan(1);
     }
 
     @Test

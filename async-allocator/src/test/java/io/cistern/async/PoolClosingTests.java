@@ -31,8 +31,8 @@ final class PoolClosingTests {
     private AsyncAllocator open(PoolChoice pool, boolean perStream, Map<PoolAttribute, Long> settings) {
         AsyncOptions usual = AsyncOptions.USUAL;
         Optional<ReleaseThreshold> threshold = pool.own() ? usual.threshold() : Optional.empty();
-        AsyncOptions options = new AsyncOptions(
-                pool, perStream, threshold, settings, usual.location(), 0, 0, false, 0, 0, false, true);
+        AsyncOptions options =
+                new AsyncOptions(pool, perStream, threshold, settings, usual.location(), 0, 0, false, 0, 0);
         return new AsyncAllocator(gpu, 2, options, mock(StreamOrder.class));
     }
 

@@ -3,14 +3,16 @@ package io.cistern.caching;
 import io.cistern.caching.internal.check.CheckedAllocator;
 import io.cistern.caching.internal.check.ParanoidAllocator;
 import io.cistern.caching.internal.check.PoisonedRanges;
+import io.cistern.caching.options.CachingOption;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
+import java.util.List;
 
 /// Provides `caching`: memory is kept, split and merged, and grows by pages. Its options are those of
-/// [CachingOption][io.cistern.caching.options.CachingOption]; `docs/caching-options.md` lists them.
+/// [CachingOption].
 public final class CachingProvider implements AllocatorProvider {
     /// For [java.util.ServiceLoader].
     public CachingProvider() {}
@@ -28,6 +30,11 @@ public final class CachingProvider implements AllocatorProvider {
     @Override
     public int priority() {
         return 100;
+    }
+
+    @Override
+    public List<CachingOption<?>> options() {
+        return CachingOption.ALL;
     }
 
     @Override

@@ -31,14 +31,6 @@ public interface MemoryPools {
     /// Frees memory in stream order (`cuMemFreeAsync`).
     void free(int device, long address, long stream);
 
-    /// The same, but [#allocateFrom] and [#free] are called without telling the JVM that the thread leaves
-    /// Java (`Linker.Option.critical`). Meanwhile the thread can't be stopped: a garbage collection waits for
-    /// calls under way, less than a microsecond as a rule, up to milliseconds where a pool grows or the driver
-    /// is at work for another thread. Itself where there is nothing to save.
-    default MemoryPools critical() {
-        return this;
-    }
-
     /// Reads an attribute (`cuMemPoolGetAttribute`).
     long attribute(int device, long pool, PoolAttribute attribute);
 

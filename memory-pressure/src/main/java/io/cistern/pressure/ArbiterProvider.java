@@ -4,12 +4,31 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.SpecOption;
 import java.time.Duration;
+import java.util.List;
 
 /// Provides `arbiter`: a [TaskArbiter], found by `allocator.extension(TaskArbiter.class)`. By name only. Options:
 /// `upstream`, a spec, which must be given; `patience_millis`, from 1, 100 by default.
 public final class ArbiterProvider implements AllocatorProvider {
-    private static final long MAX_PATIENCE_MILLIS = 3_600_000;
+    /// Made when first asked for: every program that has this JAR makes the provider.
+    private static final class Options {
+        static final SpecOption<String> UPSTREAM = SpecOption.of(
+                "arbiter",
+                "upstream",
+                "a spec",
+                "must be given",
+                "the allocator that tasks share",
+                AllocatorOptions::text);
+        static final SpecOption<Long> PATIENCE_MILLIS = SpecOption.of(
+                "arbiter",
+                "patience_millis",
+                "a whole number from 1 to 3600000",
+                String.valueOf(TaskArbiter.DEFAULT_PATIENCE.toMillis()),
+                "how long a task may wait for a thread that is not known to wait itself",
+                (options, key) -> options.number(key, 1, 3_600_000));
+    }
 
     /// For [java.util.ServiceLoader].
     public ArbiterProvider() {}
@@ -25,13 +44,18 @@ public final class ArbiterProvider implements AllocatorProvider {
     }
 
     @Override
+    public List<SpecOption<?>> options() {
+        return List.of(Options.PATIENCE_MILLIS, Options.UPSTREAM);
+    }
+
+    @Override
     public DeviceAllocator open(AllocatorContext context) {
-        Duration patience = context.options()
-                .number("patience_millis", 1, MAX_PATIENCE_MILLIS)
+        Duration patience = Options.PATIENCE_MILLIS
+                .read(context.options())
                 .map(Duration::ofMillis)
                 .orElse(TaskArbiter.DEFAULT_PATIENCE);
-        String upstream = context.options()
-                .text("upstream")
+        String upstream = Options.UPSTREAM
+                .read(context.options())
                 .orElseThrow(() -> new ConfigurationException(
                         "'arbiter' needs the option 'upstream', for example upstream=\"caching\""));
         return new TaskArbiter(context.upstream(upstream), patience);

@@ -9,17 +9,12 @@ import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
 
 /// Provides the allocator `symmetric`: small and middle blocks at deterministic offsets of one segment a device,
 /// which can be registered as a [window][Communicator#registerWindow]; large ones from plain memory. So buffers
 /// lie where the collective on them is fastest, and a program leaves the choice to their size.
-///
-/// | option | values | meaning |
-/// |---|---|---|
-/// | `bytes` | from `2MiB`; `512MiB` | the segment of each device; what finds no room there comes from `upstream` |
-/// | `largest` | `32MiB` | larger blocks come from `upstream`, where collectives need no window to be fast |
-/// | `source` | a source of ranges; `nccl` | where the segment comes from |
-/// | `upstream` | an allocator; `caching:source=nccl` | where larger blocks come from |
 public final class SymmetricProvider implements AllocatorProvider {
     /// Between two H200 without multicast, an all-reduce of up to 32 MiB was faster in a window, a larger one in
     /// plain memory: windows win while latency counts, plain memory once bandwidth does. By powers of two:
@@ -28,6 +23,38 @@ public final class SymmetricProvider implements AllocatorProvider {
 
     private static final long USUAL_BYTES = 512L << 20;
     private static final long MIN_BYTES = 2L << 20;
+
+    /// Made when first asked for: every program that has this JAR makes the provider.
+    private static final class Options {
+        static final SpecOption<Long> BYTES = SpecOption.of(
+                "symmetric",
+                "bytes",
+                "a number of bytes from 2MiB on",
+                "512MiB",
+                "the segment of each device; what finds no room there comes from `upstream`",
+                AllocatorOptions::bytes);
+        static final SpecOption<Long> LARGEST = SpecOption.of(
+                "symmetric",
+                "largest",
+                "a number of bytes",
+                "32MiB",
+                "larger blocks come from `upstream`, where collectives need no window to be fast",
+                AllocatorOptions::bytes);
+        static final SpecOption<String> SOURCE = SpecOption.of(
+                "symmetric",
+                "source",
+                "the spec of a source of ranges",
+                "`nccl`",
+                "where the segment comes from",
+                AllocatorOptions::text);
+        static final SpecOption<String> UPSTREAM = SpecOption.of(
+                "symmetric",
+                "upstream",
+                "a spec",
+                "`caching:source=nccl`",
+                "where larger blocks come from",
+                AllocatorOptions::text);
+    }
 
     /// For [java.util.ServiceLoader].
     public SymmetricProvider() {}
@@ -40,6 +67,11 @@ public final class SymmetricProvider implements AllocatorProvider {
     @Override
     public String name() {
         return "symmetric";
+    }
+
+    @Override
+    public List<SpecOption<?>> options() {
+        return List.of(Options.BYTES, Options.LARGEST, Options.SOURCE, Options.UPSTREAM);
     }
 
     /// For windows alone.
@@ -57,13 +89,14 @@ public final class SymmetricProvider implements AllocatorProvider {
     @Override
     public DeviceAllocator open(AllocatorContext context) {
         AllocatorOptions options = context.options();
-        long bytes = options.bytes("bytes").orElse(USUAL_BYTES);
+        long bytes = Options.BYTES.read(options).orElse(USUAL_BYTES);
         if (bytes < MIN_BYTES) {
             throw new ConfigurationException("symmetric: bytes is at least 2MiB, not " + bytes);
         }
-        long largest = options.bytes("largest").orElse(CROSSOVER_BYTES);
-        DeviceAllocator upstream = context.upstream(options.text("upstream").orElse("caching:source=nccl"));
-        String source = options.text("source").orElse("nccl");
+        long largest = Options.LARGEST.read(options).orElse(CROSSOVER_BYTES);
+        DeviceAllocator upstream =
+                context.upstream(Options.UPSTREAM.read(options).orElse("caching:source=nccl"));
+        String source = Options.SOURCE.read(options).orElse("nccl");
         SegmentSource segments = context.segments(source);
         if (!(segments instanceof RangeSource ranges)) {
             throw new ConfigurationException("symmetric: source=" + source + " gives no ranges; legal: nccl");

@@ -6,6 +6,7 @@ import io.cistern.cuda.HandleType;
 import io.cistern.cuda.Support;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -20,18 +21,48 @@ import java.util.OptionalInt;
 record VmmOptions(
         boolean onHost, OptionalInt node, Optional<HandleType> handle, Optional<Boolean> rdma, long byteAlignment) {
     private static final String HOST = "host_numa";
+    private static final SpecOption<String> LOCATION = SpecOption.of(
+            "vmm",
+            "location",
+            "`device`, `host_numa`, `host_numa:N`",
+            "`device`",
+            "where memory lives; `host_numa` is the node nearest to the device",
+            AllocatorOptions::text);
+    private static final SpecOption<String> HANDLE = SpecOption.of(
+            "vmm",
+            "handle",
+            "`auto`, `none`, `posix_fd`, `fabric`",
+            "`auto`",
+            "how it can be exported; `auto` is the widest that works",
+            (options, key) -> options.choice(key, List.of("auto", "none", "posix_fd", "fabric")));
+    private static final SpecOption<Long> ALIGNMENT = SpecOption.of(
+            "vmm",
+            "alignment",
+            "a power of two up to 1GiB",
+            "the granularity that the driver recommends",
+            "what sizes and addresses of physical memory are multiples of",
+            AllocatorOptions::bytes);
+    private static final SpecOption<String> RDMA = SpecOption.of(
+            "vmm",
+            "rdma",
+            "`auto`, `true`, `false`",
+            "`auto`",
+            "whether network cards reach it; `auto` is true where that is supported",
+            (options, key) -> options.choice(key, List.of("auto", "true", "false")));
+
+    static final List<SpecOption<?>> ALL = List.of(LOCATION, HANDLE, ALIGNMENT, RDMA);
 
     /// Beyond it, one block would take a good part of a device.
     private static final long LARGEST_ALIGNMENT = 1L << 30;
 
     static VmmOptions read(AllocatorOptions options) {
-        String location = options.text("location").orElse("device");
+        String location = LOCATION.read(options).orElse("device");
         return new VmmOptions(
                 !location.equals("device"), node(location), handle(options), rdma(options), alignment(options));
     }
 
     private static long alignment(AllocatorOptions options) {
-        long alignment = options.bytes("alignment").orElse(1L);
+        long alignment = ALIGNMENT.read(options).orElse(1L);
         if (alignment < 1 || alignment > LARGEST_ALIGNMENT || Long.bitCount(alignment) != 1) {
             throw new ConfigurationException("vmm: alignment is a power of two up to 1GiB, not " + alignment);
         }
@@ -50,8 +81,7 @@ record VmmOptions(
     }
 
     private static Optional<HandleType> handle(AllocatorOptions options) {
-        String word = options.choice("handle", List.of("auto", "none", "posix_fd", "fabric"))
-                .orElse("auto");
+        String word = HANDLE.read(options).orElse("auto");
         return switch (word) {
             case "none" -> Optional.of(HandleType.NONE);
             case "posix_fd" -> Optional.of(HandleType.POSIX_FILE_DESCRIPTOR);
@@ -61,7 +91,7 @@ record VmmOptions(
     }
 
     private static Optional<Boolean> rdma(AllocatorOptions options) {
-        String word = options.choice("rdma", List.of("auto", "true", "false")).orElse("auto");
+        String word = RDMA.read(options).orElse("auto");
         return word.equals("auto") ? Optional.empty() : Optional.of(word.equals("true"));
     }
 

@@ -8,20 +8,12 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
 
 /// Provides the source `vmm`: physical memory from `cuMemCreate`, open to all devices that can reach it, and fit to be
 /// [registered][Communicator#register]. With `caching` it grows by pages, or comes in plain segments with
 /// `expandable_segments=false`.
-///
-/// | option | values | meaning |
-/// |---|---|---|
-/// | `location` | `device` (default), `host_numa`, `host_numa:N` | where it lives; `host_numa` is the node nearest to
-/// the device |
-/// | `handle` | `auto` (default), `none`, `posix_fd`, `fabric` | how it can be exported; `auto` is the widest that
-/// works |
-/// | `alignment` | a power of two up to `1GiB` | what sizes and addresses of physical memory are multiples of; at least
-/// the recommended granularity |
-/// | `rdma` | `auto` (default), `true`, `false` | whether network cards reach it; `auto` is true where supported |
 public final class VmmSourceProvider implements SegmentSourceProvider {
     /// For [java.util.ServiceLoader].
     public VmmSourceProvider() {}
@@ -34,6 +26,11 @@ public final class VmmSourceProvider implements SegmentSourceProvider {
     @Override
     public String name() {
         return "vmm";
+    }
+
+    @Override
+    public List<SpecOption<?>> options() {
+        return VmmOptions.ALL;
     }
 
     /// No, with the reason, if a device has no virtual memory management.

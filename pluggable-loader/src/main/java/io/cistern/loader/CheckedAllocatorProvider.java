@@ -7,6 +7,8 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.GraphAllocator;
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
 
 /// Stands before a plug-in's provider: answers what was found out at discovery, and turns what a provider must
 /// not do into something that says whose fault it is.
@@ -28,6 +30,12 @@ record CheckedAllocatorProvider(AllocatorProvider provider, DiscoveredProvider<A
     @Override
     public int priority() {
         return found.priority();
+    }
+
+    /// @throws ConfigurationException if the plug-in lacks a class or returns null
+    @Override
+    public List<? extends SpecOption<?>> options() {
+        return CheckedAnswers.opened(found, provider::options);
     }
 
     @Override

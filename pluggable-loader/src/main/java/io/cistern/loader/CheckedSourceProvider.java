@@ -7,6 +7,8 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
 
 /// What [CheckedAllocatorProvider] is for an allocator, for a segment source.
 ///
@@ -22,6 +24,12 @@ record CheckedSourceProvider(SegmentSourceProvider provider, DiscoveredProvider<
     @Override
     public String name() {
         return found.name();
+    }
+
+    /// @throws ConfigurationException if the plug-in lacks a class or returns null
+    @Override
+    public List<? extends SpecOption<?>> options() {
+        return CheckedAnswers.opened(found, provider::options);
     }
 
     @Override

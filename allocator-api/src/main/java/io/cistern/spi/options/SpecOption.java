@@ -5,13 +5,14 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 
-/// One option of an allocator or a segment source: its key, what it takes, and what it means. Declared once, as a
-/// constant of a class that extends this; specs, code, messages and a reference table all read it there.
+/// One option of an allocator or a segment source: its key, what it takes, and what it means. Declared once, by [#of]
+/// or as a
+/// constant of a class that extends this; specs, code, messages and reference tables all read it there.
 ///
 /// Immutable; any thread.
 ///
 /// @param <T> the type of its value
-public abstract class SpecOption<T> {
+public class SpecOption<T> {
     /// What a yes or no takes.
     protected static final String FLAG = "`true`, `false`";
 
@@ -55,6 +56,19 @@ public abstract class SpecOption<T> {
         ///
         /// @throws ConfigurationException if it is of another type
         Optional<T> read(AllocatorOptions options, String key);
+    }
+
+    /// Declares one whose values are written as their `toString` has them. Texts are Markdown.
+    ///
+    /// @param owner the allocator's name, for messages
+    /// @param key the key
+    /// @param legal what it takes
+    /// @param usual what holds where it is not given
+    /// @param meaning what it does
+    /// @param reader how it is read: `AllocatorOptions::bytes`
+    public static <T> SpecOption<T> of(
+            String owner, String key, String legal, String usual, String meaning, Reader<T> reader) {
+        return new SpecOption<>(owner, key, legal, usual, meaning, reader, SpecOption::text);
     }
 
     /// Declares one. Texts are Markdown.

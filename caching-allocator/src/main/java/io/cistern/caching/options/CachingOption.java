@@ -3,6 +3,7 @@ package io.cistern.caching.options;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.function.Function;
+import java.util.stream.Stream;
 
 /// One option of `caching`: its key, what it takes, and what it means. Declared once; specs, code, messages and
 /// the reference table all read it here.
@@ -188,6 +189,16 @@ public final class CachingOption<T> extends SpecOption<T> {
                     + " waited for",
             YES_OR_NO);
 
+    /// What is given to PyTorch, as one string.
+    public static final CachingOption<String> PYTORCH_CONFIGURATION = new CachingOption<>(
+            "pytorch",
+            "a string for `PYTORCH_ALLOC_CONF`, in quotes: `\"max_split_size_mb:128,expandable_segments:True\"`",
+            "none",
+            "the options that have PyTorch's names (`max_split_size_mb` to `throw_on_cudamalloc_oom`) as PyTorch is"
+                    + " given them. `backend:cudaMallocAsync` gives the allocator `async` (memory of graphs stays that of"
+                    + " `caching`); PyTorch's further keys are warned of and change nothing",
+            TEXT);
+
     /// The options with PyTorch's names and meaning.
     public static final List<CachingOption<?>> PYTORCH = List.of(
             MAX_SPLIT_SIZE_MB,
@@ -213,6 +224,12 @@ public final class CachingOption<T> extends SpecOption<T> {
             INITIAL_BYTES,
             MAX_BYTES,
             CHECK);
+
+    /// All of them, in the order of the reference.
+    public static final List<CachingOption<?>> ALL = Stream.of(
+                    OWN, PYTORCH, List.<CachingOption<?>>of(PYTORCH_CONFIGURATION))
+            .flatMap(List::stream)
+            .toList();
 
     private CachingOption(String key, String legal, String usual, String meaning, Reader<T> reader) {
         this(key, legal, usual, meaning, reader, SpecOption::text);

@@ -54,13 +54,6 @@ final class DriverFunction {
     /// context.
     private static final MethodHandle CRITICAL_L = handle("L", Linker.Option.critical(false));
 
-    /// See [io.cistern.cuda.MemoryPools#critical]. Made when first asked for: each handle is a millisecond of a
-    /// start.
-    private static final class Critical {
-        static final MethodHandle LL = handle("LL", Linker.Option.critical(false));
-        static final MethodHandle LLLL = handle("LLLL", Linker.Option.critical(false));
-    }
-
     /// See [io.cistern.cuda.Copies#arrayToDevice].
     @SuppressWarnings("restricted")
     private static final class WithArray {
@@ -399,30 +392,6 @@ final class DriverFunction {
         assert shape.equals("L") : this;
         try {
             return (int) CRITICAL_L.invokeExact(address, a);
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int callCritical(Frame frame, long a, long b) {
-        assert shape.equals("LL") : this;
-        try {
-            frame.count(counts, call);
-            return inPair
-                    ? (int) Critical.LL.invokeExact(Pair.FREE, a, b)
-                    : (int) Critical.LL.invokeExact(address, a, b);
-        } catch (Throwable e) {
-            throw notCalled(e);
-        }
-    }
-
-    int callCritical(Frame frame, long a, long b, long c, long d) {
-        assert shape.equals("LLLL") : this;
-        try {
-            frame.count(counts, call);
-            return inPair
-                    ? (int) Critical.LLLL.invokeExact(Pair.ALLOCATE, a, b, c, d)
-                    : (int) Critical.LLLL.invokeExact(address, a, b, c, d);
         } catch (Throwable e) {
             throw notCalled(e);
         }

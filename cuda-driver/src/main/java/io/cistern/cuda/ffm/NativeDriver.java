@@ -43,7 +43,7 @@ final class NativeDriver implements CudaDriver {
         contexts = new Contexts(library, startup.devices());
         devices = new NativeDevices(library, contexts);
         memory = new NativeLinearMemory(library, contexts);
-        pools = new NativeMemoryPools(library, contexts, false);
+        pools = new NativeMemoryPools(library, contexts);
         virtualMemory = new NativeVirtualMemory(library, contexts);
         copies = new NativeCopies(library, contexts);
         graphs = new NativeGraphs(library, contexts);

@@ -9,9 +9,7 @@ import io.cistern.cuda.PoolAttribute;
 
 /// `cuMemAllocAsync` and pools.
 final class NativeMemoryPools implements MemoryPools {
-    private final DriverLibrary library;
     private final Contexts contexts;
-    private final boolean critical;
     private final DriverFunction create;
     private final DriverFunction destroy;
     private final DriverFunction getDefault;
@@ -26,11 +24,8 @@ final class NativeMemoryPools implements MemoryPools {
     private final DriverFunction setAccess;
     private final DriverFunction getAccess;
 
-    /// @param critical whether the JVM is not told of allocations and frees
-    NativeMemoryPools(DriverLibrary library, Contexts contexts, boolean critical) {
-        this.library = library;
+    NativeMemoryPools(DriverLibrary library, Contexts contexts) {
         this.contexts = contexts;
-        this.critical = critical;
         create = library.function(DriverCall.MEM_POOL_CREATE, "LL");
         destroy = library.function(DriverCall.MEM_POOL_DESTROY, "L");
         getDefault = library.function(DriverCall.DEVICE_GET_DEFAULT_MEM_POOL, "LI");
@@ -65,11 +60,6 @@ final class NativeMemoryPools implements MemoryPools {
                 properties.location().id(),
                 properties.handleTypes(),
                 properties.maxByteSize());
-    }
-
-    @Override
-    public MemoryPools critical() {
-        return critical ? this : new NativeMemoryPools(library, contexts, true);
     }
 
     /// Creates a pool and destroys it, without a context.
@@ -128,7 +118,7 @@ final class NativeMemoryPools implements MemoryPools {
         if (contexts.isNamedBy(stream, device)) {
             Frame frame = Frame.acquire();
             try {
-                int code = callAllocFrom(frame, pool, byteSize, stream);
+                int code = allocFrom.call(frame, frame.out(), byteSize, pool, stream);
                 if (code == 0 || contexts.isCurrent(frame, device)) {
                     return allocated(code, frame, device, pool, byteSize, stream);
                 }
@@ -141,19 +131,9 @@ final class NativeMemoryPools implements MemoryPools {
 
     private long allocateInContext(int device, long pool, long byteSize, long stream) {
         try (Frame frame = contexts.enter(allocFrom, device)) {
-            int code = callAllocFrom(frame, pool, byteSize, stream);
+            int code = allocFrom.call(frame, frame.out(), byteSize, pool, stream);
             return allocated(code, frame, device, pool, byteSize, stream);
         }
-    }
-
-    private int callAllocFrom(Frame frame, long pool, long byteSize, long stream) {
-        return critical
-                ? allocFrom.callCritical(frame, frame.out(), byteSize, pool, stream)
-                : allocFrom.call(frame, frame.out(), byteSize, pool, stream);
-    }
-
-    private int callFree(Frame frame, long address, long stream) {
-        return critical ? free.callCritical(frame, address, stream) : free.call(frame, address, stream);
     }
 
     private long allocated(int code, Frame frame, int device, long pool, long byteSize, long stream) {
@@ -166,7 +146,7 @@ final class NativeMemoryPools implements MemoryPools {
         if (contexts.isNamedBy(stream, device)) {
             Frame frame = Frame.acquire();
             try {
-                int code = callFree(frame, address, stream);
+                int code = free.call(frame, address, stream);
                 if (code == 0 || contexts.isCurrent(frame, device)) {
                     freed(code, device, address, stream);
                     return;
@@ -180,7 +160,7 @@ final class NativeMemoryPools implements MemoryPools {
 
     private void freeInContext(int device, long address, long stream) {
         try (Frame frame = contexts.enter(free, device)) {
-            freed(callFree(frame, address, stream), device, address, stream);
+            freed(free.call(frame, address, stream), device, address, stream);
         }
     }
 

@@ -3,7 +3,6 @@ package io.cistern.cuda.ffm;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.management.ThreadMXBean;
-import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Modules;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
@@ -41,7 +40,6 @@ final class GarbageTests {
     }
 
     private static void run(NativeDriver driver, int rounds) {
-        MemoryPools critical = driver.pools().critical();
         for (int i = 0; i < rounds; i++) {
             long address = driver.pools().allocate(0, 256, 0x10);
             driver.copies().fillBytes(0, address, (byte) 1, 256, 0x10);
@@ -51,7 +49,6 @@ final class GarbageTests {
             driver.streams().isIdle(0, 0x10);
             driver.pools().free(0, address, 0x10);
             driver.pools().free(0, driver.pools().allocateFrom(0, 0xd0, 256, 0x10), 0x10);
-            critical.free(0, critical.allocateFrom(0, 0xd0, 256, 0x10), 0x10);
             driver.memory().free(0, driver.memory().allocate(0, 512));
             driver.modules().launch(0, 1, GRID, 0x10, ARGUMENTS);
         }

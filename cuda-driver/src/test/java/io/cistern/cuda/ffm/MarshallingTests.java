@@ -127,19 +127,6 @@ final class MarshallingTests extends OverFakeLibrary {
     }
 
     @Test
-    void briefCallsArriveAsOthersDo() {
-        MemoryPools critical = driver.pools().critical();
-        assertThat(critical.allocateFrom(1, POOL, SIZE, STREAM)).isEqualTo(0xb00000000L);
-        critical.free(1, ADDRESS, STREAM);
-        assertCalls(
-                "cuMemAllocFromPoolAsync(123456789, d00000005, 500000007)", "cuMemFreeAsync(7f1234567800, 500000007)");
-        library.fail("cuMemAllocFromPoolAsync", 2);
-        assertThatThrownBy(() -> critical.allocateFrom(1, POOL, SIZE, STREAM))
-                .isInstanceOf(CudaException.class)
-                .hasMessageContaining("cuMemAllocFromPoolAsync");
-    }
-
-    @Test
     void poolsThemselves() {
         MemoryPools pools = driver.pools();
         assertThat(pools.create(new MemoryPoolProperties(MemoryLocation.device(1), 9, SIZE, true)))

@@ -49,8 +49,6 @@ record LibraryFunctions(
     static final String END_POOL = "end_pool";
     static final String RELEASE_POOL = "release_pool";
 
-    private static final List<String> HOOKS =
-            List.of(INIT, RESET, MEMORY_FRACTION, BASE_ALLOC, RECORD_STREAM, BEGIN_POOL, END_POOL, RELEASE_POOL);
     private static final List<String> POOL_HOOKS = List.of(BEGIN_POOL, END_POOL, RELEASE_POOL);
 
     /// Libraries whose `init` was called, with its address.
@@ -60,14 +58,15 @@ record LibraryFunctions(
     ///
     /// @throws ConfigurationException if the library can't be loaded or lacks a symbol; names file and symbol
     static LibraryFunctions load(AllocatorOptions options) {
-        String malloc = options.text("malloc").orElse(USUAL_MALLOC);
-        String free = options.text("free").orElse(USUAL_FREE);
+        String malloc = LibraryOptions.MALLOC.read(options).orElse(USUAL_MALLOC);
+        String free = LibraryOptions.FREE.read(options).orElse(USUAL_FREE);
         Map<String, String> named = new TreeMap<>();
-        HOOKS.forEach(hook -> options.text(hook).ifPresent(symbol -> named.put(hook, symbol)));
-        List<String> before = options.list("preload").orElse(List.of());
-        boolean trial = options.flag("trial").orElse(true);
-        String sha256 = options.text("sha256").orElse(null);
-        String path = options.text("path")
+        LibraryOptions.HOOKS.forEach(hook -> hook.read(options).ifPresent(symbol -> named.put(hook.key(), symbol)));
+        List<String> before = LibraryOptions.PRELOAD.read(options).orElse(List.of());
+        boolean trial = LibraryOptions.TRIAL.read(options).orElse(true);
+        String sha256 = LibraryOptions.SHA256.read(options).orElse(null);
+        String path = LibraryOptions.PATH
+                .read(options)
                 .orElseThrow(
                         () -> new ConfigurationException(
                                 "'library' needs the path of a shared library: library:path=/x/alloc.so,malloc=my_malloc,free=my_free"));
@@ -80,7 +79,7 @@ record LibraryFunctions(
                 MemorySegment.ofAddress(library.function(malloc, "malloc")),
                 MemorySegment.ofAddress(library.function(free, "free")),
                 hooks,
-                options.flag("critical").orElse(false));
+                LibraryOptions.CRITICAL.read(options).orElse(false));
     }
 
     private static void requireWholePool(NativeLibrary library, Set<String> named) {

@@ -8,6 +8,7 @@ import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.options.AllocatorOptions;
+import io.cistern.spi.options.SpecOption;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -15,18 +16,8 @@ import java.util.Optional;
 /// Provides `library`: a C shared library as an allocator, with the functions that PyTorch's pluggable allocator
 /// has.
 ///
-/// `library:path=/x/alloc.so,malloc=my_malloc,free=my_free` and the hooks of [LibraryFunctions]. Further options:
-///
-/// | option | without it | meaning |
-/// |---|---|---|
-/// | `check` | `pointers` | `none` trusts what the library returns; on a simulated GPU nothing is checked |
-/// | `critical` | `false` | `true`: its functions never wait (no `cudaMalloc` in them) and never call Java: a cheaper
-/// call
-/// |
-/// | `fraction` | none | how much of each device the library may use; needs the hook `memory_fraction` |
-/// | `preload` | none | libraries, by name or path, that this one needs and does not find by itself |
-/// | `trial` | `true` | whether it is first loaded in another process, where it may crash; not with `preload` |
-/// | `sha256` | any | the digest that the file must have; then exactly those bytes are loaded, from a private copy |
+/// `library:path=/x/alloc.so,malloc=my_malloc,free=my_free` and the hooks of [LibraryFunctions]. Its options:
+/// [LibraryOptions].
 public final class LibraryProvider implements AllocatorProvider {
     static final String NAME = "library";
 
@@ -41,6 +32,11 @@ public final class LibraryProvider implements AllocatorProvider {
     @Override
     public String name() {
         return NAME;
+    }
+
+    @Override
+    public List<SpecOption<?>> options() {
+        return LibraryOptions.all();
     }
 
     /// No, where shared libraries are not those of Linux.
@@ -64,10 +60,8 @@ public final class LibraryProvider implements AllocatorProvider {
         CudaDriver driver = context.extension(CudaDriver.class)
                 .orElseThrow(() -> new ConfigurationException("'library' needs the driver, which is hidden here"));
         AllocatorOptions options = context.options();
-        boolean checks = options.choice("check", List.of("pointers", "none"))
-                .orElse("pointers")
-                .equals("pointers");
-        Optional<Double> fraction = options.fraction("fraction");
+        boolean checks = LibraryOptions.CHECK.read(options).orElse("pointers").equals("pointers");
+        Optional<Double> fraction = LibraryOptions.FRACTION.read(options);
         LibraryFunctions functions = LibraryFunctions.load(options);
         if (fraction.isPresent() && !functions.has(LibraryFunctions.MEMORY_FRACTION)) {
             throw new ConfigurationException("library " + functions.library()

@@ -10,6 +10,8 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
 
 /// Provides the segment source `library`: a C shared library under an allocator that keeps and cuts what it gives, as
 /// `caching:source="library:path=/x/alloc.so,…"`. Options as [LibraryProvider].
@@ -25,6 +27,11 @@ public final class LibrarySourceProvider implements SegmentSourceProvider {
     @Override
     public String name() {
         return LibraryProvider.NAME;
+    }
+
+    @Override
+    public List<SpecOption<?>> options() {
+        return LibraryOptions.all();
     }
 
     /// As that of the allocator.

@@ -1,6 +1,5 @@
 package io.cistern.benchmarks;
 
-import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDrivers;
@@ -14,12 +13,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.ServiceLoader;
-import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -28,14 +25,9 @@ import java.util.concurrent.atomic.AtomicLong;
 /// take turns, since the driver's own calls drift by more than what is between them.
 ///
 /// - `C`: `cuMemAllocFromPoolAsync` and `cuMemFreeAsync` in a loop of C;
-/// - `floor`, `brief_floor`: the two calls in a loop of Java with nothing around them, plain and critical: see
-///   [PairInFfm]; one thread;
+/// - `floor`: the two calls in a loop of Java with nothing around them: see [PairInFfm]; one thread;
 /// - `raw`: the provider's own `allocate` and `free`;
-/// - `brief`: the same with `critical=true`;
-/// - `brief_public`: as `public`, with `critical=true`;
-/// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], what a program calls;
-/// - `raw_without_turns`: `raw` with `serialize_calls=false`, so that threads meet at the driver's lock; several
-///   threads.
+/// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], what a program calls.
 ///
 /// One thread is kept on the last processor for all its sides.
 ///
@@ -55,18 +47,11 @@ public final class AsyncPair {
     private enum Side {
         C,
         FLOOR,
-        BRIEF_FLOOR,
         RAW,
-        BRIEF,
-        BRIEF_PUBLIC,
-        PUBLIC,
-        RAW_WITHOUT_TURNS;
-
-        private static final Set<Side> ONLY_ALONE = EnumSet.of(FLOOR, BRIEF_FLOOR);
-        private static final Set<Side> ONLY_TOGETHER = EnumSet.of(RAW_WITHOUT_TURNS);
+        PUBLIC;
 
         boolean isFor(int threads) {
-            return !(threads == 1 ? ONLY_TOGETHER : ONLY_ALONE).contains(this);
+            return threads == 1 || this != FLOOR;
         }
     }
 
@@ -74,9 +59,6 @@ public final class AsyncPair {
     private final long pool = driver.pools().create(MemoryPoolProperties.onDevice(0));
     private final DeviceMemory memory;
     private final DeviceAllocator raw;
-    private final DeviceAllocator briefly;
-    private final DeviceAllocator withoutTurns;
-    private final Allocator publicBriefly;
     private final PairInC inC;
     private final long[] streams;
 
@@ -84,21 +66,14 @@ public final class AsyncPair {
         driver.pools().setAttribute(0, pool, PoolAttribute.RELEASE_THRESHOLD, -1);
         String spec = "async:pool=0x" + Long.toHexString(pool);
         ProviderTap tap = new ProviderTap(spec);
-        ProviderTap briefTap = new ProviderTap("brief_tap", spec + ",critical=true");
-        ProviderTap turnsTap = new ProviderTap("turns_tap", spec + ",serialize_calls=false");
-        List<AllocatorProvider> providers = new ArrayList<>(List.of(tap, briefTap, turnsTap));
+        List<AllocatorProvider> providers = new ArrayList<>(List.of(tap));
         ServiceLoader.load(AllocatorProvider.class).forEach(providers::add);
         memory = DeviceMemory.builder(driver)
                 .catalog(Catalog.of(providers, List.of()))
                 .open();
         memory.open("tap");
-        memory.open("brief_tap");
-        memory.open("turns_tap");
         memory.setCurrent(spec);
-        publicBriefly = memory.open(spec + ",critical=true");
         raw = tap.tapped();
-        briefly = briefTap.tapped();
-        withoutTurns = turnsTap.tapped();
         inC = new PairInC(library, System.getProperty("cistern.cuda.library", "libcuda.so.1"));
         streams = new long[threads];
         Arrays.setAll(streams, _ -> driver.streams().create(0));
@@ -185,11 +160,7 @@ public final class AsyncPair {
         long begin = System.nanoTime();
         switch (side) {
             case FLOOR -> PairInFfm.pairs(pool, byteSize, stream, pairs);
-            case BRIEF_FLOOR -> PairInFfm.briefPairs(pool, byteSize, stream, pairs);
-            case RAW_WITHOUT_TURNS -> pairs(withoutTurns, byteSize, stream, pairs);
             case RAW -> pairs(raw, byteSize, stream, pairs);
-            case BRIEF -> pairs(briefly, byteSize, stream, pairs);
-            case BRIEF_PUBLIC -> publicPairs(publicBriefly, byteSize, stream, pairs);
             default -> publicPairs(byteSize, stream, pairs);
         }
         return System.nanoTime() - begin;
@@ -204,12 +175,6 @@ public final class AsyncPair {
     private void publicPairs(long byteSize, long stream, long pairs) {
         for (long i = 0; i < pairs; i++) {
             memory.free(memory.allocate(byteSize, 0, stream), stream);
-        }
-    }
-
-    private void publicPairs(Allocator allocator, long byteSize, long stream, long pairs) {
-        for (long i = 0; i < pairs; i++) {
-            memory.free(allocator.allocate(byteSize, 0, stream), stream);
         }
     }
 

@@ -19,9 +19,6 @@ final class PairInFfm {
     private static final SymbolLookup DRIVER = driver(System.getProperty("cistern.cuda.library", "libcuda.so.1"));
     private static final MethodHandle ALLOCATE = bind("cuMemAllocFromPoolAsync", 4);
     private static final MethodHandle FREE = bind("cuMemFreeAsync", 2);
-    private static final MethodHandle BRIEF_ALLOCATE =
-            bind("cuMemAllocFromPoolAsync", 4, Linker.Option.critical(false));
-    private static final MethodHandle BRIEF_FREE = bind("cuMemFreeAsync", 2, Linker.Option.critical(false));
     private static final MemorySegment ADDRESS = Arena.global().allocate(64, 64);
 
     private PairInFfm() {}
@@ -32,11 +29,11 @@ final class PairInFfm {
                 : SymbolLookup.libraryLookup(library, Arena.global());
     }
 
-    private static MethodHandle bind(String name, int parameters, Linker.Option... options) {
+    private static MethodHandle bind(String name, int parameters) {
         MemoryLayout[] longs = new MemoryLayout[parameters];
         Arrays.fill(longs, LONG);
         return Linker.nativeLinker()
-                .downcallHandle(DRIVER.findOrThrow(name), FunctionDescriptor.of(ValueLayout.JAVA_INT, longs), options);
+                .downcallHandle(DRIVER.findOrThrow(name), FunctionDescriptor.of(ValueLayout.JAVA_INT, longs));
     }
 
     /// By one thread at a time.
@@ -45,18 +42,6 @@ final class PairInFfm {
             for (long i = 0; i < pairs; i++) {
                 int code = (int) ALLOCATE.invokeExact(ADDRESS.address(), byteSize, pool, stream);
                 require(code == 0 && (int) FREE.invokeExact(ADDRESS.get(LONG, 0), stream) == 0);
-            }
-        } catch (Throwable e) {
-            throw LoopsInC.failed(e);
-        }
-    }
-
-    /// The same with critical calls.
-    static void briefPairs(long pool, long byteSize, long stream, long pairs) {
-        try {
-            for (long i = 0; i < pairs; i++) {
-                int code = (int) BRIEF_ALLOCATE.invokeExact(ADDRESS.address(), byteSize, pool, stream);
-                require(code == 0 && (int) BRIEF_FREE.invokeExact(ADDRESS.get(LONG, 0), stream) == 0);
             }
         } catch (Throwable e) {
             throw LoopsInC.failed(e);

@@ -8,16 +8,10 @@ import org.jspecify.annotations.Nullable;
 
 /// Lends the allocator of another provider, so that a benchmark can call it without the framework around it.
 final class ProviderTap implements AllocatorProvider {
-    private final String name;
     private final String spec;
     private @Nullable DeviceAllocator tapped;
 
     ProviderTap(String spec) {
-        this("tap", spec);
-    }
-
-    ProviderTap(String name, String spec) {
-        this.name = name;
         this.spec = spec;
     }
 
@@ -32,7 +26,7 @@ final class ProviderTap implements AllocatorProvider {
 
     @Override
     public String name() {
-        return name;
+        return "tap";
     }
 
     @Override

@@ -28,6 +28,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             BenchCommand.class,
             BenchForkCommand.class,
             TraceCommand.class,
+            OptionsCommand.class,
             DoctorCommand.class,
             GenerateCompletion.class,
             CommandLine.HelpCommand.class

@@ -71,8 +71,6 @@ final class OptionSweepTests {
             "async:handle_types=posix_fd",
             "async:small_pool=1MiB",
             "async:initial_size=1GiB",
-            "async:critical=true",
-            "async:serialize_calls=false",
             "async:location=host",
             "async:hardware_decompress=false",
             "nccl",
