@@ -1,0 +1,3 @@
+module com.example.outside {
+    requires io.cistern;
+}
