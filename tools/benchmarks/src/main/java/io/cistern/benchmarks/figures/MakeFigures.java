@@ -3,8 +3,10 @@ package io.cistern.benchmarks.figures;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.function.Function;
 
-/// Makes the blocks of figures in README.md, ARCHITECTURE.md and docs/*.md anew from the raw output.
+/// Makes the blocks of figures in README.md, ARCHITECTURE.md and docs/*.md, and the charts, anew from the raw output.
 /// `tools/benchmarks/figures` runs it.
 public final class MakeFigures {
     private MakeFigures() {}
@@ -24,9 +26,11 @@ public final class MakeFigures {
             }
             UnsourcedFigures.in(made).forEach(line -> System.out.println(root.relativize(page) + ":" + line));
         }
-        for (Path notebook : Pages.notebooks(root)) {
-            UnsourcedFigures.partsWithoutSource(Files.readString(notebook))
-                    .forEach(part -> System.out.println(root.relativize(notebook) + ": no source: " + part));
+        RawOutput raw = RawOutput.of(root, root.resolve("README.md"));
+        for (Map.Entry<String, Function<RawOutput, String>> chart : Charts.MAKERS.entrySet()) {
+            Files.writeString(
+                    root.resolve("docs/charts").resolve(chart.getKey() + ".svg"),
+                    chart.getValue().apply(raw));
         }
     }
 }
