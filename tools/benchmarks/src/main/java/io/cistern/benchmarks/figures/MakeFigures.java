@@ -7,17 +7,12 @@ import java.util.Map;
 import java.util.function.Function;
 
 /// Makes the blocks of figures in README.md, ARCHITECTURE.md and docs/*.md, and the charts, anew from the raw output.
-/// `tools/benchmarks/figures` runs it.
+/// `tools/benchmarks/measure figures` runs it.
 public final class MakeFigures {
     private MakeFigures() {}
 
-    /// Argument: the root of the sources.
-    public static void main(String[] arguments) throws IOException {
-        if (arguments.length != 1) {
-            System.err.println("usage: MakeFigures ROOT");
-            System.exit(2);
-        }
-        Path root = Path.of(arguments[0]).toAbsolutePath().normalize();
+    /// @param root of the sources
+    public static void make(Path root) throws IOException {
         for (Path page : Pages.all(root)) {
             String made = Pages.made(root, page);
             if (!made.equals(Files.readString(page))) {
