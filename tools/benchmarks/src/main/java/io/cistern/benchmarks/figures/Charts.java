@@ -11,13 +11,18 @@ import java.util.stream.Stream;
 /// The charts of `docs/charts`, by name without `.svg`.
 final class Charts {
     static final Map<String, Function<RawOutput, String>> MAKERS = Map.of(
-            "pair", Charts::pair,
-            "threads", Charts::threads,
-            "reserved-gpt2_train", raw -> reserved(raw, "gpt2_train", "GPT-2 training"),
-            "reserved-vit_streams", raw -> reserved(raw, "vit_streams", "ViT on five streams"),
+            "pair",
+            Charts::pair,
+            "threads",
+            Charts::threads,
+            "reserved-gpt2_train",
+            raw -> reserved(raw, "gpt2_train", "GPT-2 training"),
+            "reserved-vit_streams",
+            raw -> reserved(raw, "vit_streams", "ViT on five streams"),
             "reserved-long_lived",
-                    raw -> reserved(raw, "long_lived", "Long-lived small blocks among large ones, generated"),
-            "threshold", Charts::threshold);
+            raw -> reserved(raw, "long_lived", "Long-lived small blocks among large ones, generated"),
+            "threshold",
+            Charts::threshold);
 
     private static final double GIB = 1 << 30;
     private static final String KEEP_ALL = "keep_all";
@@ -27,10 +32,15 @@ final class Charts {
 
     private static String pair(RawOutput raw) {
         List<Rows.Row> rows = Select.where(raw.json("pairs.jsonl"), "scenario", "pair");
-        List<Double> sizes = numbers("byteSize", 1, rows).stream().distinct().sorted().toList();
+        List<Double> sizes =
+                numbers("byteSize", 1, rows).stream().distinct().sorted().toList();
         LineChart chart = new LineChart(
                 "An allocation and its free, one thread, H200",
-                new Axis("largest block", true, sizes, sizes.stream().map(Table::bytes).toList()),
+                new Axis(
+                        "largest block",
+                        true,
+                        sizes,
+                        sizes.stream().map(Table::bytes).toList()),
                 Axis.logarithmic("nanoseconds a pair", 10, max("nanosPerPair", 1, rows)));
         by("allocator", rows)
                 .forEach((spec, own) -> chart.linePoints(
@@ -41,14 +51,17 @@ final class Charts {
     /// With one thread both variants are the same, and there is one row.
     private static String threads(RawOutput raw) {
         List<Rows.Row> rows = Select.where(raw.json("pairs.jsonl"), "scenario", "threads", "variant", "own streams");
-        List<Double> counts = numbers("threads", 1, rows).stream().distinct().sorted().toList();
+        List<Double> counts =
+                numbers("threads", 1, rows).stream().distinct().sorted().toList();
         LineChart chart = new LineChart(
                 "Pairs of all threads together, each on a stream of its own, H200",
                 new Axis(
                         "threads",
                         true,
                         counts,
-                        counts.stream().map(count -> Table.format("%.0f", count)).toList()),
+                        counts.stream()
+                                .map(count -> Table.format("%.0f", count))
+                                .toList()),
                 Axis.logarithmic("million pairs a second", 0.1, max("pairsPerSecond", 1e6, rows)));
         by("allocator", rows)
                 .forEach((spec, own) -> chart.linePoints(

@@ -59,7 +59,9 @@ final class LineChart {
                     title,
                     logarithmic,
                     ticks,
-                    ticks.stream().map(tick -> Table.format("%,.10f", tick).replaceFirst("\\.?0+$", "")).toList());
+                    ticks.stream()
+                            .map(tick -> Table.format("%,.10f", tick).replaceFirst("\\.?0+$", ""))
+                            .toList());
         }
 
         /// Between 0, at the first label, and 1.
@@ -81,14 +83,10 @@ final class LineChart {
     LineChart(String title, Axis x, Axis y) {
         this.x = x;
         this.y = y;
-        add(
-                """
+        add("""
                 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" fill="%s">
                 <rect width="100%%" height="100%%" fill="#fff"/>
-                """,
-                WIDTH,
-                HEIGHT,
-                INK);
+                """, WIDTH, HEIGHT, INK);
         text(LEFT, TOP - 18, "start", " font-weight=\"bold\" font-size=\"15\"", title);
         for (int i = 0; i < y.ticks().size(); i++) {
             double at = down(y.ticks().get(i));
@@ -156,11 +154,7 @@ final class LineChart {
     private void text(double left, double baseline, String anchor, String attributes, String text) {
         add(
                 "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s>%s</text>\n",
-                left,
-                baseline,
-                anchor,
-                attributes,
-                text.replace("&", "&amp;").replace("<", "&lt;"));
+                left, baseline, anchor, attributes, text.replace("&", "&amp;").replace("<", "&lt;"));
     }
 
     private void add(String format, Object... values) {

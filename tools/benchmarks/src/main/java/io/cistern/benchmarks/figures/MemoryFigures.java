@@ -44,8 +44,7 @@ final class MemoryFigures {
     }
 
     static String outOfMemory(RawOutput raw) {
-        List<Rows.Row> rows =
-                Select.where(raw.json(OUT_OF_MEMORY), "allocator", "caching", "row", "out of memory");
+        List<Rows.Row> rows = Select.where(raw.json(OUT_OF_MEMORY), "allocator", "caching", "row", "out of memory");
         Table table = new Table(
                 List.of("ms of an out of memory beside a million live blocks", "in all", "in the steps", "its text"));
         table.row(List.of(
@@ -84,8 +83,7 @@ final class MemoryFigures {
                 Rows.Row usual = Select.only(rows, "allocator", "caching", "row", what);
                 Rows.Row small = Select.only(rows, "allocator", "caching:page_size=2MiB", "row", what);
                 String host = file.equals(SLEEP) ? "first host" : "second host";
-                table.row(List.of(
-                        what + ", " + host, millis(usual), ofCopy(usual), millis(small), ofCopy(small)));
+                table.row(List.of(what + ", " + host, millis(usual), ofCopy(usual), millis(small), ofCopy(small)));
             }
         }
         return table

@@ -40,7 +40,8 @@ record RawOutput(Path measurements, String link) {
 
     List<String> lines(String file) {
         try (BufferedReader in = new BufferedReader(new InputStreamReader(
-                new GZIPInputStream(Files.newInputStream(measurements.resolve("raw").resolve(file + ".gz"))),
+                new GZIPInputStream(
+                        Files.newInputStream(measurements.resolve("raw").resolve(file + ".gz"))),
                 StandardCharsets.UTF_8))) {
             return in.lines().toList();
         } catch (IOException e) {
@@ -51,8 +52,7 @@ record RawOutput(Path measurements, String link) {
     /// Machine and day of files, and links to them: "An H200, 2026-11-23 (`raw`, `raw`)".
     String source(String... files) {
         return Arrays.stream(files)
-                .collect(Collectors.groupingBy(
-                        file -> cell(file, MACHINE), LinkedHashMap::new, Collectors.toList()))
+                .collect(Collectors.groupingBy(file -> cell(file, MACHINE), LinkedHashMap::new, Collectors.toList()))
                 .entrySet()
                 .stream()
                 .map(machine -> machine.getKey()

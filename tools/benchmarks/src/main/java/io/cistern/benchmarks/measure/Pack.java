@@ -12,8 +12,9 @@ import picocli.CommandLine.Parameters;
 /// the examples, the peers' sources, and `measure` itself.
 @Command(
         name = "pack",
-        description = "Packs what run needs on a machine with a GPU and without a JDK: tar xJf KIT && cistern-measure/measure"
-                + " run RESULTS")
+        description =
+                "Packs what run needs on a machine with a GPU and without a JDK: tar xJf KIT && cistern-measure/measure"
+                        + " run RESULTS")
 final class Pack implements Callable<Integer> {
     private static final List<String> STEPS = List.of(
             "rm -rf tools/benchmarks/target/jmh",
@@ -41,7 +42,11 @@ final class Pack implements Callable<Integer> {
                 .inheritIO();
         shell.environment().put("JAVA_HOME", System.getProperty("java.home"));
         shell.environment()
-                .put("kit", Files.createTempDirectory("measure").resolve("cistern-measure").toString());
+                .put(
+                        "kit",
+                        Files.createTempDirectory("measure")
+                                .resolve("cistern-measure")
+                                .toString());
         shell.environment().put("archive", archive.toAbsolutePath().toString());
         return shell.start().waitFor();
     }

@@ -17,6 +17,9 @@ import java.util.stream.Stream;
 /// @param values of commands, by name
 /// @param builds the commands that build what steps need, by file
 record Steps(List<Step> all, Map<String, String> values, Map<String, String> builds) {
+    /// Before a command whose exit status does not matter.
+    static final String MAY_FAIL = "- ";
+
     private static final Pattern CHOICE = Pattern.compile("\\[([^\\[\\]]*\\|[^\\[\\]]*)]");
 
     /// One thing to measure.
@@ -30,7 +33,8 @@ record Steps(List<Step> all, Map<String, String> values, Map<String, String> bui
         try (InputStream in = Objects.requireNonNull(Steps.class.getResourceAsStream("steps.txt"))) {
             String last = "";
             String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
-            for (String line : text.lines().filter(line -> !line.startsWith("#")).toList()) {
+            for (String line :
+                    text.lines().filter(line -> !line.startsWith("#")).toList()) {
                 String[] cells = line.split(" *\\| *");
                 String[] value = line.split(" = ");
                 if (line.startsWith(" ")) {
