@@ -8,7 +8,7 @@ package io.cistern.diagnostics;
 /// level and time.
 ///
 /// **Cost** of a raw pair: none at `off`, hardly any at `sampled`; `sites` and `all` take far longer than the pair
-/// itself, and make garbage, `all` more with deeper stacks. Measured in `docs/measurements/leaks.md`.
+/// itself, and make garbage, `all` more with deeper stacks.
 public enum LeakLevel {
     /// Nothing is kept. Blocks are listed with size, device and allocator.
     OFF,

@@ -1,14 +1,12 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.charts.Rows;
 import java.util.ArrayList;
 import java.util.List;
 
 /// All-reduce between two GPUs beside C++ and PyTorch.
 final class CollectiveFigures {
-    private static final String RUN = "2026-11-22-h200/raw-collectives";
-    private static final List<String> RUNS = List.of(RUN, "2026-11-22-h200/raw-collectives-last");
-    private static final String FILE = "nccl.jsonl";
+    private static final String FILE = "collectives-first-host.jsonl";
+    private static final String SECOND_FILE = "collectives-second-host.jsonl";
     private static final List<Long> SIZES = List.of(
             8L, 4L << 10, 256L << 10, 1L << 20, 4L << 20, 16L << 20, 32L << 20, 64L << 20, 256L << 20, 1L << 30);
     private static final List<String> WAYS = List.of("plain", "registered", "window");
@@ -18,7 +16,7 @@ final class CollectiveFigures {
     private CollectiveFigures() {}
 
     static String allReduce(RawOutput raw) {
-        List<Rows.Row> rows = raw.json(RUN, FILE);
+        List<Rows.Row> rows = raw.json(FILE);
         Table table = new Table(
                 List.of("bytes", "plain", "in C++", "over", "PyTorch", "registered", "window", "in C++", "over"));
         for (long size : SIZES) {
@@ -40,7 +38,7 @@ final class CollectiveFigures {
             }
             table.row(cells);
         }
-        return table + "\n" + raw.source(RUN, FILE) + "; microseconds.\n";
+        return table + "\n" + raw.source(FILE) + "; microseconds.\n";
     }
 
     private static Rows.Row row(List<Rows.Row> rows, String who, long size) {
@@ -50,10 +48,10 @@ final class CollectiveFigures {
     /// What Java adds to small calls, on each host.
     static String over(RawOutput raw) {
         Table table = new Table(List.of("host", "plain", "registered", "window"));
-        for (String run : RUNS) {
-            List<String> cells = new ArrayList<>(List.of("`" + run.substring(run.indexOf('/') + 1) + "`"));
+        for (String file : List.of(FILE, SECOND_FILE)) {
+            List<String> cells = new ArrayList<>(List.of(file.equals(FILE) ? "first" : "second"));
             for (String way : WAYS) {
-                double[] over = Select.where(raw.json(run, FILE), "allocator", "nccl_peers " + way).stream()
+                double[] over = Select.where(raw.json(file), "allocator", "nccl_peers " + way).stream()
                         .filter(row -> row.number("byteSize") <= SMALL)
                         .mapToDouble(row -> row.number("overMicros"))
                         .sorted()
@@ -62,6 +60,6 @@ final class CollectiveFigures {
             }
             table.row(cells);
         }
-        return table + "\n" + raw.source(RUN, FILE) + "; microseconds over C++, sizes up to 1 MiB.\n";
+        return table + "\n" + raw.source(FILE, SECOND_FILE) + "; microseconds over C++, sizes up to 1 MiB.\n";
     }
 }

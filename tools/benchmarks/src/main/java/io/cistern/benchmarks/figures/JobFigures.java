@@ -1,6 +1,5 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.charts.Rows;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -8,9 +7,8 @@ import java.util.Map;
 
 /// What real PyTorch jobs take with each allocator inside their process.
 final class JobFigures {
-    private static final String RUN = "2026-11-26-h100";
-
     private static final String FILE = "jobs.jsonl";
+    private static final String PROGRAMS = "ten-programs.jsonl";
     private static final String EXPANDABLE = "torch:expandable_segments:True";
     private static final Map<String, String> JOBS = new LinkedHashMap<>();
     private static final List<String> ALLOCATORS = List.of("default", "expandable", "async", "cistern");
@@ -33,14 +31,14 @@ final class JobFigures {
     static String jobs(RawOutput raw) {
         Table table = new Table(
                 List.of("", "PyTorch 2.11", "PyTorch, expandable", "`cudaMallocAsync`", "Cistern, `caching`"));
-        List<Rows.Row> rows = raw.json(RUN, FILE);
+        List<Rows.Row> rows = raw.json(FILE);
         JOBS.forEach((job, name) -> {
             List<String> cells = new ArrayList<>(List.of(name));
             ALLOCATORS.forEach(each -> cells.add(cell(Select.where(rows, "job", job, "conf", each))));
             table.row(cells);
         });
         return table + "\nSeconds of the third pass, and the most MiB of the device that were taken in it. "
-                + raw.source(RUN, FILE) + ".\n";
+                + raw.source(FILE) + ".\n";
     }
 
     private static String cell(List<Rows.Row> rows) {
@@ -65,11 +63,11 @@ final class JobFigures {
                 worst(ratios(raw, "caching")),
                 mean(ratios(raw, EXPANDABLE)),
                 worst(ratios(raw, EXPANDABLE)),
-                raw.source(RUN, "replays.jsonl"));
+                raw.source(PROGRAMS));
     }
 
     private static double[] ratios(RawOutput raw, String allocator) {
-        return Select.where(raw.json(RUN, "replays.jsonl"), "allocator", allocator, "work", "none").stream()
+        return Select.where(raw.json(PROGRAMS), "allocator", allocator, "work", "none").stream()
                 .mapToDouble(row -> row.number("ratio"))
                 .toArray();
     }

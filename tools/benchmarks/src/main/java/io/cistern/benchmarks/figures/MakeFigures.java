@@ -3,19 +3,16 @@ package io.cistern.benchmarks.figures;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.function.Function;
 
-/// Makes the blocks of figures in README.md, ARCHITECTURE.md and docs/*.md anew from the raw output.
-/// `tools/benchmarks/figures` runs it.
+/// Makes the blocks of figures in README.md, ARCHITECTURE.md and docs/*.md, and the charts, anew from the raw output.
+/// `tools/benchmarks/measure figures` runs it.
 public final class MakeFigures {
     private MakeFigures() {}
 
-    /// Argument: the root of the sources.
-    public static void main(String[] arguments) throws IOException {
-        if (arguments.length != 1) {
-            System.err.println("usage: MakeFigures ROOT");
-            System.exit(2);
-        }
-        Path root = Path.of(arguments[0]).toAbsolutePath().normalize();
+    /// @param root of the sources
+    public static void make(Path root) throws IOException {
         for (Path page : Pages.all(root)) {
             String made = Pages.made(root, page);
             if (!made.equals(Files.readString(page))) {
@@ -24,9 +21,11 @@ public final class MakeFigures {
             }
             UnsourcedFigures.in(made).forEach(line -> System.out.println(root.relativize(page) + ":" + line));
         }
-        for (Path notebook : Pages.notebooks(root)) {
-            UnsourcedFigures.partsWithoutSource(Files.readString(notebook))
-                    .forEach(part -> System.out.println(root.relativize(notebook) + ": no source: " + part));
+        RawOutput raw = RawOutput.of(root, root.resolve("README.md"));
+        for (Map.Entry<String, Function<RawOutput, String>> chart : Charts.MAKERS.entrySet()) {
+            Files.writeString(
+                    root.resolve("docs/charts").resolve(chart.getKey() + ".svg"),
+                    chart.getValue().apply(raw));
         }
     }
 }

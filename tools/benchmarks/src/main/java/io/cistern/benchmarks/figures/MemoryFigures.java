@@ -1,14 +1,13 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.charts.Rows;
 import java.util.List;
 
 /// Memory that gets short, and pools that sleep.
 final class MemoryFigures {
-    private static final String SIMULATED = RawOutput.SIMULATED;
-    private static final String RUN = "2026-11-22-h200/raw-ladder-last";
+    private static final String CAPACITY = "capacity.jsonl";
     private static final String OUT_OF_MEMORY = "out-of-memory.jsonl";
-    private static final List<String> SLEEP_RUNS = List.of(RUN, "2026-11-22-h200/raw-out-of-memory");
+    private static final String SLEEP = "sleep-first-host.jsonl";
+    private static final String SECOND_SLEEP = "sleep-second-host.jsonl";
     private static final String TIGHT = "caching:fit=tight";
 
     private MemoryFigures() {}
@@ -16,12 +15,12 @@ final class MemoryFigures {
     static String capacity(RawOutput raw) {
         Table table = new Table(List.of(
                 "trace", "`caching`: refused", "reserved / requested", "`fit=tight`: refused", "reserved / requested"));
-        List<Rows.Row> rows = raw.json(SIMULATED, "capacity.jsonl");
+        List<Rows.Row> rows = raw.json(CAPACITY);
         for (Rows.Row row : Select.where(rows, "allocator", "caching")) {
             Rows.Row tight = Select.only(rows, "allocator", TIGHT, "trace", row.text("trace"));
             table.row(List.of(row.text("trace"), refused(row), ratio(row), refused(tight), ratio(tight)));
         }
-        return table + "\n" + raw.source(SIMULATED, "capacity.jsonl") + ".\n";
+        return table + "\n" + raw.source(CAPACITY) + ".\n";
     }
 
     private static String refused(Rows.Row row) {
@@ -33,7 +32,7 @@ final class MemoryFigures {
     }
 
     static String requestsAtCapacity(RawOutput raw) {
-        List<Rows.Row> rows = Select.where(raw.json(RUN, OUT_OF_MEMORY), "row", "sequence");
+        List<Rows.Row> rows = Select.where(raw.json(OUT_OF_MEMORY), "row", "sequence");
         List<String> names =
                 List.of("`caching`", "`caching:fit=tight`", "`async`", "PyTorch 2.11", "PyTorch, expandable segments");
         Table table = new Table(List.of("", "served", "refused"));
@@ -41,12 +40,11 @@ final class MemoryFigures {
             table.row(List.of(
                     names.get(i), rows.get(i).text("served"), rows.get(i).text("refused")));
         }
-        return table + "\n" + raw.source(RUN, OUT_OF_MEMORY) + ".\n";
+        return table + "\n" + raw.source(OUT_OF_MEMORY) + ".\n";
     }
 
     static String outOfMemory(RawOutput raw) {
-        List<Rows.Row> rows =
-                Select.where(raw.json(RUN, OUT_OF_MEMORY), "allocator", "caching", "row", "out of memory");
+        List<Rows.Row> rows = Select.where(raw.json(OUT_OF_MEMORY), "allocator", "caching", "row", "out of memory");
         Table table = new Table(
                 List.of("ms of an out of memory beside a million live blocks", "in all", "in the steps", "its text"));
         table.row(List.of(
@@ -59,7 +57,7 @@ final class MemoryFigures {
                 of(rows, "millis", false),
                 of(rows, "millis_in_steps", false),
                 of(rows, "millis_text", false)));
-        return table + "\n" + raw.source(RUN, OUT_OF_MEMORY) + ".\n";
+        return table + "\n" + raw.source(OUT_OF_MEMORY) + ".\n";
     }
 
     private static String of(List<Rows.Row> rows, String field, boolean first) {
@@ -79,19 +77,18 @@ final class MemoryFigures {
                 "rate beside `cuMemcpy`",
                 "ms, pages of 2 MiB",
                 "rate beside `cuMemcpy`"));
-        for (String run : SLEEP_RUNS) {
-            List<Rows.Row> rows = raw.json(run, "sleep.jsonl");
+        for (String file : List.of(SLEEP, SECOND_SLEEP)) {
+            List<Rows.Row> rows = raw.json(file);
             for (String what : List.of("first sleep", "sleep", "wake", "sleep, dropped", "wake, dropped")) {
                 Rows.Row usual = Select.only(rows, "allocator", "caching", "row", what);
                 Rows.Row small = Select.only(rows, "allocator", "caching:page_size=2MiB", "row", what);
-                String host = run.substring(run.indexOf('/') + 1);
-                table.row(List.of(
-                        what + " (`" + host + "`)", millis(usual), ofCopy(usual), millis(small), ofCopy(small)));
+                String host = file.equals(SLEEP) ? "first host" : "second host";
+                table.row(List.of(what + ", " + host, millis(usual), ofCopy(usual), millis(small), ofCopy(small)));
             }
         }
         return table
                 + "\nTwo hosts. The first sleep of each pins host memory; the second column's finds it pinned already. "
-                + raw.source(RUN, "sleep.jsonl") + ".\n";
+                + raw.source(SLEEP, SECOND_SLEEP) + ".\n";
     }
 
     private static String millis(Rows.Row row) {

@@ -52,11 +52,6 @@ final class Pages {
         return pages;
     }
 
-    /// What developers wrote down on their way. Nobody makes its figures anew; each part names where they are from.
-    static List<Path> notebooks(Path root) throws IOException {
-        return in(root.resolve("docs/notebook"));
-    }
-
     private static List<Path> in(Path folder) throws IOException {
         try (Stream<Path> files = Files.list(folder)) {
             return files.filter(page -> page.toString().endsWith(".md"))
@@ -67,8 +62,7 @@ final class Pages {
 
     /// The page with its blocks made anew.
     static String made(Path root, Path page) throws IOException {
-        Path measurements = root.resolve("docs/measurements");
-        RawOutput raw = new RawOutput(measurements, page.resolveSibling("").relativize(measurements) + "/");
+        RawOutput raw = RawOutput.of(root, page);
         return BLOCK.matcher(Files.readString(page)).replaceAll(block -> {
             Function<RawOutput, String> maker = MAKERS.get(block.group(2));
             if (maker == null) {

@@ -1,36 +1,25 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.charts.Rows;
-import java.util.ArrayList;
 import java.util.DoubleSummaryStatistics;
 import java.util.List;
-import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /// What an allocation and its free cost: beside peers, and what the framework adds to any provider.
 final class PairFigures {
-    private static final String RUN = "2026-11-23-h200/raw-threads";
-    private static final String RMM = "2026-11-h200-rmm";
+    private static final String FILE = "pairs.jsonl";
+    private static final String RMM = "rmm-pairs.txt";
     private static final long LARGEST = 1 << 20;
     private static final String THREADS = "16";
-    private static final List<String> ROUTING = List.of("jmh-routing-G1.csv", "jmh-routing-Z.csv");
-    private static final List<String> ROUTING_RUNS =
-            List.of("2026-11-21-h200-joined/raw-second", "2026-11-23-h200/raw-jmh");
-    private static final String DRIVER_RUN = "2026-11-23-h200/raw-pools-buffers";
+    private static final List<String> ROUTING = List.of("routing-first-host.csv", "routing-second-host.csv");
+    private static final String DRIVER = "async-pair.jsonl";
 
     private PairFigures() {}
 
     static String beside(RawOutput raw) {
-        List<Rows.Row> rows = new ArrayList<>(raw.json(RUN, "bench.jsonl"));
-        rows.addAll(raw.json(RUN, "bench-peers.jsonl"));
+        List<Rows.Row> rows = raw.json(FILE);
         Table table =
                 new Table(List.of("", "ns a cached pair, blocks up to 1 MiB", "million pairs a second, 16 threads"));
-        Map<String, String> names = Map.of(
-                "caching", "`caching`",
-                "torch", "PyTorch 2.11",
-                "torch:expandable_segments:True", "PyTorch, expandable",
-                "cudaMallocAsync", "`cudaMallocAsync` (C)");
         for (String allocator : List.of("caching", "torch", "torch:expandable_segments:True", "cudaMallocAsync")) {
             DoubleSummaryStatistics pairs = Select.where(rows, "scenario", "pair", "allocator", allocator).stream()
                     .filter(row -> row.number("byteSize") <= LARGEST)
@@ -40,17 +29,17 @@ final class PairFigures {
                     .mapToDouble(row -> row.number("pairsPerSecond"))
                     .max()
                     .orElseThrow();
-            table.row(List.of(names.get(allocator), range(pairs), Table.rounded(most / 1e6)));
+            table.row(List.of(Peers.name(allocator), range(pairs), Table.rounded(most / 1e6)));
         }
         return table.toString() + rmm(raw) + "\nMedians; of own and shared streams the faster. "
-                + raw.source(RUN, "bench.jsonl", "bench-peers.jsonl") + ". RMM: "
-                + raw.source(RMM, "pairs.txt") + ".\n";
+                + raw.source(FILE) + ". RMM: "
+                + raw.source(RMM) + ".\n";
     }
 
     /// RMM was measured beside other peers, on a machine of its own.
     private static String rmm(RawOutput raw) {
         StringBuilder rows = new StringBuilder();
-        List<String> lines = raw.lines(RMM, "pairs.txt");
+        List<String> lines = raw.lines(RMM);
         for (String resource : List.of("rmm_arena", "rmm_pool")) {
             DoubleSummaryStatistics pairs = lines.stream()
                     .filter(line -> line.startsWith("size "))
@@ -82,8 +71,8 @@ final class PairFigures {
 
     static String added(RawOutput raw) {
         Table table = new Table(List.of("provider", "its own pair, ns", "through Cistern, metered and owned, ns"));
-        DoubleSummaryStatistics routed = ROUTING_RUNS.stream()
-                .flatMap(run -> ROUTING.stream().flatMap(file -> raw.csv(run, file).stream()))
+        DoubleSummaryStatistics routed = ROUTING.stream()
+                .flatMap(file -> raw.csv(file).stream())
                 .filter(row -> row.text("Benchmark").endsWith("RoutingBenchmark.publicPair"))
                 .mapToDouble(row -> row.number("Score"))
                 .summaryStatistics();
@@ -92,13 +81,11 @@ final class PairFigures {
                 "`async` (4 KiB; its own pair is the driver's, from C)",
                 driverPair(raw, "C"),
                 driverPair(raw, "async public")));
-        String[] files = ROUTING.toArray(String[]::new);
-        return table + "\n" + raw.source(ROUTING_RUNS.getFirst(), files) + "; "
-                + raw.source(ROUTING_RUNS.getLast(), files) + "; " + raw.source(DRIVER_RUN, "async-pair.jsonl") + ".\n";
+        return table + "\n" + raw.source(ROUTING.getFirst(), ROUTING.getLast(), DRIVER) + ".\n";
     }
 
     private static String driverPair(RawOutput raw, String allocator) {
-        List<Rows.Row> rows = raw.json(DRIVER_RUN, "async-pair.jsonl");
+        List<Rows.Row> rows = raw.json(DRIVER);
         return Table.rounded(Select.only(rows, "allocator", allocator, "byteSize", "4096", "threads", "1")
                 .number("nanosPerPair"));
     }

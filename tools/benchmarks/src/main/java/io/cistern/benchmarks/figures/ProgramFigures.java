@@ -1,13 +1,12 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.charts.Rows;
 import java.util.List;
 
 /// What plug-ins, starting and buffers cost on the host of an H200.
 final class ProgramFigures {
-    private static final String BOUNDARY_RUN = "2026-11-22-h200/raw-out-of-memory";
-    private static final String START_RUN = "2026-11-22-h200/raw-peers-captures";
-    private static final String BUFFER_RUN = "2026-11-23-h200/raw-direct-copies";
+    private static final String BOUNDARY = "native-boundary.jsonl";
+    private static final String START = "startup.jsonl";
+    private static final String BUFFERS = "buffers.csv";
     private static final String PLAIN = "-UseSystemMemoryBarrier";
 
     private ProgramFigures() {}
@@ -16,7 +15,7 @@ final class ProgramFigures {
     static String boundary(RawOutput raw) {
         Table table = new Table(List.of(
                 "ns a pair", "across", "on one side", "across, with `-XX:+UseSystemMemoryBarrier`", "on one side"));
-        List<Rows.Row> rows = raw.json(BOUNDARY_RUN, "native-boundary.jsonl");
+        List<Rows.Row> rows = raw.json(BOUNDARY);
         for (String name : List.of("library", "brief", "exported")) {
             String[] cells = {"", "", "", ""};
             String option = "";
@@ -35,28 +34,28 @@ final class ProgramFigures {
             };
             table.row(List.of(what, cells[0], cells[1], cells[2], cells[3]));
         }
-        return table + "\n" + raw.source(BOUNDARY_RUN, "native-boundary.jsonl") + ".\n";
+        return table + "\n" + raw.source(BOUNDARY) + ".\n";
     }
 
     static String start(RawOutput raw) {
         Table table = new Table(List.of("ms beyond an empty `main`", "median", "fastest"));
-        for (Rows.Row row : raw.json(START_RUN, "startup.jsonl")) {
+        for (Rows.Row row : raw.json(START)) {
             if (!row.text("overEmpty").equals("0")) {
                 table.row(List.of(row.text("started"), row.text("overEmpty"), row.text("fastestOverEmpty")));
             }
         }
-        return table + "\n" + raw.source(START_RUN, "startup.jsonl") + ".\n";
+        return table + "\n" + raw.source(START) + ".\n";
     }
 
     static String buffers(RawOutput raw) {
         Table table = new Table(List.of("", "ns", "B of garbage"));
-        List<Rows.Row> rows = raw.csv(BUFFER_RUN, "jmh-buffers.csv");
+        List<Rows.Row> rows = raw.csv(BUFFERS);
         buffer(table, rows, "raw pair", "rawPair");
         buffer(table, rows, "`DeviceBuffer`, allocated and closed", "bufferPair");
         buffer(table, rows, "`PinnedBuffer`, allocated and closed", "pinnedPair");
         buffer(table, rows, "address from a confined arena", "arenaAddress");
         buffer(table, rows, "ten addresses and a reset", "arenaTenAndReset");
-        return table + "\nScores of JMH ± its error. " + raw.source(BUFFER_RUN, "jmh-buffers.csv") + ".\n";
+        return table + "\nScores of JMH ± its error. " + raw.source(BUFFERS) + ".\n";
     }
 
     private static void buffer(Table table, List<Rows.Row> rows, String what, String method) {

@@ -1,64 +1,80 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.charts.Rows;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import java.util.zip.GZIPInputStream;
 
-/// The raw output under `docs/measurements`, for one page. A run is a folder there, or an archive in a folder without
-/// its
-/// ending: `simulated`, `2026-11-23-h200/raw-last`.
+/// The raw output in `docs/measurements/raw`, for one page. Each file is named without its ending `.gz`, and has a row
+/// in the table of `docs/measurements/README.md`.
 ///
 /// @param measurements the folder `docs/measurements`
 /// @param link what the page puts before a link into that folder
 record RawOutput(Path measurements, String link) {
-    /// What was measured on the simulated GPU; `dates.csv` there tells when.
-    static final String SIMULATED = "simulated";
-    /// Other folders begin with their day, or month where nobody recorded the day.
-    private static final Pattern DATE = Pattern.compile("^(\\d{4}-\\d\\d)(-\\d\\d)?-.*");
+    /// Columns of the table, counted from the empty one before the first `|`.
+    private static final int USED_BY = 2;
 
-    List<Rows.Row> json(String run, String file) {
-        return Rows.json(file, lines(run, file));
+    private static final int MACHINE = 3;
+
+    static RawOutput of(Path root, Path page) {
+        Path measurements = root.resolve("docs/measurements");
+        return new RawOutput(measurements, page.resolveSibling("").relativize(measurements) + "/");
     }
 
-    List<Rows.Row> csv(String run, String file) {
-        return Rows.csv(file, lines(run, file));
+    List<Rows.Row> json(String file) {
+        return Rows.json(file, lines(file));
     }
 
-    List<String> lines(String run, String file) {
-        Path place = measurements.resolve(run);
-        try {
-            return Files.isDirectory(place)
-                    ? Files.readAllLines(place.resolve(file))
-                    : TarGz.read(measurements.resolve(run + ".tar.gz"), "raw/" + file)
-                            .lines()
-                            .toList();
+    List<Rows.Row> csv(String file) {
+        return Rows.csv(file, lines(file));
+    }
+
+    List<String> lines(String file) {
+        try (BufferedReader in = new BufferedReader(new InputStreamReader(
+                new GZIPInputStream(
+                        Files.newInputStream(measurements.resolve("raw").resolve(file + ".gz"))),
+                StandardCharsets.UTF_8))) {
+            return in.lines().toList();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
-    /// Where and when files came from, and a link to them.
-    String source(String run, String... files) {
-        String folder = run.contains("/") ? run.substring(0, run.indexOf('/')) : run;
-        String archive = folder.equals(run) ? "" : ", `" + run.substring(folder.length() + 1) + "`";
-        String machine = folder.equals(SIMULATED)
-                ? "The simulated GPU, "
-                        + Select.only(csv(SIMULATED, "dates.csv"), "file", files[0])
-                                .text("date")
-                : (folder.contains("h100") ? "An H100, " : "An H200, ") + date(folder);
-        return "%s ([raw](%s%s)%s, `%s`)".formatted(machine, link, folder, archive, String.join("`, `", files));
+    /// Machine and day of files, and links to them: "An H200, 2026-11-23 (`raw`, `raw`)".
+    String source(String... files) {
+        return Arrays.stream(files)
+                .collect(Collectors.groupingBy(file -> cell(file, MACHINE), LinkedHashMap::new, Collectors.toList()))
+                .entrySet()
+                .stream()
+                .map(machine -> machine.getKey()
+                        + machine.getValue().stream()
+                                .map(file -> "[raw](" + link + "raw/" + file + ".gz)")
+                                .collect(Collectors.joining(", ", " (", ")")))
+                .collect(Collectors.joining("; "));
     }
 
-    private static String date(String folder) {
-        Matcher date = DATE.matcher(folder);
-        if (!date.matches()) {
-            throw new IllegalStateException(folder);
+    /// The pages that the table says a file is for.
+    String usedBy(String file) {
+        return cell(file, USED_BY);
+    }
+
+    private String cell(String file, int column) {
+        try (Stream<String> lines = Files.lines(measurements.resolve("README.md"))) {
+            return lines.filter(line -> line.contains("(raw/" + file + ".gz)"))
+                    .map(line -> line.split("\\|")[column].strip())
+                    .findFirst()
+                    .orElseThrow(() -> new IllegalStateException(file + " is not in the table"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
-        return date.group(1) + (date.group(2) == null ? ", day not recorded" : date.group(2));
     }
 }

@@ -1,19 +1,17 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.charts.Rows;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.ToDoubleFunction;
-import java.util.stream.Stream;
 
 /// What replays of the five recorded programs took beside peers, in one run.
 final class ReplayFigures {
-    private static final String RUN = "2026-11-23-h200/raw-last";
-    private static final String[] FILES = {"replay.jsonl", "replay-peers.jsonl"};
+    private static final String FILE = "replays.jsonl";
     private static final Map<String, String> TRACES = new LinkedHashMap<>();
-    private static final Map<String, String> ALLOCATORS = new LinkedHashMap<>();
+    private static final List<String> ALLOCATORS =
+            List.of("caching", "async", "torch", "torch:expandable_segments:True", "cudaMallocAsync");
 
     static {
         TRACES.put("gpt2_train", "GPT-2 training");
@@ -21,11 +19,6 @@ final class ReplayFigures {
         TRACES.put("llama_generate", "Llama generation");
         TRACES.put("gnn_sample", "GCN on sampled graphs");
         TRACES.put("vit_streams", "ViT on five streams");
-        ALLOCATORS.put("caching", "`caching`");
-        ALLOCATORS.put("async", "`async`");
-        ALLOCATORS.put("torch", "PyTorch 2.11");
-        ALLOCATORS.put("torch:expandable_segments:True", "PyTorch, expandable");
-        ALLOCATORS.put("cudaMallocAsync", "`cudaMallocAsync` (C)");
     }
 
     private ReplayFigures() {}
@@ -42,7 +35,7 @@ final class ReplayFigures {
                 + "\nsame ratio. On five streams `caching` took longest then: it handed memory from stream to stream, and work waited for"
                 + "\nthat, as with `reuse=wait` today; `caching:reuse=never` does not ("
                 + Table.rounded(never(raw).number("wallMillis")) + " ms · "
-                + Table.format("%.3f", never(raw).number("ratio")) + "). " + raw.source(RUN, FILES) + ".\n";
+                + Table.format("%.3f", never(raw).number("ratio")) + "). " + raw.source(FILE) + ".\n";
     }
 
     private static Rows.Row never(RawOutput raw) {
@@ -59,17 +52,17 @@ final class ReplayFigures {
                 rows.stream().mapToDouble(row -> row.number("ratio")).max().orElseThrow();
         return Table.format(
                 "\n`caching:fit=tight` reserves %.3f on average (geometric mean), %.3f at worst. %s.\n",
-                mean, worst, raw.source(RUN, FILES));
+                mean, worst, raw.source(FILE));
     }
 
     private static String table(RawOutput raw, String work, ToDoubleFunction<Rows.Row> time, String unit) {
         List<String> header = new ArrayList<>(List.of(unit + " · ratio"));
-        header.addAll(ALLOCATORS.values());
+        ALLOCATORS.forEach(allocator -> header.add(Peers.name(allocator)));
         Table table = new Table(header);
         List<Rows.Row> rows = rows(raw);
         TRACES.forEach((trace, name) -> {
             List<String> cells = new ArrayList<>(List.of(name));
-            ALLOCATORS.keySet().forEach(allocator -> {
+            ALLOCATORS.forEach(allocator -> {
                 Rows.Row row = Select.only(rows, "trace", trace, "allocator", allocator, "work", work);
                 cells.add(Table.rounded(time.applyAsDouble(row)) + " · " + Table.format("%.3f", row.number("ratio")));
             });
@@ -79,6 +72,6 @@ final class ReplayFigures {
     }
 
     private static List<Rows.Row> rows(RawOutput raw) {
-        return Stream.of(FILES).flatMap(file -> raw.json(RUN, file).stream()).toList();
+        return raw.json(FILE);
     }
 }

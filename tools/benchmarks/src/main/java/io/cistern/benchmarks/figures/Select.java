@@ -1,6 +1,5 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.charts.Rows;
 import java.util.List;
 
 /// Finds rows of raw output by the values of their fields.

@@ -1,19 +1,19 @@
 package io.cistern.benchmarks.figures;
 
-import io.cistern.benchmarks.charts.MakeEndToEnd;
-import io.cistern.benchmarks.charts.Rows;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Predicate;
 
 /// Release thresholds of `async`: programs on a simulated GPU, and whole traces on a real one.
 final class ThresholdFigures {
-    private static final String SIMULATED = RawOutput.SIMULATED;
     private static final String STUDY = "thresholds.jsonl";
     private static final String CHANCE = "peaks-by-chance.jsonl";
-    private static final String END_TO_END = "2026-11-22-h200/raw-graphs-pools";
+    private static final String WHOLE_TRACES = "whole-traces.jsonl";
+    private static final String DIRECT = "direct";
     private static final double GIB = 1L << 30;
     private static final String KEEP_ALL = "keep_all";
     private static final String ADAPTIVE = "adaptive";
@@ -40,7 +40,7 @@ final class ThresholdFigures {
                 "its excess",
                 "peaks, GiB"));
         Map<String, List<Rows.Row>> byWorkload = new LinkedHashMap<>();
-        Select.where(raw.json(SIMULATED, STUDY), "kind", kind)
+        Select.where(raw.json(STUDY), "kind", kind)
                 .forEach(row -> byWorkload
                         .computeIfAbsent(row.text("workload"), _ -> new ArrayList<>())
                         .add(row));
@@ -59,7 +59,7 @@ final class ThresholdFigures {
                     Table.format("%.0f %%", 100 * excess(adaptive) / excess(all)),
                     gib(all, "heldPeakBytes") + ", " + gib(adaptive, "heldPeakBytes")));
         });
-        return table + "\n" + raw.source(SIMULATED, STUDY) + ".\n";
+        return table + "\n" + raw.source(STUDY) + ".\n";
     }
 
     private static String seconds(Rows.Row row) {
@@ -104,7 +104,7 @@ final class ThresholdFigures {
                 "`adaptive`",
                 "`keep_all`, a delay before one call in 2: least, median, most",
                 "one in 50"));
-        List<Rows.Row> rows = raw.json(SIMULATED, CHANCE);
+        List<Rows.Row> rows = raw.json(CHANCE);
         for (String prefix : List.of("", "reuse_allow_opportunistic=false,")) {
             for (String workload : List.of("long_lived", "drifting")) {
                 String spec = "async:" + prefix + "release_threshold=";
@@ -116,7 +116,7 @@ final class ThresholdFigures {
                         peaks(rows, workload, spec + KEEP_ALL, "50")));
             }
         }
-        return table + "\n" + raw.source(SIMULATED, CHANCE) + ".\n";
+        return table + "\n" + raw.source(CHANCE) + ".\n";
     }
 
     private static String peaks(List<Rows.Row> rows, String workload, String spec, String delayed) {
@@ -131,9 +131,36 @@ final class ThresholdFigures {
                 : pages[0] + ", " + pages[pages.length / 2] + ", " + pages[pages.length - 1];
     }
 
+    /// Milliseconds a pass, and how many times as fast as `direct`.
     static String wholeTraces(RawOutput raw) {
-        List<Rows.Row> rows = raw.json(END_TO_END, "threshold-replay.jsonl");
-        return MakeEndToEnd.table(MakeEndToEnd.millis(rows)) + "\n" + raw.source(END_TO_END, "threshold-replay.jsonl")
-                + ".\n";
+        Map<String, Map<String, Double>> millis = new LinkedHashMap<>();
+        Select.where(raw.json(WHOLE_TRACES), "work", "memset")
+                .forEach(row -> millis.computeIfAbsent(row.text("trace"), _ -> new LinkedHashMap<>())
+                        .put(row.text("allocator"), row.number("wallMillis")));
+        Set<String> allocators = new LinkedHashSet<>(List.of(DIRECT));
+        millis.values().forEach(times -> allocators.addAll(times.keySet()));
+        List<String> header = new ArrayList<>(List.of("ms a pass"));
+        allocators.forEach(
+                allocator -> header.add("`" + allocator.replace("async:release_threshold=", "async ") + "`"));
+        Table table = new Table(header);
+        millis.forEach((trace, times) -> {
+            List<String> cells = new ArrayList<>(List.of(trace));
+            allocators.forEach(allocator ->
+                    cells.add(Table.format("%.1f (%.1f ×)", times.get(allocator), gain(times, allocator))));
+            table.row(cells);
+        });
+        List<String> means = new ArrayList<>(List.of("geometric mean of the gains"));
+        allocators.forEach(allocator -> means.add(Table.format(
+                "%.1f ×",
+                Math.exp(millis.values().stream()
+                        .mapToDouble(times -> Math.log(gain(times, allocator)))
+                        .average()
+                        .orElseThrow()))));
+        table.row(means);
+        return table + "\n" + raw.source(WHOLE_TRACES) + ".\n";
+    }
+
+    private static double gain(Map<String, Double> times, String allocator) {
+        return times.get(DIRECT) / times.get(allocator);
     }
 }

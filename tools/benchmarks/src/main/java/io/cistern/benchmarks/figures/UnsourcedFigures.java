@@ -2,7 +2,6 @@ package io.cistern.benchmarks.figures;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 
 /// Finds what looks measured and stands outside the blocks that are made from raw output: a number with a unit of time
@@ -19,13 +18,6 @@ final class UnsourcedFigures {
     private static final Pattern CELL_WITH_FRACTION = Pattern.compile("\\|" + FIGURES + "\\d\\.\\d" + FIGURES + "\\|");
     private static final Pattern CELLS_OF_NUMBERS = Pattern.compile("\\|\\s*\\d[\\d,]+\\s*\\|\\s*\\d[\\d,]+\\s*\\|");
     private static final Pattern CODE = Pattern.compile("`[^`\n]*`|\\]\\([^)]*\\)");
-    private static final Pattern PART = Pattern.compile("^(?=## )", Pattern.MULTILINE);
-    /// The paragraph of a notebook's part that names machine, date and raw output.
-    private static final Pattern SOURCE =
-            Pattern.compile("^Source: (?:(?!\n\n).)*", Pattern.MULTILINE | Pattern.DOTALL);
-    private static final Pattern PLACE =
-            Pattern.compile("(?:H[12]00|development\\s+machine|simulated\\s+GPU), 20\\d\\d-\\d\\d-\\d\\d"
-                    + "(?: to 20\\d\\d-\\d\\d-\\d\\d)? \\((?:\\[raw\\]|raw output not kept)");
     private static final Pattern FENCED = Pattern.compile("```.*?```", Pattern.DOTALL);
 
     private UnsourcedFigures() {}
@@ -42,23 +34,6 @@ final class UnsourcedFigures {
             }
         }
         return found;
-    }
-
-    /// The headings of a notebook's parts that have some and no paragraph that says where they are from.
-    static List<String> partsWithoutSource(String notebook) {
-        return PART.splitAsStream(notebook)
-                .filter(part -> !in(part).isEmpty() && sources(part).isEmpty())
-                .map(part -> part.lines().findFirst().orElse(""))
-                .toList();
-    }
-
-    /// The paragraphs of a notebook that say where figures are from.
-    static List<String> sources(String notebook) {
-        return SOURCE.matcher(notebook)
-                .results()
-                .map(MatchResult::group)
-                .filter(source -> PLACE.matcher(source).find())
-                .toList();
     }
 
     private static boolean looksMeasured(String line) {

@@ -5,14 +5,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
+import java.util.Set;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Every figure that users read is what its raw output says. `tools/benchmarks/figures` makes the pages anew.
+/// Every figure that users read is what its raw output says. `tools/benchmarks/measure figures` makes the pages anew.
 final class FiguresTests {
     private static final Path ROOT = root();
     private static final Pattern LINK = Pattern.compile("\\]\\(([^)]+)\\)");
@@ -51,41 +55,83 @@ final class FiguresTests {
                         .containsPattern("(?:H[12]00|development machine|simulated GPU), 20\\d\\d-\\d\\d(?:-\\d\\d)?"));
     }
 
-    static List<Path> notebooks() throws IOException {
-        return Pages.notebooks(ROOT);
+    static Set<String> charts() {
+        return Charts.MAKERS.keySet();
     }
 
     @ParameterizedTest
-    @MethodSource("notebooks")
-    void figuresOfANotebookNameMachineDateAndRawOutput(Path notebook) throws IOException {
-        String text = Files.readString(notebook);
-        assertThat(UnsourcedFigures.partsWithoutSource(text))
-                .as(notebook.toString())
-                .isEmpty();
-        assertThat(UnsourcedFigures.sources(text))
-                .allSatisfy(source -> assertThat(LINK.matcher(source).results())
-                        .allSatisfy(link -> assertThat(notebook.getParent().resolve(link.group(1)))
-                                .exists()));
-    }
-
-    @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "## A\nA pair takes 32 ns.\n",
-                "## A\n32 ns\n\n## B\nSource: an H200, 2026-11-23 (raw output not kept).\n\n32 ns",
-                "## A\nSource: an H200, 2026-11-23.\n\n32 ns",
-                "## A\nSource: (raw output not kept).\n\n32 ns"
-            })
-    void aPartOfANotebookWithoutASourceIsFound(String notebook) {
-        assertThat(UnsourcedFigures.partsWithoutSource(notebook)).containsExactly("## A");
+    @MethodSource("charts")
+    void chartsAreThoseOfTheRawOutput(String chart) throws IOException {
+        RawOutput raw = RawOutput.of(ROOT, ROOT.resolve("README.md"));
+        assertThat(Files.readString(ROOT.resolve("docs/charts/" + chart + ".svg")))
+                .isEqualTo(Charts.MAKERS.get(chart).apply(raw));
     }
 
     @Test
-    void aPartOfANotebookWithASourcePasses() {
-        assertThat(
-                        UnsourcedFigures.partsWithoutSource(
-                                "# N\n## A\nSource: the development\nmachine, 2026-11-23 (raw output not kept).\n\n32 ns\n## B\nnone"))
-                .isEmpty();
+    void eachChartStandsOnAPage() throws IOException {
+        StringBuilder text = new StringBuilder();
+        for (Path page : pages()) {
+            text.append(Files.readString(page));
+        }
+        assertThat(names("docs/charts"))
+                .containsExactlyInAnyOrderElementsOf(
+                        charts().stream().map(chart -> chart + ".svg").toList())
+                .allSatisfy(chart -> assertThat(text).contains("(charts/" + chart + ")"));
+    }
+
+    static List<String> rawFiles() throws IOException {
+        return names("docs/measurements/raw");
+    }
+
+    @ParameterizedTest
+    @MethodSource("rawFiles")
+    void eachRawFileIsNamedByThePagesThatUseIt(String file) throws IOException {
+        Path measurements = ROOT.resolve("docs/measurements");
+        String usedBy = new RawOutput(measurements, "").usedBy(file.replace(".gz", ""));
+        assertThat(LINK.matcher(usedBy).results())
+                .isNotEmpty()
+                .allSatisfy(page -> assertThat(Files.readString(measurements.resolve(page.group(1))))
+                        .contains("measurements/raw/" + file + ")"));
+    }
+
+    private static List<String> names(String folder) throws IOException {
+        try (Stream<Path> files = Files.list(ROOT.resolve(folder))) {
+            return files.map(file -> file.getFileName().toString()).toList();
+        }
+    }
+
+    static List<Path> pagesWithLinks() throws IOException {
+        List<Path> pages = new ArrayList<>(pages());
+        pages.add(ROOT.resolve("CONTRIBUTING.md"));
+        pages.add(ROOT.resolve("docs/measurements/README.md"));
+        pages.add(ROOT.resolve("tools/benchmarks/peers/README.md"));
+        return pages;
+    }
+
+    @ParameterizedTest
+    @MethodSource("pagesWithLinks")
+    void linksLeadToFilesAndHeadings(Path page) throws IOException {
+        assertThat(LINK.matcher(Files.readString(page)).results().map(link -> link.group(1)))
+                .filteredOn(link -> !link.contains("://"))
+                .allSatisfy(link -> {
+                    String[] parts = link.split("#");
+                    Path target = parts[0].isEmpty() ? page : page.resolveSibling(parts[0]);
+                    assertThat(target).exists();
+                    if (parts.length > 1) {
+                        assertThat(Files.readAllLines(target).stream()
+                                        .filter(line -> line.startsWith("#"))
+                                        .map(FiguresTests::anchor))
+                                .contains(parts[1]);
+                    }
+                });
+    }
+
+    /// As GitHub makes it of a heading.
+    private static String anchor(String heading) {
+        return heading.replaceFirst("^#+ ", "")
+                .toLowerCase(Locale.ROOT)
+                .replaceAll("[^\\p{L}\\p{N} _-]", "")
+                .replace(' ', '-');
     }
 
     @ParameterizedTest

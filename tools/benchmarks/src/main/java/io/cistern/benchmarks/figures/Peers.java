@@ -1,0 +1,19 @@
+package io.cistern.benchmarks.figures;
+
+import java.util.Map;
+
+/// What readers know the allocators by that raw output names by a spec.
+final class Peers {
+    private static final Map<String, String> NAMES = Map.of(
+            "caching", "`caching`",
+            "async", "`async`",
+            "torch", "PyTorch 2.11",
+            "torch:expandable_segments:True", "PyTorch, expandable",
+            "cudaMallocAsync", "`cudaMallocAsync` (C)");
+
+    private Peers() {}
+
+    static String name(String spec) {
+        return NAMES.getOrDefault(spec, spec);
+    }
+}
