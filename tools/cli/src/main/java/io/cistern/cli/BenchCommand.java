@@ -2,9 +2,8 @@ package io.cistern.cli;
 
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -15,7 +14,7 @@ import picocli.CommandLine.Option;
 @Command(
         name = "bench",
         description =
-                "Measures what an allocation and a free cost through allocators: each scenario in a JVM of its own,"
+                "Measures what an allocation and a free cost through allocators: each case in JVMs of its own by JMH,"
                         + " warmed up, over several rounds, through the public raw calls with metering on.",
         mixinStandardHelpOptions = true,
         versionProvider = Version.class,
@@ -50,7 +49,7 @@ final class BenchCommand implements Callable<Integer> {
             names = "--forks",
             paramLabel = "N",
             defaultValue = "1",
-            description = "JVMs for each scenario and allocator, one after the other; default ${DEFAULT-VALUE}.")
+            description = "JVMs for each case and allocator, one after the other; default ${DEFAULT-VALUE}.")
     private int forks = 1;
 
     private int exitCode = ExitCode.OK;
@@ -96,35 +95,33 @@ final class BenchCommand implements Callable<Integer> {
                 .sum();
         List<BenchResult> results = new ArrayList<>();
         try (ResultWriter writer = options.results();
-                Progress progress = new Progress("bench", cases * specs.size() * forks, options.err())) {
+                Progress progress = new Progress("bench", cases * specs.size(), options.err())) {
             for (BenchScenario scenario : scenarios) {
                 for (String spec : specs) {
                     progress.message(scenario.label() + " " + spec);
-                    List<BenchResult> measured = measure(spec, label, scenario, processors, progress);
-                    results.addAll(measured);
-                    measured.forEach(result -> writer.write(result.toJson()));
+                    BenchRun run = new BenchRun(spec, label, rounds, roundMillis, forks);
+                    for (BenchCase each : scenario.cases(processors)) {
+                        measure(run, each, progress).ifPresent(result -> {
+                            results.add(result);
+                            writer.write(result.fields());
+                        });
+                    }
                 }
             }
         }
         return results;
     }
 
-    private List<BenchResult> measure(
-            String spec, String label, BenchScenario scenario, int processors, Progress progress) {
-        Map<BenchCase, List<BenchRow>> rows = new LinkedHashMap<>();
-        for (int fork = 0; fork < forks; fork++) {
-            int ended = BenchFork.run(
-                    BenchForkCommand.arguments(spec, label, scenario, processors, rounds, roundMillis),
-                    row -> {
-                        rows.computeIfAbsent(row.measured(), _ -> new ArrayList<>())
-                                .add(row);
-                        progress.step(spec + ", " + row.label());
-                    },
-                    options.err());
-            exitCode = exitCode == ExitCode.OK ? ended : exitCode;
+    private Optional<BenchResult> measure(BenchRun run, BenchCase each, Progress progress) {
+        try {
+            BenchResult result = run.measure(each);
+            progress.step(
+                    run.spec() + ", " + each.label() + ": " + BenchTable.nanos(result.nanosPerPair()) + " ns a pair");
+            return Optional.of(result);
+        } catch (BenchFailure e) {
+            options.err().println(e.getMessage());
+            exitCode = exitCode == ExitCode.OK ? e.exitCode() : exitCode;
+            return Optional.empty();
         }
-        return rows.values().stream()
-                .map(each -> new BenchResult(spec, label, each))
-                .toList();
     }
 }

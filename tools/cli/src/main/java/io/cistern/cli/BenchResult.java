@@ -6,23 +6,32 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// One line of the report: a case through an allocator, over all JVMs that measured it.
+/// One line of the report: what JMH measured of a case through an allocator.
 ///
+/// @param measured the case
 /// @param allocator its spec
 /// @param device where
-/// @param rows what each JVM measured; at least one
-record BenchResult(String allocator, String device, List<BenchRow> rows) {
+/// @param forks how many JVMs measured it
+/// @param rounds nanoseconds a pair in each round of each JVM, of one thread
+/// @param percentiles of single pairs, one for each of [#PERCENTILES]
+/// @param clockNanos what two looks at the clock leave in each pair that is timed alone
+/// @param garbageBytesPerPair what a pair took of the Java heap
+/// @param queueNanos what the queue of a hand-off costs by itself; else not a number
+/// @param collector the garbage collector
+record BenchResult(
+        BenchCase measured,
+        String allocator,
+        String device,
+        int forks,
+        List<Double> rounds,
+        List<Double> percentiles,
+        double clockNanos,
+        double garbageBytesPerPair,
+        double queueNanos,
+        String collector) {
+    static final List<Double> PERCENTILES = List.of(50.0, 90.0, 99.0, 99.9, 99.99);
+
     private static final double NANOS_PER_SECOND = 1e9;
-
-    /// The case.
-    BenchCase measured() {
-        return rows.getFirst().measured();
-    }
-
-    /// The rounds of all JVMs.
-    List<Double> rounds() {
-        return rows.stream().flatMap(row -> row.nanosPerPair().stream()).toList();
-    }
 
     /// The median over the rounds.
     double nanosPerPair() {
@@ -34,29 +43,12 @@ record BenchResult(String allocator, String device, List<BenchRow> rows) {
         return NANOS_PER_SECOND * measured().pairMakers() / nanosPerPair();
     }
 
-    /// The median over the JVMs.
-    BenchPercentiles percentiles() {
-        return BenchPercentiles.median(rows.stream().map(BenchRow::percentiles).toList());
+    double p999() {
+        return percentiles.get(PERCENTILES.indexOf(99.9));
     }
 
-    /// What two looks at the clock leave in each pair that is timed alone.
-    double clockNanos() {
-        return median(rows.stream().map(row -> (double) row.clockNanos()).toList());
-    }
-
-    /// The median over the JVMs.
-    double garbageBytesPerPair() {
-        return median(rows.stream().map(BenchRow::garbageBytesPerPair).toList());
-    }
-
-    /// What the queue of a hand-off costs by itself; else not a number.
-    double queueNanos() {
-        return median(rows.stream().map(BenchRow::queueNanos).toList());
-    }
-
-    /// As one line of JSON; what does not apply is null.
-    String toJson() {
-        BenchCase measured = measured();
+    /// The fields of a JSON object; what does not apply is null.
+    Map<String, @Nullable Object> fields() {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("scenario", measured.scenario().label());
         fields.put("variant", measured.variant().label());
@@ -66,22 +58,24 @@ record BenchResult(String allocator, String device, List<BenchRow> rows) {
         fields.put("byteSize", measured.byteSize());
         fields.put("liveBlocks", measured.liveBlocks());
         fields.put("nanosPerPair", nanosPerPair());
-        fields.put("lowestNanosPerPair", Collections.min(rounds()));
-        fields.put("highestNanosPerPair", Collections.max(rounds()));
-        fields.put("rounds", rounds().size());
-        fields.put("forks", rows.size());
+        fields.put("lowestNanosPerPair", Collections.min(rounds));
+        fields.put("highestNanosPerPair", Collections.max(rounds));
+        fields.put("rounds", rounds.size());
+        fields.put("forks", forks);
         fields.put("pairsPerSecond", pairsPerSecond());
-        BenchPercentiles percentiles = percentiles();
-        for (int i = 0; i < BenchPercentiles.PERCENTILES.size(); i++) {
-            fields.put(
-                    BenchPercentiles.field(BenchPercentiles.PERCENTILES.get(i)),
-                    percentiles.nanos().get(i));
+        for (int i = 0; i < PERCENTILES.size(); i++) {
+            fields.put(field(PERCENTILES.get(i)), percentiles.get(i));
         }
-        fields.put("clockNanos", clockNanos());
-        fields.put("garbageBytesPerPair", garbageBytesPerPair());
-        fields.put("queueNanosPerPair", queueNanos());
-        fields.put("collector", rows.getFirst().collector());
-        return Json.write(fields);
+        fields.put("clockNanos", clockNanos);
+        fields.put("garbageBytesPerPair", garbageBytesPerPair);
+        fields.put("queueNanosPerPair", Double.isNaN(queueNanos) ? null : queueNanos);
+        fields.put("collector", collector);
+        return fields;
+    }
+
+    /// As results name one of them: `p50Nanos` to `p9999Nanos`.
+    static String field(double percentile) {
+        return "p" + String.valueOf(percentile).replace(".0", "").replace(".", "") + "Nanos";
     }
 
     /// The middle one of some numbers, or the mean of the two in the middle.

@@ -24,13 +24,13 @@ final class BenchTable {
     private static final int LEFT_ALIGNED = 3;
 
     private static final String METHOD = """
-            A pair is one allocation and one free, by one thread; pairs/s is all threads' together. Sizes are random, over half of
-            the largest (mixed and exchange: of all magnitudes). lowest, highest: of the rounds.
-            """;
+        A pair is one allocation and one free, by one thread; pairs/s is all threads' together. Sizes are random, over half of
+        the largest (mixed and exchange: of all magnitudes). lowest, highest: of the rounds.
+        """;
     private static final String SIMULATED = """
-            On a simulated GPU the driver takes virtual time: the figures are the cost of Cistern, and of simulating where an
-            allocator calls the driver (direct, async).
-            """;
+        On a simulated GPU the driver takes virtual time: the figures are the cost of Cistern, and of simulating where an
+        allocator calls the driver (direct, async).
+        """;
 
     private BenchTable() {}
 
@@ -54,7 +54,7 @@ final class BenchTable {
                 nanos(Collections.min(rounds)),
                 nanos(Collections.max(rounds)),
                 String.format(Locale.ROOT, "%,.3f", result.pairsPerSecond() / 1e6),
-                String.format(Locale.ROOT, "%,.0f", result.percentiles().p999()),
+                String.format(Locale.ROOT, "%,.0f", result.p999()),
                 String.format(Locale.ROOT, "%.1f", result.garbageBytesPerPair()));
     }
 
@@ -72,14 +72,13 @@ final class BenchTable {
                 any.device().equals("simulated") ? "a simulated GPU" : any.device(),
                 any.rounds().size(),
                 any.rounds().size() == 1 ? "round" : "rounds",
-                any.rows().size() == 1
-                        ? "a JVM for each scenario and allocator"
-                        : any.rows().size() + " JVMs",
-                any.rows().getFirst().collector()));
+                any.forks() == 1 ? "a JVM for each line" : any.forks() + " JVMs",
+                any.collector()));
         text.append(METHOD);
         text.append(String.format(
                 Locale.ROOT,
-                "p99.9: from a round of its own that times each pair alone (hand-off: each half), %.0f ns of it the clock's.%n",
+                "p99.9: from a round of its own that times each pair alone (hand-off: each half), %.0f ns of it the"
+                        + " clock's.%n",
                 any.clockNanos()));
         results.stream()
                 .filter(result -> !Double.isNaN(result.queueNanos()))

@@ -26,7 +26,6 @@ import picocli.CommandLine.UnmatchedArgumentException;
         subcommands = {
             ReplayCommand.class,
             BenchCommand.class,
-            BenchForkCommand.class,
             TraceCommand.class,
             DoctorCommand.class,
             GenerateCompletion.class,

@@ -15,9 +15,8 @@ import org.jspecify.annotations.Nullable;
 final class DiagnosisJson {
     private DiagnosisJson() {}
 
-    /// One object on one line.
-    static String format(Diagnosis diagnosis, String version) {
-        return Json.write(object(
+    static Map<String, @Nullable Object> of(Diagnosis diagnosis, String version) {
+        return object(
                 "cistern", version,
                 "java", java(diagnosis),
                 "drivers",
@@ -38,7 +37,7 @@ final class DiagnosisJson {
                                 .map(one -> object("key", one.key(), "value", one.value(), "source", one.source()))
                                 .toList(),
                 "problems", diagnosis.problems(),
-                "current", object("allocator", diagnosis.current().orElse(null), "reason", diagnosis.currentReason())));
+                "current", object("allocator", diagnosis.current().orElse(null), "reason", diagnosis.currentReason()));
     }
 
     private static Map<String, @Nullable Object> java(Diagnosis diagnosis) {

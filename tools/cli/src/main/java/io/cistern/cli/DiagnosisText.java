@@ -5,6 +5,7 @@ import io.cistern.cuda.Support;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.Locale;
+import picocli.CommandLine.Help.Ansi;
 
 /// A [Diagnosis] for people.
 final class DiagnosisText {
@@ -92,7 +93,7 @@ final class DiagnosisText {
 
     private void heading(String heading) {
         text.append(text.isEmpty() ? "" : "\n")
-                .append(Terminal.OUT.bold(heading))
+                .append(Ansi.AUTO.string("@|bold " + heading + "|@"))
                 .append('\n');
     }
 

@@ -36,7 +36,7 @@ final class DoctorCommand implements Callable<Integer> {
         Diagnosis diagnosis = Diagnosis.make();
         switch (format) {
             case TEXT -> out.print(DiagnosisText.format(diagnosis));
-            case JSON, JSONL -> out.println(DiagnosisJson.format(diagnosis, Version.number()));
+            case JSON, JSONL -> out.println(ResultWriter.line(DiagnosisJson.of(diagnosis, Version.number())));
         }
         out.flush();
         return strict && !diagnosis.problems().isEmpty() ? ExitCode.PROBLEM : ExitCode.OK;

@@ -1,6 +1,9 @@
 package io.cistern.cli;
 
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
@@ -9,6 +12,8 @@ import org.jspecify.annotations.Nullable;
 /// Tells on standard error how far a long work is: in a bar if that is a terminal, else in lines, where there is
 /// something to say.
 final class Progress implements AutoCloseable {
+    private static final Path STANDARD_ERROR = Path.of("/proc/self/fd/2");
+
     private final String task;
     private final long steps;
     private final PrintWriter err;
@@ -22,7 +27,7 @@ final class Progress implements AutoCloseable {
         this.task = task;
         this.steps = steps;
         this.err = err;
-        bar = Terminal.ERR.watched() ? open(task, steps) : null;
+        bar = isTerminal(STANDARD_ERROR) ? open(task, steps) : null;
     }
 
     /// One more step is done.
@@ -55,6 +60,16 @@ final class Progress implements AutoCloseable {
     public void close() {
         if (bar != null) {
             bar.close();
+        }
+    }
+
+    /// Java's own console answers for input and output together; the kernel knows each.
+    private static boolean isTerminal(Path descriptor) {
+        try {
+            String target = Files.readSymbolicLink(descriptor).toString();
+            return target.startsWith("/dev/pts/") || target.startsWith("/dev/tty") || target.equals("/dev/console");
+        } catch (IOException | UnsupportedOperationException e) {
+            return false;
         }
     }
 

@@ -42,11 +42,11 @@ final class ReplayCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "FILE",
             completionCandidates = Candidates.Traces.class,
-            description = "Traces, .csv or .csv.gz, or names of those that come with Cistern: gpt2_train, resnet_train,"
-                    + " llama_generate, gnn_sample, vit_streams (default: these five); or of those that are generated for"
-                    + " a device of --capacity (16 GiB if that is not given): long_lived, drifting, short_streams,"
-                    + " sawtooth, phases, training, accumulation, generation, serving, graphs, streams, columns,"
-                    + " images.")
+            description = "Traces, .csv or .csv.gz, or names of those that come with Cistern: gpt2_train,"
+                + " resnet_train, llama_generate, gnn_sample, vit_streams (default: these five); or of those that are"
+                + " generated for a device of --capacity (16 GiB if that is not given): long_lived, drifting,"
+                + " short_streams, sawtooth, phases, training, accumulation, generation, serving, graphs, streams,"
+                + " columns, images.")
     private List<Path> files = new ArrayList<>();
 
     @Option(
@@ -54,8 +54,8 @@ final class ReplayCommand implements Callable<Integer> {
             paramLabel = "BYTES",
             converter = Capacity.Converter.class,
             description =
-                    "Memory of the simulated device (default: an H200's), or a limit on a real one: for example 8GiB, or"
-                            + " 1.02x for so many times what each trace requests at most.")
+                    "Memory of the simulated device (default: an H200's), or a limit on a real one: for example 8GiB,"
+                            + " or 1.02x for so many times what each trace requests at most.")
     private @Nullable Capacity capacity;
 
     @Option(
@@ -222,7 +222,7 @@ final class ReplayCommand implements Callable<Integer> {
                                 e -> failed(trace, spec, e),
                                 reserved));
                         results.add(result);
-                        writer.write(result.toJson());
+                        writer.write(result.fields());
                     }
                 }
             }

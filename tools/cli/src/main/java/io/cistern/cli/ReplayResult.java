@@ -90,8 +90,8 @@ record ReplayResult(
                 : OptionalDouble.of((double) reservedPeakBytes / requestedPeakBytes);
     }
 
-    /// As one line of JSON; what is not known is null.
-    String toJson() {
+    /// The fields of a JSON object; what is not known is null.
+    Map<String, @Nullable Object> fields() {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("trace", trace);
         fields.put("allocator", allocator);
@@ -118,7 +118,7 @@ record ReplayResult(
         fields.put("pools", outcome.routed().pools());
         fields.put("driverPools", outcome.pools().map(PoolFigures::fields).orElse(null));
         fields.put("unreturnedBytes", orNull(unreturnedBytes));
-        return Json.write(fields);
+        return fields;
     }
 
     private Map<String, @Nullable Object> metered() {

@@ -2,6 +2,7 @@ package io.cistern.cli;
 
 import java.util.ArrayList;
 import java.util.List;
+import picocli.CommandLine.Help.Ansi;
 
 /// Rows of cells as text for people: columns aligned, headings in bold on a terminal.
 final class TextTable {
@@ -19,7 +20,8 @@ final class TextTable {
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < all.size(); i++) {
             String line = line(all.get(i), widths, leftAligned);
-            text.append(i < headings.size() ? Terminal.OUT.bold(line) : line).append('\n');
+            text.append(i < headings.size() ? Ansi.AUTO.string("@|bold " + line + "|@") : line)
+                    .append('\n');
         }
         return text.toString();
     }

@@ -62,14 +62,14 @@ final class BenchCommandTests {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            --allocator=cachin      | caching
-            --scenario=pairs        | pairs
-            --device=cuda:99        | cuda:99
-            --rounds=0              | --rounds
-            --round-millis=-1       | --round-millis
-            --forks=0               | --forks
-            --format=xml            | xml
-            """)
+        --allocator=cachin      | caching
+        --scenario=pairs        | pairs
+        --device=cuda:99        | cuda:99
+        --rounds=0              | --rounds
+        --round-millis=-1       | --round-millis
+        --forks=0               | --forks
+        --format=xml            | xml
+        """)
     void badUsageIsOneLineThatNamesTheMistake(String argument, String named) {
         ProgramRun run = ProgramRun.inProcess("bench", argument);
 
@@ -85,11 +85,6 @@ final class BenchCommandTests {
         assertThat(run.exitCode()).isEqualTo(ExitCode.ALLOCATION_FAILED);
         assertThat(run.out()).isEmpty();
         assertThat(run.err()).contains("cistern: mixed through limit:bytes=64KiB,upstream=direct: ");
-    }
-
-    @Test
-    void theJvmsThatMeasureAreNoCommandsForPeople() {
-        assertThat(ProgramRun.inProcess("--help").out()).contains("bench").doesNotContain("bench-fork");
     }
 
     private static ProgramRun bench(String... options) {

@@ -1,27 +1,22 @@
 package io.cistern.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.openjdk.jmh.infra.Control;
 
-/// The parts of `cistern bench`: sizes, queue, rows, figures.
+/// The parts of `cistern bench`: sizes, queue, figures.
 final class BenchPartsTests {
     private static final long MAX_BYTES = 64 << 10;
-    private static final long[] TAKEN = LongStream.rangeClosed(1, 10_000).toArray();
 
     @Test
     void sizesAreAnyNumbersOverHalfOfTheLargestWhichIsAmongThem() {
@@ -48,93 +43,27 @@ final class BenchPartsTests {
     @Test
     void theQueueHandsAllNumbersOverInTheirOrder() throws Exception {
         int count = 100_000; // Many laps.
-        BenchQueue queue = new BenchQueue();
+        BenchLoads.Ring queue = new BenchLoads.Ring();
+        Control control = new Control();
         try (ExecutorService putter = Executors.newSingleThreadExecutor()) {
-            Future<?> putting = putter.submit(() -> IntStream.range(0, count).forEach(i -> queue.put(i, i + 1)));
-            long[] taken = LongStream.range(0, count).map(queue::take).toArray();
+            Future<?> putting =
+                    putter.submit(() -> IntStream.range(0, count).forEach(i -> queue.put(i, i + 1, control)));
+            long[] taken = IntStream.range(0, count)
+                    .mapToLong(i -> queue.take(i, control))
+                    .toArray();
             assertThat(taken).isEqualTo(LongStream.rangeClosed(1, count).toArray());
             putting.get();
         }
     }
 
     @Test
-    void aThreadThatFailsEndsTheRoundThoughAnotherWaitsForIt() {
-        BenchHandoff handoff = new BenchHandoff();
-        BenchLoad failing = load(pairs -> {
-            throw new IllegalStateException("refused");
-        });
-        BenchTeam.Member waiting = new BenchTeam.Member(handoff.taker(), () -> {});
-        try (BenchTeam team = new BenchTeam(List.of(waiting, new BenchTeam.Member(failing, () -> {})))) {
-            assertThatThrownBy(() -> team.run(10)).hasMessage("refused");
-        } finally {
-            handoff.putter(BenchSizes.upperHalf(8, 1)).run(10); // Lets the waiting thread end.
-        }
-    }
-
-    @Test
-    @Timeout(60)
-    void aThreadThatIsDoneGoesOnWhileOthersAreAtIt() {
-        AtomicLong made = new AtomicLong();
-        BenchLoad quick = load(made::addAndGet);
-        BenchLoad slow = load(pairs -> {
-            while (made.get() <= 10) {
-                Thread.onSpinWait();
-            }
-        });
-        try (BenchTeam team =
-                new BenchTeam(List.of(new BenchTeam.Member(quick, () -> {}), new BenchTeam.Member(slow, () -> {})))) {
-            team.run(10);
-        }
-        assertThat(made).hasValueGreaterThan(10);
-    }
-
-    @Test
-    void whatWaitsForAStreamIsNoPartOfARound() {
-        long waitNanos = 200_000_000;
-        AtomicLong waitedNanos = new AtomicLong();
-        Runnable waits = () -> {
-            long begin = System.nanoTime();
-            LockSupport.parkNanos(waitNanos);
-            waitedNanos.addAndGet(System.nanoTime() - begin);
-        };
-        try (BenchTeam team = new BenchTeam(List.of(new BenchTeam.Member(load(pairs -> {}), waits)))) {
-            long begin = System.nanoTime();
-            long nanos = team.run(10).nanos();
-            assertThat(nanos).isLessThanOrEqualTo(System.nanoTime() - begin - waitedNanos.get());
-        }
-    }
-
-    private static BenchLoad load(IntConsumer run) {
-        return new BenchLoad() {
-            @Override
-            public void run(int pairs) {
-                run.accept(pairs);
-            }
-
-            @Override
-            public void time(long[] nanos) {}
-        };
-    }
-
-    @Test
-    void aRowSurvivesItsWayToTheOtherJvm() {
-        BenchRow row = row(List.of(20.5, 19.25, 1e9), 12.5);
-
-        assertThat(BenchRow.isRow(row.toLine())).isTrue();
-        assertThat(BenchRow.parse(row.toLine())).isEqualTo(row);
-        assertThat(BenchRow.isRow("acme opens")).isFalse();
-    }
-
-    @Test
     void figuresAreMediansOverAllRoundsOfAllJvms() {
-        BenchResult result = new BenchResult(
-                "caching", "simulated", List.of(row(List.of(20.0, 30.0), 4), row(List.of(10.0, 25.0, 90.0), 8)));
+        BenchResult result = result(2, List.of(20.0, 30.0, 10.0, 25.0, 90.0));
 
         assertThat(result.nanosPerPair()).isEqualTo(25);
-        assertThat(result.garbageBytesPerPair()).isEqualTo(6);
         assertThat(result.pairsPerSecond()).as("of two threads").isEqualTo(80e6);
-        assertThat(result.toJson())
-                .contains("\"lowestNanosPerPair\":10.000,\"highestNanosPerPair\":90.000,\"rounds\":5,\"forks\":2");
+        assertThat(ResultWriter.line(result.fields()))
+                .contains("\"lowestNanosPerPair\":10.0,\"highestNanosPerPair\":90.0,\"rounds\":5,\"forks\":2");
     }
 
     @Test
@@ -144,14 +73,18 @@ final class BenchPartsTests {
     }
 
     private static String table(List<Double> nanosPerPair) {
-        return BenchTable.format(List.of(new BenchResult("caching", "simulated", List.of(row(nanosPerPair, 4)))));
+        return BenchTable.format(List.of(result(1, nanosPerPair)));
     }
 
     @Test
-    void percentilesAreExceededByAsManyPairsAsTheySay() {
-        assertThat(BenchPercentiles.of(TAKEN).nanos()).containsExactly(5001.0, 9001.0, 9901.0, 9991.0, 10_000.0);
-        assertThat(BenchPercentiles.PERCENTILES.stream().map(BenchPercentiles::field))
-                .containsExactly("p50Nanos", "p90Nanos", "p99Nanos", "p999Nanos", "p9999Nanos");
+    void percentilesHaveFieldsOfTheirNumbers() {
+        assertThat(ResultWriter.line(result(1, List.of(1.0)).fields()))
+                .contains(
+                        "\"p50Nanos\":5.",
+                        "\"p90Nanos\":9.",
+                        "\"p99Nanos\":99.",
+                        "\"p999Nanos\":999.",
+                        "\"p9999Nanos\":1000.");
     }
 
     @ParameterizedTest
@@ -169,8 +102,18 @@ final class BenchPartsTests {
         return LongStream.generate(sizes::next).limit(2048).boxed().toList();
     }
 
-    private static BenchRow row(List<Double> nanosPerPair, double garbageBytesPerPair) {
+    private static BenchResult result(int forks, List<Double> rounds) {
         BenchCase two = new BenchCase(BenchScenario.THREADS, BenchCase.Variant.OWN_STREAMS, 2, 4096, 0);
-        return new BenchRow(two, nanosPerPair, BenchPercentiles.of(TAKEN), 22, garbageBytesPerPair, Double.NaN, "G1");
+        return new BenchResult(
+                two,
+                "caching",
+                "simulated",
+                forks,
+                rounds,
+                List.of(5.0, 9.0, 99.0, 999.0, 1000.0),
+                22,
+                4,
+                Double.NaN,
+                "G1");
     }
 }

@@ -47,8 +47,7 @@ final class ReplayCommandTests {
         assertThat(run.out())
                 .contains("\"trace\":\"tiny\",\"allocator\":\"direct\",\"device\":\"simulated\"")
                 .contains("\"operations\":7,\"passes\":3,\"failures\":0,\"nanosPerOperation\":")
-                .contains(
-                        "\"requestedPeakBytes\":" + 6 * MIB + ",\"reservedPeakBytes\":" + 6 * MIB + ",\"ratio\":1.000")
+                .contains("\"requestedPeakBytes\":" + 6 * MIB + ",\"reservedPeakBytes\":" + 6 * MIB + ",\"ratio\":1.0")
                 .contains("\"driverCalls\":5,", "\"firstPassDriverCalls\":5,")
                 .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
                         + ",\"requestedPeakBytes\":" + 6 * MIB
@@ -198,26 +197,26 @@ final class ReplayCommandTests {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            --allocator=cachin              | caching
-            --allocator=direct:page=2MiB    | page
-            --allocator=direct:             | direct:
-            --device=cuda:99                | cuda:99
-            --device=gpu                    | gpu
-            --capacity=much                 | much
-            --capacity=0                    | 0
-            --capacity=0x                   | 0x
-            --work=some                     | some
-            --repeat=0                      | --repeat
-            --swap-every=0                  | --swap-every
-            --format=xml                    | xml
-            --repeat=x                      | 'x' is not a whole number
-            --repeat=99999999999            | '99999999999' is too large
-            --unknown                       | there is no option --unknown
-            --series=/no/such/series.csv    | /no/such/series.csv can't be written: there is no such folder
-            none.csv                        | none.csv: no such file
-            gpt2_trian                      | no trace of that name; known, nearest first: gpt2_train, generation
-            sawtooth --capacity=1           | --capacity must be at least 64MiB for a generated trace, not 1 B
-            """)
+        --allocator=cachin              | caching
+        --allocator=direct:page=2MiB    | page
+        --allocator=direct:             | direct:
+        --device=cuda:99                | cuda:99
+        --device=gpu                    | gpu
+        --capacity=much                 | much
+        --capacity=0                    | 0
+        --capacity=0x                   | 0x
+        --work=some                     | some
+        --repeat=0                      | --repeat
+        --swap-every=0                  | --swap-every
+        --format=xml                    | xml
+        --repeat=x                      | 'x' is not a whole number
+        --repeat=99999999999            | '99999999999' is too large
+        --unknown                       | there is no option --unknown
+        --series=/no/such/series.csv    | /no/such/series.csv can't be written: there is no such folder
+        none.csv                        | none.csv: no such file
+        gpt2_trian                      | no trace of that name; known, nearest first: gpt2_train, generation
+        sawtooth --capacity=1           | --capacity must be at least 64MiB for a generated trace, not 1 B
+        """)
     void badUsageIsOneLineThatNamesTheMistake(String argument, String named) {
         ProgramRun run = ProgramRun.inProcess(("replay " + tiny + " " + argument).split(" "));
 
