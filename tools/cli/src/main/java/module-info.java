@@ -17,8 +17,18 @@ module io.cistern.cli {
     // picocli sets the fields that carry its annotations.
     opens io.cistern.cli to
             info.picocli;
+    opens io.cistern.cli.bench to
+            info.picocli;
+    opens io.cistern.cli.common to
+            info.picocli;
+    opens io.cistern.cli.doctor to
+            info.picocli;
+    opens io.cistern.cli.replay to
+            info.picocli;
+    opens io.cistern.cli.trace to
+            info.picocli;
     // What JMH generates.
-    opens io.cistern.cli.jmh_generated to
+    opens io.cistern.cli.bench.jmh_generated to
             jmh.core;
 
     uses io.cistern.spi.catalog.CatalogProvider;
