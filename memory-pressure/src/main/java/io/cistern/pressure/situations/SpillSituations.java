@@ -20,8 +20,9 @@ import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 
-/// Tasks that use their spillable buffers in any order, drawn from a seed: the device holds a third of the bytes,
-/// the host another sixth, files the rest. What is in each buffer is checked whenever it is used.
+/// Tasks that use their spillable buffers in any order, drawn from a seed: the device holds a sixth of the bytes,
+/// the host another twelfth, files the rest; so they spill even if one task runs after the other. What is in each
+/// buffer is checked whenever it is used.
 ///
 /// ```text
 /// java … io.cistern.pressure.situations.SpillSituations [--driver simulated|cuda] [--allocator SPEC]
@@ -31,7 +32,7 @@ public final class SpillSituations {
     private static final int DEVICE = 0;
     private static final int TASKS = 4;
     private static final int BUFFERS = 10;
-    private static final int WANTED = 3;
+    private static final int WANTED = 6;
 
     private final CudaDriver driver;
     private final DeviceMemory memory;
