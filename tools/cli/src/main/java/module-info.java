@@ -1,18 +1,35 @@
 /// The command line program `cistern`: replays allocation traces and tells what this machine can do.
 @org.jspecify.annotations.NullMarked
+@SuppressWarnings("requires-automatic") // JMH has no module name but that of its JAR.
 module io.cistern.cli {
     requires static org.jspecify;
+    requires com.fasterxml.jackson.jr.ob;
     requires info.picocli;
     requires io.cistern.api;
     requires io.cistern.buffers;
     requires io.cistern.cuda;
     requires io.cistern.simulated;
     requires jdk.management;
+    requires jdk.unsupported;
+    requires jmh.core;
     requires me.tongfei.progressbar;
 
     // picocli sets the fields that carry its annotations.
     opens io.cistern.cli to
             info.picocli;
+    opens io.cistern.cli.bench to
+            info.picocli;
+    opens io.cistern.cli.common to
+            info.picocli;
+    opens io.cistern.cli.doctor to
+            info.picocli;
+    opens io.cistern.cli.replay to
+            info.picocli;
+    opens io.cistern.cli.trace to
+            info.picocli;
+    // What JMH generates.
+    opens io.cistern.cli.bench.jmh_generated to
+            jmh.core;
 
     uses io.cistern.spi.catalog.CatalogProvider;
 }

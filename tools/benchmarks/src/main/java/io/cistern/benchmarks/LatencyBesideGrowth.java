@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
+import org.HdrHistogram.Histogram;
 
 /// How long a thread's kernel launches and cached allocations take while another thread grows an allocator and trims
 /// it without end, beside an idle thread, and beside `cuMemAlloc` and `cuMemFree` (`direct`).
@@ -25,6 +26,8 @@ public final class LatencyBesideGrowth {
     private static final long CACHED_BYTES = 4 << 10;
     private static final long IDLE_MICROS = 100;
     private static final int WARM_UP = 20_000;
+    /// Of the latencies that are recorded.
+    private static final int DIGITS = 3;
     private static final double[] PERCENTILES = {50, 90, 99, 99.9, 99.99};
 
     private final OpenMemory open = new OpenMemory("caching");
@@ -131,7 +134,7 @@ public final class LatencyBesideGrowth {
         private final String beside;
         private final Measured measured;
         private final Runnable neighbour;
-        private final List<Latencies> taken = new ArrayList<>();
+        private final List<Histogram> taken = new ArrayList<>();
         private volatile boolean stop;
         private volatile long turns;
 
@@ -148,10 +151,10 @@ public final class LatencyBesideGrowth {
             }
             stop = false;
             Thread other = Thread.ofPlatform().start(this::neighbour);
-            Latencies latencies = new Latencies();
+            Histogram latencies = new Histogram(DIGITS);
             long end = System.nanoTime() + nanos;
             while (System.nanoTime() < end) {
-                latencies.record(measured.nanos());
+                latencies.recordValue(measured.nanos());
             }
             stop = true;
             other.join();
@@ -168,7 +171,7 @@ public final class LatencyBesideGrowth {
         }
 
         void print(String device) {
-            Latencies all = new Latencies();
+            Histogram all = new Histogram(DIGITS);
             taken.forEach(all::add);
             StringBuilder line = new StringBuilder(String.format(
                     Locale.ROOT,
@@ -176,17 +179,17 @@ public final class LatencyBesideGrowth {
                     what,
                     beside,
                     device,
-                    all.count(),
+                    all.getTotalCount(),
                     turns));
             for (double percentile : PERCENTILES) {
                 line.append(String.format(
                         Locale.ROOT,
                         ",\"p%sNanos\":%d",
                         String.valueOf(percentile).replace(".0", "").replace(".", ""),
-                        all.nanosAt(percentile)));
+                        all.getValueAtPercentile(percentile)));
             }
             System.out.println(
-                    line.append(",\"highestNanos\":").append(all.highest()).append('}'));
+                    line.append(",\"highestNanos\":").append(all.getMaxValue()).append('}'));
         }
     }
 }

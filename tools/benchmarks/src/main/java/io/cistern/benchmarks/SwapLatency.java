@@ -15,6 +15,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import org.HdrHistogram.Histogram;
 
 /// How long an allocation takes while the current allocator is swapped, and while it is not: the percentiles over
 /// many threads that hold some blocks each. The allocator does next to nothing, so that what is seen is the
@@ -23,6 +24,8 @@ import java.util.concurrent.atomic.AtomicLong;
 /// Arguments: threads (16), seconds a phase (5), milliseconds between swaps (10), rounds (5). The phases take
 /// turns, as other programs on the machine disturb both.
 public final class SwapLatency {
+    /// Of the latencies that are recorded.
+    private static final int DIGITS = 3;
     private static final double[] PERCENTILES = {50, 99, 99.9, 99.99, 99.999};
     private static final int BLOCKS_HELD = 16;
 
@@ -50,8 +53,8 @@ public final class SwapLatency {
                         .open()) {
             memory.setCurrent(Counting.NAME);
             measurement.phase(memory, true); // compiles
-            Latencies without = new Latencies();
-            Latencies with = new Latencies();
+            Histogram without = new Histogram(DIGITS);
+            Histogram with = new Histogram(DIGITS);
             measurement.swaps = 0;
             for (int round = 0; round < rounds; round++) {
                 without.add(measurement.phase(memory, false));
@@ -65,11 +68,11 @@ public final class SwapLatency {
         return at < arguments.length ? Integer.parseInt(arguments[at]) : otherwise;
     }
 
-    private Latencies phase(DeviceMemory memory, boolean swapping) throws Exception {
+    private Histogram phase(DeviceMemory memory, boolean swapping) throws Exception {
         AtomicBoolean stop = new AtomicBoolean();
-        Latencies all = new Latencies();
+        Histogram all = new Histogram(DIGITS);
         try (ExecutorService executor = Executors.newFixedThreadPool(threads)) {
-            List<Future<Latencies>> running = new ArrayList<>();
+            List<Future<Histogram>> running = new ArrayList<>();
             for (int i = 0; i < threads; i++) {
                 long stream = i;
                 running.add(executor.submit(() -> allocate(memory, stream, stop)));
@@ -83,22 +86,22 @@ public final class SwapLatency {
                 }
             }
             stop.set(true);
-            for (Future<Latencies> each : running) {
+            for (Future<Histogram> each : running) {
                 all.add(each.get());
             }
         }
         return all;
     }
 
-    private static Latencies allocate(DeviceMemory memory, long stream, AtomicBoolean stop) {
-        Latencies mine = new Latencies();
+    private static Histogram allocate(DeviceMemory memory, long stream, AtomicBoolean stop) {
+        Histogram mine = new Histogram(DIGITS);
         long[] held = new long[BLOCKS_HELD];
         for (int step = 0; !stop.get(); step++) {
             int at = step % BLOCKS_HELD;
             memory.free(held[at], stream);
             long begin = System.nanoTime();
             held[at] = memory.allocate(Rings.BLOCK_BYTES, 0, stream);
-            mine.record(System.nanoTime() - begin);
+            mine.recordValue(System.nanoTime() - begin);
         }
         for (long block : held) {
             memory.free(block, stream);
@@ -106,22 +109,22 @@ public final class SwapLatency {
         return mine;
     }
 
-    private void print(DeviceMemory memory, Latencies without, Latencies with) {
+    private void print(DeviceMemory memory, Histogram without, Histogram with) {
         System.out.printf(
                 "%d threads, %d processors, %d swaps, %d allocations without and %d with them; open at the end: %s%n",
                 threads,
                 Runtime.getRuntime().availableProcessors(),
                 swaps,
-                without.count(),
-                with.count(),
+                without.getTotalCount(),
+                with.getTotalCount(),
                 memory.allocators().stream().map(Allocator::name).toList());
         System.out.printf("%-12s %14s %14s %14s%n", "percentile", "without [us]", "swapping [us]", "difference");
         for (double percentile : PERCENTILES) {
-            double before = without.nanosAt(percentile) / 1e3;
-            double after = with.nanosAt(percentile) / 1e3;
+            double before = without.getValueAtPercentile(percentile) / 1e3;
+            double after = with.getValueAtPercentile(percentile) / 1e3;
             System.out.printf("%-12s %14.2f %14.2f %14.2f%n", percentile, before, after, after - before);
         }
-        System.out.printf("%-12s %14.2f %14.2f%n", "highest", without.highest() / 1e3, with.highest() / 1e3);
+        System.out.printf("%-12s %14.2f %14.2f%n", "highest", without.getMaxValue() / 1e3, with.getMaxValue() / 1e3);
     }
 
     /// Opens allocators that differ in their addresses.

@@ -1,5 +1,20 @@
 package io.cistern.cli;
 
+import io.cistern.cli.bench.BenchCommand;
+import io.cistern.cli.bench.BenchScenario;
+import io.cistern.cli.common.ExitCode;
+import io.cistern.cli.common.OutputFormat;
+import io.cistern.cli.common.ResultStream;
+import io.cistern.cli.common.UsageException;
+import io.cistern.cli.common.Version;
+import io.cistern.cli.common.WordConverter;
+import io.cistern.cli.common.Work;
+import io.cistern.cli.doctor.DoctorCommand;
+import io.cistern.cli.doctor.OptionsCommand;
+import io.cistern.cli.replay.Layer;
+import io.cistern.cli.replay.ReplayCommand;
+import io.cistern.cli.trace.TraceCommand;
+import io.cistern.cli.trace.TraceException;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.NearestName;
@@ -26,7 +41,6 @@ import picocli.CommandLine.UnmatchedArgumentException;
         subcommands = {
             ReplayCommand.class,
             BenchCommand.class,
-            BenchForkCommand.class,
             TraceCommand.class,
             OptionsCommand.class,
             DoctorCommand.class,

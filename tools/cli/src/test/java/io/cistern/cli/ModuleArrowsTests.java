@@ -157,6 +157,11 @@ final class ModuleArrowsTests {
                 .check(CLASSES);
     }
 
+    @Test
+    void packagesOfTheProgramMakeNoCycles() {
+        slices().matching("(io.cistern.cli..)").should().beFreeOfCycles().check(CLASSES);
+    }
+
     private static DescribedPredicate<JavaClass> in(String module) {
         return DescribedPredicate.describe(
                 "in " + module, type -> moduleOf(type).equals(module));

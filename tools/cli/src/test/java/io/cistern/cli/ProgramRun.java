@@ -15,18 +15,18 @@ import java.util.stream.Stream;
 import picocli.CommandLine;
 
 /// One run of the program: its exit code and what it wrote.
-record ProgramRun(int exitCode, String out, String err) {
+public record ProgramRun(int exitCode, String out, String err) {
     /// All that a replay on the simulated GPU that went well says beside its results.
-    static final String SIMULATED_NOTICE = "cistern: on a simulated GPU (--device simulated)";
+    public static final String SIMULATED_NOTICE = "cistern: on a simulated GPU (--device simulated)";
 
     /// JARs and class folders of the program itself, among all that the tests have.
     private static final String PROGRAM_PARTS =
             ".*/((cuda-driver|simulated-gpu|allocator-api|device-buffers|adaptors|memory-pressure|caching-allocator|async-allocator|nccl-allocator|pluggable-loader"
-                    + "|tools/cli)/target/.*classes|(cistern-(cli|cuda-driver|simulated-gpu|allocator-api|device-buffers|adaptors|memory-pressure|caching-allocator|async-allocator"
-                    + "|nccl-allocator|pluggable-loader)|picocli|progressbar|jline-terminal|jline-native)-[0-9][^/]*\\.jar)";
+                + "|tools/cli)/target/.*classes|(cistern-(cli|cuda-driver|simulated-gpu|allocator-api|device-buffers|adaptors|memory-pressure|caching-allocator|async-allocator"
+                + "|nccl-allocator|pluggable-loader)|picocli|progressbar|jline-terminal|jline-native|jackson-core|jackson-jr-objects|jmh-core|jopt-simple|commons-math3)-[0-9][^/]*\\.jar)";
 
     /// In this JVM.
-    static ProgramRun inProcess(String... arguments) {
+    public static ProgramRun inProcess(String... arguments) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
         CommandLine program =
@@ -35,7 +35,7 @@ record ProgramRun(int exitCode, String out, String err) {
     }
 
     /// Through a script, in a JVM of its own, on the simulated GPU unless the environment says otherwise.
-    static ProgramRun of(Path script, Path folder, Map<String, String> environment, String... arguments)
+    public static ProgramRun of(Path script, Path folder, Map<String, String> environment, String... arguments)
             throws IOException, InterruptedException {
         Path out = Files.createTempFile("cistern", ".out");
         Path err = Files.createTempFile("cistern", ".err");
@@ -94,7 +94,7 @@ record ProgramRun(int exitCode, String out, String err) {
     }
 
     /// A trace file with the header and these rows.
-    static Path trace(Path folder, String name, String... rows) throws IOException {
+    public static Path trace(Path folder, String name, String... rows) throws IOException {
         Path file = folder.resolve(name);
         Files.write(
                 file,

@@ -2,6 +2,8 @@ package io.cistern.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.cli.common.OutputFormat;
+import io.cistern.cli.common.WordConverter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

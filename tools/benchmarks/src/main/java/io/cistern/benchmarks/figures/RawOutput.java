@@ -70,7 +70,7 @@ record RawOutput(Path measurements, String link) {
     private String cell(String file, int column) {
         try (Stream<String> lines = Files.lines(measurements.resolve("README.md"))) {
             return lines.filter(line -> line.contains("(raw/" + file + ".gz)"))
-                    .map(line -> line.split("\\|")[column].strip())
+                    .map(line -> line.split("\\|", -1)[column].strip())
                     .findFirst()
                     .orElseThrow(() -> new IllegalStateException(file + " is not in the table"));
         } catch (IOException e) {

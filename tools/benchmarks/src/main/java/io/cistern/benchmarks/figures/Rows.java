@@ -1,6 +1,9 @@
 package io.cistern.benchmarks.figures;
 
+import com.fasterxml.jackson.jr.ob.JSON;
+import de.siegmar.fastcsv.reader.CsvReader;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,15 +12,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /// Rows of raw measurements: the fields of flat JSON objects, one a line, or of CSV with a header. Lines that are
 /// neither, such as messages of a program, are passed over.
 public final class Rows {
-    private static final Pattern FIELD =
-            Pattern.compile("\"(\\w+)\": ?(?:\"((?:[^\"\\\\]|\\\\.)*)\"|([-+.\\w]+|\\[[^]]*]))");
-    private static final Pattern CELL = Pattern.compile("(?:^|,)(?:\"([^\"]*)\"|([^,]*))");
+    /// Numbers stay as they were written.
+    private static final JSON AS_WRITTEN = JSON.std.with(JSON.Feature.USE_BIG_DECIMAL_FOR_FLOATS);
 
     private Rows() {}
 
@@ -63,8 +63,10 @@ public final class Rows {
 
     private static Row json(String file, String line) {
         Map<String, String> fields = new LinkedHashMap<>();
-        for (Matcher field = FIELD.matcher(line); field.find(); ) {
-            fields.putIfAbsent(field.group(1), field.group(2) == null ? field.group(3) : field.group(2));
+        try {
+            AS_WRITTEN.mapFrom(line).forEach((name, value) -> fields.put(name, String.valueOf(value)));
+        } catch (IOException e) {
+            throw new UncheckedIOException(file + ": " + line, e);
         }
         return new Row(file, fields);
     }
@@ -85,22 +87,8 @@ public final class Rows {
 
     /// The rows of a file of CSV with a header.
     public static List<Row> csv(String file, List<String> lines) {
-        List<String> names = cells(lines.getFirst());
-        return lines.stream().skip(1).map(line -> csv(file, names, cells(line))).toList();
-    }
-
-    private static Row csv(String file, List<String> names, List<String> cells) {
-        Map<String, String> fields = new LinkedHashMap<>();
-        for (int i = 0; i < names.size(); i++) {
-            fields.put(names.get(i), cells.get(i));
-        }
-        return new Row(file, fields);
-    }
-
-    private static List<String> cells(String line) {
-        return CELL.matcher(line)
-                .results()
-                .map(cell -> cell.group(1) == null ? cell.group(2) : cell.group(1))
+        return CsvReader.builder().ofNamedCsvRecord(String.join("\n", lines)).stream()
+                .map(row -> new Row(file, row.getFieldsAsMap()))
                 .toList();
     }
 

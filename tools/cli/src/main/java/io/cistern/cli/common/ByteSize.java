@@ -1,0 +1,35 @@
+package io.cistern.cli.common;
+
+import io.cistern.cuda.settings.ByteSizes;
+import io.cistern.simulated.SimulatedGpu;
+import java.util.Locale;
+
+/// Memory of devices as people write it, and how tables write numbers of bytes.
+public final class ByteSize {
+    private static final String UNITS = "KMGTPE";
+
+    private ByteSize() {}
+
+    /// Reads how much memory a device has, in the words of specs and settings.
+    ///
+    /// @throws IllegalArgumentException saying what would be legal
+    public static long parse(String text) {
+        long bytes = ByteSizes.parse(text);
+        if (bytes < 1 || bytes > SimulatedGpu.MAX_CAPACITY_BYTES) {
+            throw new IllegalArgumentException(
+                    "'" + text + "' is not from 1 byte to " + ByteSizes.print(SimulatedGpu.MAX_CAPACITY_BYTES));
+        }
+        return bytes;
+    }
+
+    /// Three to four digits and a unit: `640 B`, `2.00 MiB`, `12.3 GiB`.
+    public static String format(long bytes) {
+        if (Math.abs(bytes) < 1024) {
+            return bytes + " B";
+        }
+        int power = (63 - Long.numberOfLeadingZeros(Math.abs(bytes))) / 10;
+        double value = (double) bytes / (1L << (10 * power));
+        String digits = value < 9.995 ? "%.2f" : value < 99.95 ? "%.1f" : "%.0f";
+        return String.format(Locale.ROOT, digits + " %siB", value, UNITS.charAt(power - 1));
+    }
+}

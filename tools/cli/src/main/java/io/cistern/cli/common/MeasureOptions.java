@@ -1,0 +1,71 @@
+package io.cistern.cli.common;
+
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/// The options of commands that measure allocators on a device, and where such a command writes.
+public final class MeasureOptions {
+    @Spec(Spec.Target.MIXEE)
+    private @Nullable CommandSpec command;
+
+    @Option(
+            names = "--allocator",
+            paramLabel = "SPEC",
+            completionCandidates = Candidates.Allocators.class,
+            description = "An allocator, NAME or NAME:key=value,...; may be given several times. Default: all that can"
+                    + " run (bench on a simulated GPU: only the one with the highest priority, since the others take"
+                    + " as long as the simulation).")
+    private List<String> allocators = new ArrayList<>();
+
+    @Option(
+            names = "--device",
+            paramLabel = "DEVICE",
+            completionCandidates = Candidates.Devices.class,
+            defaultValue = "auto",
+            description =
+                    "auto, simulated or cuda:N. auto: what the setting cistern.driver names, else the GPU if there is"
+                            + " one, else a simulated one.")
+    private String device = "auto";
+
+    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = OutputFormat.WORDS)
+    private OutputFormat format = OutputFormat.TEXT;
+
+    /// The specs as given; empty for all that can run.
+    public List<String> allocators() {
+        return allocators;
+    }
+
+    public String device() {
+        return device;
+    }
+
+    public OutputFormat format() {
+        return format;
+    }
+
+    /// For results as programs read them.
+    public ResultWriter results() {
+        return new ResultWriter(format, out());
+    }
+
+    /// For results.
+    public PrintWriter out() {
+        return Objects.requireNonNull(command).commandLine().getOut();
+    }
+
+    /// Tells people something that is no result.
+    public void tell(String line) {
+        err().println("cistern: " + line);
+    }
+
+    /// For all else.
+    public PrintWriter err() {
+        return Objects.requireNonNull(command).commandLine().getErr();
+    }
+}

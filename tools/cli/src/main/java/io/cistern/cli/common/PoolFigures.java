@@ -1,0 +1,62 @@
+package io.cistern.cli.common;
+
+import io.cistern.Allocator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/// What allocators over the driver's pools tell of them, all together, once the device is at rest.
+///
+/// @param thresholdBytes what a pool keeps over a synchronisation; [Long#MAX_VALUE] for everything
+/// @param reservedBytes what the pools hold
+/// @param usedBytes what they have handed out
+/// @param trims how often they were trimmed
+/// @param trimmedBytes what that gave back
+public record PoolFigures(long thresholdBytes, long reservedBytes, long usedBytes, long trims, long trimmedBytes) {
+    private static final String THRESHOLD = "pool.release_threshold_bytes";
+
+    /// Asks the allocators; empty if one of them has no pools of the driver.
+    public static Optional<PoolFigures> of(Stream<Allocator> allocators, int device) {
+        List<Map<String, Long>> figures =
+                allocators.map(allocator -> allocator.memoryStatistics(device)).toList();
+        boolean known = !figures.isEmpty() && figures.stream().allMatch(each -> each.containsKey(THRESHOLD));
+        return known ? Optional.of(sum(figures)) : Optional.empty();
+    }
+
+    private static PoolFigures sum(List<Map<String, Long>> figures) {
+        return new PoolFigures(
+                figures.getFirst().getOrDefault(THRESHOLD, 0L),
+                sum(figures, "reserved_bytes.all.current"),
+                sum(figures, "allocated_bytes.all.current"),
+                sum(figures, "pool.trims"),
+                sum(figures, "pool.trimmed_bytes"));
+    }
+
+    private static long sum(List<Map<String, Long>> figures, String name) {
+        return figures.stream().mapToLong(each -> each.getOrDefault(name, 0L)).sum();
+    }
+
+    /// The threshold for people.
+    public String threshold() {
+        return threshold(thresholdBytes);
+    }
+
+    /// A pool's threshold for people; the driver's numbers have no sign.
+    public static String threshold(long bytes) {
+        return bytes < 0 || bytes == Long.MAX_VALUE ? "keep all" : ByteSize.format(bytes);
+    }
+
+    /// The fields of a JSON object.
+    public Map<String, @Nullable Object> fields() {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("releaseThresholdBytes", thresholdBytes);
+        fields.put("reservedBytes", reservedBytes);
+        fields.put("usedBytes", usedBytes);
+        fields.put("trims", trims);
+        fields.put("trimmedBytes", trimmedBytes);
+        return fields;
+    }
+}

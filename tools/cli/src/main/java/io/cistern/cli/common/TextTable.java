@@ -1,0 +1,48 @@
+package io.cistern.cli.common;
+
+import java.util.ArrayList;
+import java.util.List;
+import picocli.CommandLine.Help.Ansi;
+
+/// Rows of cells as text for people: columns aligned, headings in bold on a terminal.
+public final class TextTable {
+    private TextTable() {}
+
+    /// The table, ending in a newline.
+    ///
+    /// @param headings lines of headings, each of as many cells as a row
+    /// @param rows the cells of each row
+    /// @param leftAligned how many of the first columns are text; the others are numbers
+    public static String format(List<List<String>> headings, List<List<String>> rows, int leftAligned) {
+        List<List<String>> all = new ArrayList<>(headings);
+        all.addAll(rows);
+        int[] widths = widths(all);
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < all.size(); i++) {
+            String line = line(all.get(i), widths, leftAligned);
+            text.append(i < headings.size() ? Ansi.AUTO.string("@|bold " + line + "|@") : line)
+                    .append('\n');
+        }
+        return text.toString();
+    }
+
+    private static int[] widths(List<List<String>> rows) {
+        int[] widths = new int[rows.getFirst().size()];
+        for (List<String> row : rows) {
+            for (int i = 0; i < widths.length; i++) {
+                widths[i] = Math.max(widths[i], row.get(i).length());
+            }
+        }
+        return widths;
+    }
+
+    private static String line(List<String> cells, int[] widths, int leftAligned) {
+        StringBuilder line = new StringBuilder();
+        for (int i = 0; i < widths.length; i++) {
+            String padding = " ".repeat(widths[i] - cells.get(i).length());
+            line.append(i == 0 ? "" : "  ");
+            line.append(i < leftAligned ? cells.get(i) + padding : padding + cells.get(i));
+        }
+        return line.toString().stripTrailing();
+    }
+}

@@ -1,0 +1,13 @@
+package io.cistern.cli.common;
+
+import java.io.Serial;
+
+/// Something asked for on the command line that can't be done here. The message is one line for standard error.
+public final class UsageException extends RuntimeException {
+    @Serial
+    private static final long serialVersionUID = 1L;
+
+    public UsageException(String message) {
+        super(message.lines().findFirst().orElse(""));
+    }
+}

@@ -1,0 +1,34 @@
+package io.cistern.cli.common;
+
+import io.cistern.internal.names.NearestName;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.TypeConversionException;
+
+/// Reads constants as people write them, in lower case; any letter case will do.
+///
+/// @param type whose constants
+public record WordConverter<E extends Enum<E>>(Class<E> type) implements ITypeConverter<E> {
+    @Override
+    public E convert(String text) {
+        return constants().stream()
+                .filter(each -> word(each).equalsIgnoreCase(text))
+                .findFirst()
+                .orElseThrow(() -> new TypeConversionException(
+                        "'" + text + "' is none of these, nearest first: " + NearestName.listed(text, words())));
+    }
+
+    private List<E> constants() {
+        return Arrays.asList(type.getEnumConstants());
+    }
+
+    private List<String> words() {
+        return constants().stream().map(WordConverter::word).toList();
+    }
+
+    private static String word(Enum<?> constant) {
+        return constant.name().toLowerCase(Locale.ROOT);
+    }
+}

@@ -1,0 +1,109 @@
+package io.cistern.cli.doctor;
+
+import io.cistern.cli.common.ByteSize;
+import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
+import io.cistern.cuda.Support;
+import io.cistern.spi.catalog.Catalog;
+import java.util.List;
+import java.util.Locale;
+import picocli.CommandLine.Help.Ansi;
+
+/// A [Diagnosis] for people.
+final class DiagnosisText {
+    private final StringBuilder text = new StringBuilder();
+
+    private DiagnosisText() {}
+
+    /// Some screens of text at the most, ending in a newline.
+    static String format(Diagnosis diagnosis) {
+        DiagnosisText all = new DiagnosisText();
+        all.java(diagnosis);
+        all.driver(diagnosis);
+        diagnosis
+                .capabilities()
+                .devices()
+                .forEach(device -> all.device(device, diagnosis.pools().get(device.device())));
+        all.providers("Allocators", Catalog.Kind.ALLOCATOR, diagnosis.providers());
+        all.providers("Segment sources", Catalog.Kind.SOURCE, diagnosis.providers());
+        all.settings(diagnosis);
+        all.current(diagnosis);
+        all.problems(diagnosis);
+        return all.text.toString();
+    }
+
+    private void java(Diagnosis diagnosis) {
+        heading("Java");
+        line(diagnosis.jdk() + ", " + diagnosis.jdkHome());
+        answer("native access", 16, diagnosis.nativeAccess());
+    }
+
+    private void driver(Diagnosis diagnosis) {
+        heading("Driver");
+        diagnosis.drivers().forEach(driver -> answer(driver.name(), 16, driver.support()));
+        line("in use: " + diagnosis.driver());
+        diagnosis.driverNotice().ifPresent(this::line);
+        diagnosis.capabilities().environment().forEach(this::line);
+    }
+
+    private void device(DeviceCapabilities device, PoolDiagnosis pools) {
+        heading("Device " + device.device());
+        line(String.format(
+                Locale.ROOT,
+                "%s, %s, compute capability %d.%d",
+                device.name(),
+                ByteSize.format(device.totalBytes()),
+                device.computeCapability() / 10,
+                device.computeCapability() % 10));
+        line(device.uuid());
+        Diagnosis.features(device).forEach(feature -> answer(feature.name(), 22, feature.support()));
+        line("default pool           " + pools.text());
+        line("    reuse policies: " + pools.policies() + "; exportable as: " + pools.exports());
+    }
+
+    private void providers(String heading, Catalog.Kind kind, List<Diagnosis.Provider> providers) {
+        heading(heading);
+        for (Diagnosis.Provider provider : providers) {
+            Catalog.Entry entry = provider.entry();
+            if (entry.kind() == kind) {
+                answer(entry.name(), 16, provider.support());
+                String priority = kind == Catalog.Kind.ALLOCATOR ? "priority " + entry.priority() + ", " : "";
+                line("    " + priority + "from " + entry.origin());
+            }
+        }
+    }
+
+    private void settings(Diagnosis diagnosis) {
+        heading("Settings");
+        for (Diagnosis.Settled one : diagnosis.settings()) {
+            line(one.key() + " ".repeat(Math.max(1, 28 - one.key().length())) + one.value() + "  (" + one.source()
+                    + ")");
+        }
+    }
+
+    private void current(Diagnosis diagnosis) {
+        heading("Current allocator");
+        line(diagnosis.current().orElse("none") + ": " + diagnosis.currentReason());
+    }
+
+    private void problems(Diagnosis diagnosis) {
+        if (!diagnosis.problems().isEmpty()) {
+            heading("Problems");
+            diagnosis.problems().forEach(this::line);
+        }
+    }
+
+    private void heading(String heading) {
+        text.append(text.isEmpty() ? "" : "\n")
+                .append(Ansi.AUTO.string("@|bold " + heading + "|@"))
+                .append('\n');
+    }
+
+    private void answer(String name, int width, Support support) {
+        String padding = " ".repeat(Math.max(0, width - name.length()));
+        line(name + padding + (support.supported() ? " yes" : " no: " + support.reason()));
+    }
+
+    private void line(String line) {
+        text.append("  ").append(line).append('\n');
+    }
+}

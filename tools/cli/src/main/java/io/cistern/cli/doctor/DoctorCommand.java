@@ -1,0 +1,48 @@
+package io.cistern.cli.doctor;
+
+import io.cistern.cli.common.ExitCode;
+import io.cistern.cli.common.OutputFormat;
+import io.cistern.cli.common.ResultWriter;
+import io.cistern.cli.common.Version;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Spec;
+
+/// `cistern doctor`: what this machine can do and, for what it can't, why and what to do.
+@Command(
+        name = "doctor",
+        description = "Tells what the driver, the devices and the plug-ins found can do, and why not.",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class)
+public final class DoctorCommand implements Callable<Integer> {
+    @Spec
+    private @Nullable CommandSpec command;
+
+    @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = OutputFormat.WORDS)
+    private OutputFormat format = OutputFormat.TEXT;
+
+    @Option(
+            names = "--strict",
+            description = "Ends with exit code 5 if there are problems: a setting that can't be followed, a driver that"
+                    + " was set up wrongly, a simulated GPU that nobody asked for, a plug-in that can't be used, no"
+                    + " current allocator.")
+    private boolean strict;
+
+    @Override
+    public Integer call() throws IOException {
+        PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
+        Diagnosis diagnosis = Diagnosis.make();
+        switch (format) {
+            case TEXT -> out.print(DiagnosisText.format(diagnosis));
+            case JSON, JSONL -> out.println(ResultWriter.line(DiagnosisJson.of(diagnosis, Version.number())));
+        }
+        out.flush();
+        return strict && !diagnosis.problems().isEmpty() ? ExitCode.PROBLEM : ExitCode.OK;
+    }
+}

@@ -1,0 +1,106 @@
+package io.cistern.cli.doctor;
+
+import io.cistern.cli.common.Candidates;
+import io.cistern.cli.common.ExitCode;
+import io.cistern.cli.common.Plugins;
+import io.cistern.cli.common.Version;
+import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.options.SpecOption;
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Help;
+import picocli.CommandLine.Help.Column;
+import picocli.CommandLine.Help.Column.Overflow;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/// `cistern options`: what a spec of an allocator, an adaptor or a segment source may say.
+@Command(
+        name = "options",
+        description = "Tells which options an allocator, an adaptor or a segment source takes.",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class)
+public final class OptionsCommand implements Callable<Integer> {
+    private static final int INDENT = 4;
+    private static final int WIDTH = 100;
+
+    @Spec
+    private @Nullable CommandSpec command;
+
+    @Parameters(
+            arity = "0..1",
+            paramLabel = "NAME",
+            description = "Whose options; without it, all names are listed.",
+            completionCandidates = Candidates.Allocators.class)
+    private @Nullable String name;
+
+    @Override
+    public Integer call() {
+        PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
+        Catalog catalog = Plugins.catalogWhateverIsSet();
+        if (name == null) {
+            usable(catalog).forEach(entry -> out.println(title(entry)));
+        } else {
+            print(name, catalog, out);
+        }
+        out.flush();
+        return ExitCode.OK;
+    }
+
+    private static void print(String name, Catalog catalog, PrintWriter out) {
+        List<Catalog.Entry> named = usable(catalog).stream()
+                .filter(entry -> entry.name().equals(name))
+                .toList();
+        if (named.isEmpty()) {
+            catalog.allocator(name); // says which names there are
+        }
+        for (Catalog.Entry entry : named) {
+            out.println(title(entry));
+            List<? extends SpecOption<?>> options = options(entry, catalog);
+            if (options.isEmpty()) {
+                out.println("    It declares no options.");
+            }
+            options.forEach(option -> out.print(described(option)));
+            if (entry.kind() == Catalog.Kind.SOURCE) {
+                out.println("As an allocator, " + name + " is caching:source=" + name + ".");
+            }
+        }
+    }
+
+    static List<Catalog.Entry> usable(Catalog catalog) {
+        return catalog.entries().stream()
+                .filter(entry -> entry.problem().isEmpty())
+                .toList();
+    }
+
+    static List<? extends SpecOption<?>> options(Catalog.Entry entry, Catalog catalog) {
+        return entry.kind() == Catalog.Kind.ALLOCATOR
+                ? catalog.allocator(entry.name()).options()
+                : catalog.source(entry.name()).options();
+    }
+
+    private static String title(Catalog.Entry entry) {
+        return entry.name() + (entry.kind() == Catalog.Kind.ALLOCATOR ? ", an allocator" : ", a segment source");
+    }
+
+    private static String described(SpecOption<?> option) {
+        Help.TextTable table = Help.TextTable.forColumns(
+                Help.defaultColorScheme(Help.Ansi.OFF),
+                new Column(INDENT, 0, Overflow.SPAN),
+                new Column(WIDTH - INDENT, 0, Overflow.WRAP));
+        table.addRowValues("  " + option.key());
+        table.addRowValues("", plain(option.meaning()));
+        table.addRowValues("", "legal: " + plain(option.legal()));
+        table.addRowValues("", "without it: " + plain(option.usual()));
+        return table.toString();
+    }
+
+    private static String plain(String markdown) {
+        return markdown.replace("`", "");
+    }
+}

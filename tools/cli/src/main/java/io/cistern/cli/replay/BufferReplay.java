@@ -1,0 +1,50 @@
+package io.cistern.cli.replay;
+
+import io.cistern.DeviceMemory;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.cli.trace.Trace;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// A replay whose blocks are buffers. One that is freed on another stream than its own is recorded as used there.
+final class BufferReplay extends Replay {
+    private final DeviceMemory memory;
+    private final int device;
+    private final @Nullable DeviceBuffer[] buffers;
+
+    /// As [Replay]'s.
+    BufferReplay(
+            Trace trace,
+            DeviceMemory memory,
+            Routing routing,
+            int device,
+            long[] streams,
+            @Nullable BlockWork work,
+            Consumer<DeviceOutOfMemoryException> onFailure) {
+        super(trace, memory, routing, device, streams, work, onFailure);
+        this.memory = memory;
+        this.device = device;
+        buffers = new DeviceBuffer[trace.slotCount()];
+    }
+
+    @Override
+    long obtain(int slot, long byteSize, long stream) {
+        DeviceBuffer buffer = DeviceBuffer.allocate(memory, byteSize, device, stream);
+        buffers[slot] = buffer;
+        return buffer.address();
+    }
+
+    @Override
+    void giveBack(int slot, long address, long stream) {
+        DeviceBuffer buffer = buffers[slot];
+        if (buffer == null) {
+            return;
+        }
+        buffers[slot] = null;
+        if (stream != buffer.stream()) {
+            buffer.recordUse(stream);
+        }
+        buffer.close();
+    }
+}

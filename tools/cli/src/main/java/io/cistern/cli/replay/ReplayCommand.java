@@ -1,0 +1,318 @@
+package io.cistern.cli.replay;
+
+import io.cistern.cli.common.AllocatorChoice;
+import io.cistern.cli.common.DeviceChoice;
+import io.cistern.cli.common.ExitCode;
+import io.cistern.cli.common.MeasureOptions;
+import io.cistern.cli.common.OutputFormat;
+import io.cistern.cli.common.Plugins;
+import io.cistern.cli.common.Progress;
+import io.cistern.cli.common.ReplayDevice;
+import io.cistern.cli.common.ResultWriter;
+import io.cistern.cli.common.UsageException;
+import io.cistern.cli.common.Version;
+import io.cistern.cli.common.Work;
+import io.cistern.cli.generated.GeneratedTrace;
+import io.cistern.cli.trace.BundledTraces;
+import io.cistern.cli.trace.GeneratedTraces;
+import io.cistern.cli.trace.Trace;
+import io.cistern.cli.trace.TraceCandidates;
+import io.cistern.cli.trace.TraceException;
+import io.cistern.cli.trace.TraceReader;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.names.NearestName;
+import io.cistern.spi.catalog.Catalog;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/// `cistern replay`: real allocation traces through allocators, and what that took.
+@Command(
+        name = "replay",
+        description = "Replays allocation traces through allocators and tells how fast they were, how much memory they"
+                + " reserved, and how often they called the driver.",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false)
+public final class ReplayCommand implements Callable<Integer> {
+    /// Enough for the JVM to compile the ways of an allocator that a trace goes, which differ from trace to trace.
+    private static final long WARM_UP_NANOS = 700_000_000;
+    private static final int WARM_UP_MAX_SESSIONS = 100;
+
+    @Mixin
+    private MeasureOptions options = new MeasureOptions();
+
+    @Parameters(
+            paramLabel = "FILE",
+            completionCandidates = TraceCandidates.All.class,
+            description = "Traces, .csv or .csv.gz, or names of those that come with Cistern: gpt2_train,"
+                + " resnet_train, llama_generate, gnn_sample, vit_streams (default: these five); or of those that are"
+                + " generated for a device of --capacity (16 GiB if that is not given): long_lived, drifting,"
+                + " short_streams, sawtooth, phases, training, accumulation, generation, serving, graphs, streams,"
+                + " columns, images.")
+    private List<Path> files = new ArrayList<>();
+
+    @Option(
+            names = "--capacity",
+            paramLabel = "BYTES",
+            converter = Capacity.Converter.class,
+            description =
+                    "Memory of the simulated device (default: an H200's), or a limit on a real one: for example 8GiB,"
+                            + " or 1.02x for so many times what each trace requests at most.")
+    private @Nullable Capacity capacity;
+
+    @Option(
+            names = "--work",
+            paramLabel = "WORK",
+            defaultValue = "none",
+            description =
+                    "none, memset (each block is written once) or check (contents are verified; nothing is timed).")
+    private Work work = Work.NONE;
+
+    @Option(
+            names = "--repeat",
+            paramLabel = "N",
+            defaultValue = "3",
+            description = "Passes over each trace, the first included; default ${DEFAULT-VALUE}.")
+    private int repeat = 3;
+
+    @Option(
+            names = "--swap-every",
+            paramLabel = "N",
+            description =
+                    "Exchanges the allocator for a fresh one of the same spec every N operations; old blocks go back to"
+                            + " the old one, which drains.")
+    private @Nullable Integer swapEvery;
+
+    @Option(
+            names = "--scopes",
+            description =
+                    "Gives each stream of a trace a pool of its own, of the same spec, entered and left around each run"
+                            + " of its rows; with --swap-every, pools are exchanged.")
+    private boolean scopes;
+
+    @Option(
+            names = "--layer",
+            paramLabel = "LAYER",
+            split = ",",
+            description = "raw (blocks are addresses; the default), buffer (blocks are DeviceBuffers), or raw,buffer to"
+                    + " see what the objects cost.")
+    private List<Layer> layers = List.of(Layer.RAW);
+
+    @Option(
+            names = "--series",
+            paramLabel = "FILE",
+            description = "Writes the bytes requested and reserved over the first pass to this file, as CSV.")
+    private @Nullable Path series;
+
+    /// Where single passes are timed, once for each allocator has to do.
+    private final Set<String> warm = new HashSet<>();
+    private @Nullable String firstFailure;
+
+    @Override
+    public Integer call() throws TraceException {
+        if (repeat < 1 || repeat > 1_000_000) {
+            throw new UsageException("--repeat must be 1 to 1000000, not " + repeat);
+        }
+        if (swapEvery != null && swapEvery < 1) {
+            throw new UsageException("--swap-every must be at least 1, not " + swapEvery);
+        }
+        List<Trace> traces = readTraces();
+        try (ReplayDevice gpu = DeviceChoice.open(
+                options.device(),
+                capacity == null || capacity.isOfEachTrace()
+                        ? OptionalLong.empty()
+                        : OptionalLong.of(capacity.bytes()))) {
+            Catalog catalog = Plugins.catalog();
+            List<String> specs = new AllocatorChoice(gpu, catalog, work).specs(options.allocators());
+            AllocatorChoice.leftOut(catalog, options.allocators()).ifPresent(options::tell);
+            return report(replayAll(traces, specs, gpu, catalog));
+        } catch (IOException e) {
+            throw new UsageException("--series " + series + " can't be written: " + why(e));
+        }
+    }
+
+    /// Some of the file system's errors have the file's name for a message, and tell what is wrong by their class.
+    private static String why(IOException e) {
+        return switch (e) {
+            case NoSuchFileException _ -> "there is no such folder";
+            case AccessDeniedException _ -> "permission denied";
+            default -> String.valueOf(e.getMessage());
+        };
+    }
+
+    private List<Trace> readTraces() throws TraceException {
+        if (files.isEmpty()) {
+            return BundledTraces.readAll();
+        }
+        List<Trace> traces = new ArrayList<>();
+        for (Path file : files) {
+            traces.add(read(file));
+        }
+        return traces;
+    }
+
+    /// A file comes before a shipped or generated trace of that name.
+    private Trace read(Path file) throws TraceException {
+        String name = file.toString();
+        if (name.isEmpty()) {
+            throw new UsageException("a trace's name is empty");
+        }
+        if (Files.exists(file)) {
+            return TraceReader.read(file);
+        }
+        Optional<GeneratedTrace> generated = GeneratedTrace.named(name);
+        if (generated.isPresent()) {
+            long capacityBytes = capacity == null || capacity.isOfEachTrace()
+                    ? GeneratedTrace.USUAL_CAPACITY_BYTES
+                    : capacity.bytes();
+            return GeneratedTraces.build(generated.get(), GeneratedTrace.USUAL_SEED, capacityBytes);
+        }
+        if (BundledTraces.NAMES.contains(name)) {
+            return BundledTraces.read(name);
+        }
+        if (name.matches("\\w+")) {
+            List<String> known = new ArrayList<>(BundledTraces.NAMES);
+            known.addAll(GeneratedTrace.labels());
+            throw new TraceException(
+                    name,
+                    "no such file, and no trace of that name; known, nearest first: "
+                            + NearestName.listed(name, known));
+        }
+        return TraceReader.read(file);
+    }
+
+    private @Nullable PrintWriter openSeries() throws IOException {
+        if (series == null) {
+            return null;
+        }
+        PrintWriter out = new PrintWriter(Files.newBufferedWriter(series));
+        out.print(ReservedSeries.HEADER + "\n");
+        return out;
+    }
+
+    private List<ReplayResult> replayAll(List<Trace> traces, List<String> specs, ReplayDevice device, Catalog catalog)
+            throws IOException {
+        try (PrintWriter reserved = openSeries()) {
+            device.notice().ifPresent(options::tell);
+            return replayAll(traces, specs, device, catalog, reserved);
+        }
+    }
+
+    private List<ReplayResult> replayAll(
+            List<Trace> traces,
+            List<String> specs,
+            ReplayDevice device,
+            Catalog catalog,
+            @Nullable PrintWriter reserved) {
+        List<ReplayResult> results = new ArrayList<>();
+        long sessions = (long) traces.size() * specs.size() * layers.size() * (work == Work.CHECK ? 1 : 2);
+        try (ResultWriter writer = options.results();
+                Progress progress = new Progress("replay", sessions * repeat, options.err())) {
+            for (Trace trace : traces) {
+                ReplayDevice gpu = deviceFor(trace, device);
+                for (String spec : specs) {
+                    progress.message(trace.name() + " " + spec);
+                    for (Layer layer : layers) {
+                        ReplayResult result = replay(new ReplaySession(
+                                trace,
+                                spec,
+                                plan(layer),
+                                gpu,
+                                catalog,
+                                repeat,
+                                progress::step,
+                                e -> failed(trace, spec, e),
+                                reserved));
+                        results.add(result);
+                        writer.write(result.fields());
+                    }
+                }
+            }
+        }
+        return results;
+    }
+
+    private ReplayDevice deviceFor(Trace trace, ReplayDevice device) {
+        return capacity == null ? device : device.withCapacity(capacity.bytesFor(trace.requestedPeakBytes()));
+    }
+
+    private Routing.Plan plan(Layer layer) {
+        return new Routing.Plan(swapEvery == null ? 0 : swapEvery, scopes, layer);
+    }
+
+    private ReplayResult replay(ReplaySession session) {
+        ReplaySession.Outcome observed = session.observed(work);
+        ReplaySession.Outcome reported = work == Work.CHECK ? observed : timed(session, observed);
+        boolean alone = session.gpu() instanceof ReplayDevice.Simulated;
+        return new ReplayResult(
+                session.trace().name(),
+                session.spec(),
+                session.gpu().label(),
+                work,
+                session.plan().layer(),
+                session.trace().operations(),
+                session.trace().requestedPeakBytes(),
+                reported,
+                observed.reservedPeakBytes().orElseThrow(),
+                alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty());
+    }
+
+    /// Times what has been observed. Before come sessions that nobody sees, so that the JVM has compiled it: what is
+    /// compared is allocators, not compilers. Several, since the code compiled in one does not know yet how another
+    /// begins, and is given up there.
+    private ReplaySession.Outcome timed(ReplaySession session, ReplaySession.Outcome observed) {
+        if (repeat > 1 || warm.add(session.plan().layer() + " " + session.spec())) {
+            long sessionNanos = Math.max(1, repeat * observed.passes().getLast().wallNanos());
+            long sessions = Math.min(WARM_UP_NANOS / sessionNanos, WARM_UP_MAX_SESSIONS);
+            ReplaySession unseen = session.unseen(repeat);
+            for (int i = 0; i < sessions; i++) {
+                unseen.timed(work);
+            }
+        }
+        return session.timed(work);
+    }
+
+    private void failed(Trace trace, String spec, DeviceOutOfMemoryException failure) {
+        if (firstFailure == null) {
+            String report = failure.report()
+                    .map(known -> "\n" + known.text().indent(2).stripTrailing())
+                    .orElse("");
+            firstFailure = trace.name() + " through " + spec + ": " + failure.getMessage() + report;
+        }
+    }
+
+    private int report(List<ReplayResult> results) {
+        if (options.format() == OutputFormat.TEXT) {
+            options.out().print(ResultTable.format(results));
+            options.out().flush();
+        }
+        if (firstFailure != null) {
+            options.err().println("cistern: " + firstFailure);
+        }
+        long mismatches = results.stream()
+                .mapToLong(result -> result.outcome().mismatches())
+                .sum();
+        if (mismatches > 0) {
+            options.err()
+                    .println("cistern: contents lost: " + mismatches + " words of blocks changed while they were live");
+            return ExitCode.CONTENTS_LOST;
+        }
+        return firstFailure == null ? ExitCode.OK : ExitCode.ALLOCATION_FAILED;
+    }
+}

@@ -1,0 +1,155 @@
+package io.cistern.cli.replay;
+
+import io.cistern.AllocatorStatistics;
+import io.cistern.cli.common.PoolFigures;
+import io.cistern.cli.common.Work;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import java.util.OptionalLong;
+import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
+
+/// What one trace through one allocator gave.
+///
+/// @param trace the trace's name
+/// @param allocator the spec as given
+/// @param device where it ran
+/// @param work what was done with the blocks
+/// @param layer what was held of a block
+/// @param operations allocations and frees of the trace
+/// @param requestedPeakBytes the most bytes asked for at once
+/// @param outcome the passes that are reported: the timed ones, or for [Work#CHECK] the observed
+/// @param reservedPeakBytes the most bytes reserved in the observed passes
+/// @param unreturnedBytes bytes that closing the allocator did not give back; empty where other programs can blur it
+record ReplayResult(
+        String trace,
+        String allocator,
+        String device,
+        Work work,
+        Layer layer,
+        int operations,
+        long requestedPeakBytes,
+        ReplaySession.Outcome outcome,
+        long reservedPeakBytes,
+        OptionalLong unreturnedBytes) {
+    /// Allocations that failed, over all passes.
+    long failures() {
+        return outcome.passes().stream().mapToLong(Replay.Pass::failures).sum();
+    }
+
+    /// Host time of the loop over the rows for each, median of the passes after the first; empty if not timed.
+    OptionalDouble nanosPerOperation() {
+        return timed(medianAfterFirst(Replay.Pass::hostNanos) / operations);
+    }
+
+    /// Time of a pass with the wait for the device, median of the passes after the first; empty if not timed.
+    OptionalDouble wallMillis() {
+        return timed(medianAfterFirst(Replay.Pass::wallNanos) / 1e6);
+    }
+
+    /// As [#wallMillis], of the first pass.
+    OptionalDouble firstPassMillis() {
+        return timed(outcome.passes().getFirst().wallNanos() / 1e6);
+    }
+
+    /// What the driver of a real GPU would have taken for the calls of the last pass; empty if this is a real
+    /// one.
+    OptionalDouble simulatedDriverMillis() {
+        return device.equals("simulated")
+                ? OptionalDouble.of(outcome.passes().getLast().driverNanos() / 1e6)
+                : OptionalDouble.empty();
+    }
+
+    /// What the allocator asked of the driver in the first pass.
+    long firstPassDriverCalls() {
+        return outcome.passes().getFirst().driverCalls();
+    }
+
+    /// What the allocator asked of the driver in the last pass.
+    long driverCalls() {
+        return outcome.passes().getLast().driverCalls();
+    }
+
+    /// What the allocator asked of the driver in each pass.
+    List<Long> passDriverCalls() {
+        return outcome.passes().stream().map(Replay.Pass::driverCalls).toList();
+    }
+
+    /// The most bytes reserved; empty if nobody can know: what native code takes on a machine whose GPU is
+    /// simulated is none of its memory.
+    OptionalLong knownReservedPeakBytes() {
+        return reservedPeakBytes == 0 && requestedPeakBytes > 0
+                ? OptionalLong.empty()
+                : OptionalLong.of(reservedPeakBytes);
+    }
+
+    /// Reserved over requested peak; empty if nothing was requested, or it is not known.
+    OptionalDouble ratio() {
+        return requestedPeakBytes == 0 || reservedPeakBytes == 0
+                ? OptionalDouble.empty()
+                : OptionalDouble.of((double) reservedPeakBytes / requestedPeakBytes);
+    }
+
+    /// The fields of a JSON object; what is not known is null.
+    Map<String, @Nullable Object> fields() {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("trace", trace);
+        fields.put("allocator", allocator);
+        fields.put("device", device);
+        fields.put("work", work.name().toLowerCase(java.util.Locale.ROOT));
+        fields.put("layer", layer.name().toLowerCase(java.util.Locale.ROOT));
+        fields.put("operations", operations);
+        fields.put("passes", outcome.passes().size());
+        fields.put("failures", failures());
+        fields.put("nanosPerOperation", orNull(nanosPerOperation()));
+        fields.put("requestedPeakBytes", requestedPeakBytes);
+        fields.put("reservedPeakBytes", orNull(knownReservedPeakBytes()));
+        fields.put("ratio", orNull(ratio()));
+        fields.put("wallMillis", orNull(wallMillis()));
+        fields.put("driverCalls", driverCalls());
+        fields.put("firstPassMillis", orNull(firstPassMillis()));
+        fields.put("firstPassDriverCalls", firstPassDriverCalls());
+        fields.put("passDriverCalls", passDriverCalls());
+        fields.put("simulatedDriverMillis", orNull(simulatedDriverMillis()));
+        fields.put("mismatches", work == Work.CHECK ? outcome.mismatches() : null);
+        fields.put("metered", metered());
+        fields.put("swaps", outcome.routed().swaps());
+        fields.put("drained", outcome.routed().drained());
+        fields.put("pools", outcome.routed().pools());
+        fields.put("driverPools", outcome.pools().map(PoolFigures::fields).orElse(null));
+        fields.put("unreturnedBytes", orNull(unreturnedBytes));
+        return fields;
+    }
+
+    private Map<String, @Nullable Object> metered() {
+        AllocatorStatistics statistics = outcome.metered();
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("allocations", statistics.allocations());
+        fields.put("frees", statistics.frees());
+        fields.put("requestedTotalBytes", statistics.requestedTotalBytes());
+        // Allocators that served one after the other had their peaks at different times.
+        fields.put("requestedPeakBytes", outcome.routed().ofOneAllocator() ? statistics.requestedPeakBytes() : null);
+        return fields;
+    }
+
+    private OptionalDouble timed(double value) {
+        return work == Work.CHECK ? OptionalDouble.empty() : OptionalDouble.of(value);
+    }
+
+    private double medianAfterFirst(ToLongFunction<Replay.Pass> time) {
+        List<Replay.Pass> passes = outcome.passes();
+        List<Replay.Pass> counted = passes.size() == 1 ? passes : passes.subList(1, passes.size());
+        long[] times = counted.stream().mapToLong(time).sorted().toArray();
+        return (times[(times.length - 1) / 2] + times[times.length / 2]) / 2.0;
+    }
+
+    private static @Nullable Long orNull(OptionalLong value) {
+        return value.isPresent() ? value.getAsLong() : null;
+    }
+
+    private static @Nullable Double orNull(OptionalDouble value) {
+        return value.isPresent() ? value.getAsDouble() : null;
+    }
+}

@@ -1,0 +1,168 @@
+package io.cistern.cli.replay;
+
+import io.cistern.Allocator;
+import io.cistern.AllocatorStatistics;
+import io.cistern.DeviceMemory;
+import io.cistern.Scope;
+import io.cistern.ScopeOptions;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Iterator;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/// Which allocator serves each operation of a replay, by the framework's own routing: allocations go through
+/// [DeviceMemory#allocate], and this decides what is current and which scope is open.
+///
+/// - `--swap-every N`: every N operations a fresh allocator of the same spec takes the place of the one at hand,
+///   which drains.
+/// - `--scopes`: each stream has an allocator of the same spec as its pool, which is entered for each run of
+///   rows of the stream, and left after it. It is then the pool of the row's stream that a swap exchanges.
+///
+/// **Invariants.** Allocators opened = present + retired + drained; swaps = retired + drained.
+public final class Routing {
+    private final DeviceMemory memory;
+    private final String spec;
+    private final int device;
+    private final long[] streams;
+    private final Plan plan;
+    /// Those that new blocks come from: by stream, or the current one alone.
+    private final @Nullable Allocator[] present;
+    /// Those exchanged that still have live blocks.
+    private final List<Allocator> retired = new ArrayList<>();
+
+    private AllocatorStatistics drained = new AllocatorStatistics(0, 0, 0, 0, 0, 0, OptionalLong.of(0));
+    private @Nullable Scope scope;
+    private int scopeStream = -1;
+    private long operations;
+    private long swaps;
+
+    /// What the command line asks for.
+    ///
+    /// @param swapEvery after how many operations the allocator is exchanged; 0 for never
+    /// @param scopes whether each stream has a pool
+    /// @param layer what is held of a block
+    public record Plan(int swapEvery, boolean scopes, Layer layer) {
+        /// One allocator from begin to end.
+        static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW);
+    }
+
+    /// What was done.
+    ///
+    /// @param swaps allocators that were exchanged
+    /// @param drained those of them whose memory is back with the driver
+    /// @param pools streams that had a pool
+    record Counts(long swaps, long drained, int pools) {
+        static final Counts NONE = new Counts(0, 0, 0);
+
+        /// Whether only one allocator ever served.
+        boolean ofOneAllocator() {
+            return swaps == 0 && pools <= 1;
+        }
+    }
+
+    /// Opens the first allocator, unless streams will have theirs.
+    Routing(DeviceMemory memory, String spec, int device, long[] streams, Plan plan) {
+        this.memory = memory;
+        this.spec = spec;
+        this.device = device;
+        this.streams = streams;
+        this.plan = plan;
+        present = new Allocator[plan.scopes() ? streams.length : 1];
+        if (!plan.scopes()) {
+            present[0] = memory.setCurrent(spec);
+        }
+    }
+
+    /// Prepares for the next operation, on a stream by its number.
+    void before(int stream) {
+        if (plan.swapEvery() > 0 && operations > 0 && operations % plan.swapEvery() == 0) {
+            swap(plan.scopes() ? stream : 0);
+        }
+        operations++;
+        if (plan.scopes() && stream != scopeStream) {
+            leave();
+            enter(stream);
+        }
+    }
+
+    private void enter(int stream) {
+        Allocator pool = present[stream];
+        if (pool == null) {
+            pool = memory.open(spec);
+            present[stream] = pool;
+        }
+        scope = pool.enter(ScopeOptions.all().stream(device, streams[stream]));
+        scopeStream = stream;
+    }
+
+    /// Leaves the scope, if one is open.
+    void leave() {
+        if (scope != null) {
+            scope.close();
+            scope = null;
+            scopeStream = -1;
+        }
+    }
+
+    private void swap(int index) {
+        Allocator former = present[index];
+        if (former == null) {
+            return; // The stream has no pool yet.
+        }
+        if (plan.scopes()) {
+            leave();
+            former.close();
+            present[index] = null;
+        } else {
+            present[index] = memory.currents().swap(spec);
+        }
+        swaps++;
+        retired.add(former);
+        settle();
+    }
+
+    /// Counts what drained allocators did, and forgets them.
+    private void settle() {
+        for (Iterator<Allocator> each = retired.iterator(); each.hasNext(); ) {
+            Allocator allocator = each.next();
+            if (allocator.isDrained()) {
+                drained = sum(drained, allocator.statistics(device));
+                each.remove();
+            }
+        }
+    }
+
+    /// The allocators that are open or still have live blocks.
+    public Stream<Allocator> open() {
+        return Stream.concat(Arrays.stream(present).flatMap(Stream::ofNullable), retired.stream());
+    }
+
+    /// What the framework counted over all allocators; peaks are added up.
+    public AllocatorStatistics statistics() {
+        settle();
+        return open().map(allocator -> allocator.statistics(device)).reduce(drained, Routing::sum);
+    }
+
+    /// What was done so far.
+    Counts counts() {
+        settle();
+        int pools = plan.scopes()
+                ? (int) Arrays.stream(present).filter(pool -> pool != null).count()
+                : 0;
+        return new Counts(swaps, swaps - retired.size(), pools);
+    }
+
+    private static AllocatorStatistics sum(AllocatorStatistics one, AllocatorStatistics other) {
+        return new AllocatorStatistics(
+                one.allocations() + other.allocations(),
+                one.frees() + other.frees(),
+                one.liveBlocks() + other.liveBlocks(),
+                one.requestedBytes() + other.requestedBytes(),
+                one.requestedPeakBytes() + other.requestedPeakBytes(),
+                one.requestedTotalBytes() + other.requestedTotalBytes(),
+                OptionalLong.empty());
+    }
+}

@@ -1,0 +1,36 @@
+package io.cistern.cli.trace;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/// The traces that the project ships; `traces/README.md` beside them says where they are from.
+public final class BundledTraces {
+    /// Their names, which the command line takes in place of a file.
+    public static final List<String> NAMES =
+            List.of("gpt2_train", "resnet_train", "llama_generate", "gnn_sample", "vit_streams");
+
+    private BundledTraces() {}
+
+    /// Reads all.
+    public static List<Trace> readAll() throws TraceException {
+        List<Trace> traces = new ArrayList<>();
+        for (String name : NAMES) {
+            traces.add(read(name));
+        }
+        return traces;
+    }
+
+    /// Reads one.
+    public static Trace read(String name) throws TraceException {
+        String resource = "traces/" + name + ".csv.gz";
+        try (InputStream in = Objects.requireNonNull(
+                BundledTraces.class.getResourceAsStream("/io/cistern/cli/" + resource), resource)) {
+            return TraceReader.read(resource, in);
+        } catch (IOException e) {
+            throw new TraceException(resource, "can't be read: " + e.getMessage());
+        }
+    }
+}

@@ -1,0 +1,58 @@
+package io.cistern.cli.trace;
+
+import io.cistern.cli.common.ByteSize;
+import io.cistern.cli.common.UsageException;
+import io.cistern.cli.generated.GeneratedTrace;
+import io.cistern.cli.generated.TraceSink;
+
+/// Makes generated traces ready for replays.
+public final class GeneratedTraces {
+    private GeneratedTraces() {}
+
+    /// Throws if a device of so much memory is too small for any of them.
+    ///
+    /// @throws UsageException then
+    static void requireCapacity(long capacityBytes) {
+        if (capacityBytes < GeneratedTrace.MIN_CAPACITY_BYTES) {
+            throw new UsageException(
+                    "--capacity must be at least 64MiB for a generated trace, not " + ByteSize.format(capacityBytes));
+        }
+    }
+
+    /// Makes one.
+    ///
+    /// @throws UsageException for a device that is too small
+    public static Trace build(GeneratedTrace generated, long seed, long capacityBytes) {
+        requireCapacity(capacityBytes);
+        Rows rows = new Rows(new TraceBuilder());
+        generated.write(seed, capacityBytes, rows);
+        return rows.builder().build(generated.label());
+    }
+
+    private record Rows(TraceBuilder builder) implements TraceSink {
+        @Override
+        public void allocate(long id, long byteSize, long stream) {
+            builder.allocate(id, byteSize, 0, stream);
+        }
+
+        @Override
+        public void free(long id, long stream) {
+            builder.free(id, 0, stream);
+        }
+
+        @Override
+        public void use(long id, long stream) {
+            builder.use(id, 0, stream);
+        }
+
+        @Override
+        public void await(long stream, long awaited) {
+            builder.await(0, stream, awaited);
+        }
+
+        @Override
+        public void end(long stream) {
+            builder.end(0, stream);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+package io.cistern.cli.trace;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+
+/// Puts a [Trace] together row by row and refuses rows that contradict earlier ones.
+///
+/// A program may order streams by means that no row tells, such as waiting on the host. So that every replay is in
+/// order nevertheless, a use on a stream that no row made wait for the block's earlier uses, and a free on one that
+/// none made wait for its allocation, gets such waits put before it. For the uses a free needs none: they are
+/// recorded.
+final class TraceBuilder {
+    /// Twenty-five times the longest trace shipped; its arrays take some 400 MiB at the worst.
+    static final int MAX_ROWS = 1 << 23;
+    /// Streams that may use one block besides its own; what a file may cost to read grows with it.
+    static final int MAX_USERS = 64;
+
+    private final LiveIds ids = new LiveIds();
+    private final TraceStreams streamNumbers = new TraceStreams();
+    private byte[] ops = new byte[1 << 12];
+    private int[] slots = new int[1 << 12];
+    private long[] byteSizes = new long[1 << 12];
+    private int[] streams = new int[1 << 12];
+    private int rows;
+    private int operations;
+
+    // By slot; the free slots are a stack.
+    private long[] slotBytes = new long[1 << 8];
+    private int[] slotStreams = new int[1 << 8];
+    private int[] slotRows = new int[1 << 8];
+    private int[] freeSlots = new int[1 << 8];
+    private int freeSlotCount;
+    private int slotCount;
+
+    /// By slot, for the few blocks that other streams use too: the row of the last use by stream.
+    private final Map<Integer, Map<Integer, Integer>> otherUses = new HashMap<>();
+
+    private long liveBytes;
+    private long peakBytes;
+
+    /// Adds an allocation.
+    ///
+    /// @throws IllegalArgumentException saying what is wrong with it
+    void allocate(long id, long byteSize, long device, long stream) {
+        if (ids.get(id) >= 0) {
+            throw new IllegalArgumentException("allocates id " + id + ", which is still live");
+        }
+        if (liveBytes > Long.MAX_VALUE - byteSize) {
+            throw new IllegalArgumentException("more than 8 EiB live at once");
+        }
+        int slot = takeSlot();
+        ids.put(id, slot);
+        slotBytes[slot] = byteSize;
+        slotStreams[slot] = streamNumbers.number(device, stream);
+        slotRows[slot] = rows;
+        liveBytes += byteSize;
+        peakBytes = Math.max(peakBytes, liveBytes);
+        add(Trace.ALLOCATE, slot, byteSize, slotStreams[slot]);
+    }
+
+    /// Adds a free on the block's own stream.
+    ///
+    /// @throws IllegalArgumentException saying what is wrong with it
+    void free(long id) {
+        int slot = liveSlot(id);
+        free(id, slot, slotStreams[slot]);
+    }
+
+    /// Adds a free on a stream.
+    ///
+    /// @throws IllegalArgumentException saying what is wrong with it
+    void free(long id, long device, long stream) {
+        free(id, liveSlot(id), streamNumbers.number(device, stream));
+    }
+
+    private int liveSlot(long id) {
+        int slot = ids.get(id);
+        if (slot < 0) {
+            throw new IllegalArgumentException("frees id " + id + ", which "
+                    + (slot == LiveIds.FREED ? "was freed before" : "was never allocated"));
+        }
+        return slot;
+    }
+
+    private void free(long id, int slot, int stream) {
+        awaitUnlessAfter(stream, slotStreams[slot], slotRows[slot]);
+        otherUses.remove(slot);
+        ids.put(id, LiveIds.FREED);
+        liveBytes -= slotBytes[slot];
+        if (freeSlotCount == freeSlots.length) {
+            freeSlots = Arrays.copyOf(freeSlots, 2 * freeSlotCount);
+        }
+        freeSlots[freeSlotCount++] = slot;
+        add(Trace.FREE, slot, 0, stream);
+    }
+
+    /// Adds a use of a block on a stream; nothing if the block is not live.
+    void use(long id, long device, long stream) {
+        int slot = ids.get(id);
+        if (slot >= 0) {
+            int number = streamNumbers.number(device, stream);
+            order(slot, number);
+            Map<Integer, Integer> uses = otherUses.computeIfAbsent(slot, _ -> new HashMap<>());
+            uses.put(number, rows);
+            if (uses.size() > MAX_USERS) {
+                throw new IllegalArgumentException("more than " + MAX_USERS + " streams use id " + id);
+            }
+            add(Trace.USE, slot, 0, number);
+        }
+    }
+
+    /// Adds that one stream waits for another.
+    void await(long device, long stream, long awaited) {
+        await(streamNumbers.number(device, stream), streamNumbers.number(device, awaited));
+    }
+
+    /// Adds the end of a stream.
+    void end(long device, long stream) {
+        int number = streamNumbers.number(device, stream);
+        streamNumbers.end(device, stream);
+        add(Trace.END, 0, 0, number);
+    }
+
+    /// Makes a stream wait for what uses a block on others, where no row did.
+    private void order(int slot, int stream) {
+        awaitUnlessAfter(stream, slotStreams[slot], slotRows[slot]);
+        otherUses.getOrDefault(slot, Map.of()).forEach((other, row) -> awaitUnlessAfter(stream, other, row));
+    }
+
+    private void awaitUnlessAfter(int stream, int other, int row) {
+        if (!streamNumbers.isAfter(stream, other, row)) {
+            await(stream, other);
+        }
+    }
+
+    private void await(int stream, int awaited) {
+        streamNumbers.waited(stream, awaited, rows);
+        add(Trace.WAIT, awaited, 0, stream);
+    }
+
+    /// The trace of all rows added, of which there is at least one.
+    Trace build(String name) {
+        return new Trace(
+                name,
+                Arrays.copyOf(ops, rows),
+                Arrays.copyOf(slots, rows),
+                Arrays.copyOf(byteSizes, rows),
+                Arrays.copyOf(streams, rows),
+                slotCount,
+                streamNumbers.count(),
+                operations,
+                peakBytes);
+    }
+
+    boolean isEmpty() {
+        return operations == 0;
+    }
+
+    private int takeSlot() {
+        if (freeSlotCount > 0) {
+            return freeSlots[--freeSlotCount];
+        }
+        if (slotCount == slotBytes.length) {
+            slotBytes = Arrays.copyOf(slotBytes, 2 * slotCount);
+            slotStreams = Arrays.copyOf(slotStreams, 2 * slotCount);
+            slotRows = Arrays.copyOf(slotRows, 2 * slotCount);
+        }
+        return slotCount++;
+    }
+
+    private void add(byte op, int slot, long byteSize, int stream) {
+        if (rows == MAX_ROWS) {
+            throw new IllegalArgumentException("more than " + MAX_ROWS + " rows");
+        }
+        if (rows == slots.length) {
+            int length = Math.min(2 * rows, MAX_ROWS);
+            ops = Arrays.copyOf(ops, length);
+            slots = Arrays.copyOf(slots, length);
+            byteSizes = Arrays.copyOf(byteSizes, length);
+            streams = Arrays.copyOf(streams, length);
+        }
+        ops[rows] = op;
+        slots[rows] = slot;
+        byteSizes[rows] = byteSize;
+        streams[rows] = stream;
+        operations += Trace.isOperation(op) ? 1 : 0;
+        rows++;
+    }
+}

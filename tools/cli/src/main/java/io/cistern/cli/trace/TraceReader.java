@@ -1,0 +1,181 @@
+package io.cistern.cli.trace;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.zip.GZIPInputStream;
+import java.util.zip.ZipException;
+
+/// Reads traces of both formats, as `docs/trace-format.md` has them: CSV, gzipped if the name ends in `.gz`, told
+/// apart by the header. A free's bytes are checked to be a number and then ignored; in format 1 its stream too.
+///
+/// Files are not trusted: memory and time are bounded, and everything wrong is a [TraceException] that names the
+/// line.
+public final class TraceReader {
+    private static final String HEADER = "op,id,bytes,stream";
+    /// Format 2 has these columns besides; a reader ignores the last two.
+    private static final String HEADER_2 = HEADER + ",device,thread,nanos";
+
+    private static final String LEGAL = "the first line must be " + HEADER + " or " + HEADER_2;
+
+    private static final int COLUMNS = 4;
+    private static final int COLUMNS_2 = 7;
+    /// What some spreadsheets put before the first line: U+FEFF in UTF-8, here read byte by byte.
+    private static final String BYTE_ORDER_MARK = "\u00ef\u00bb\u00bf";
+    /// As many bytes as the most rows would take at 128 each.
+    private static final long MAX_TEXT_BYTES = 128L * TraceBuilder.MAX_ROWS;
+    /// Larger than any address space; sums of it still fit into a `long` for a while.
+    private static final long MAX_BLOCK_BYTES = 1L << 60;
+
+    private final TraceLines lines;
+    private final TraceBuilder builder = new TraceBuilder();
+
+    private TraceReader(TraceLines lines) {
+        this.lines = lines;
+    }
+
+    /// Reads a file.
+    public static Trace read(Path file) throws TraceException {
+        String shown = file.toString();
+        if (Files.isDirectory(file)) {
+            throw new TraceException(shown, "is a folder; name the .csv or .csv.gz files in it");
+        }
+        try (InputStream in = Files.newInputStream(file)) {
+            return read(shown, in);
+        } catch (NoSuchFileException e) {
+            throw new TraceException(shown, "no such file");
+        } catch (IOException e) {
+            throw new TraceException(shown, "can't be read: " + e.getMessage());
+        }
+    }
+
+    /// Reads a stream; the name tells whether it is gzipped.
+    public static Trace read(String file, InputStream in) throws TraceException, IOException {
+        InputStream text = file.toLowerCase(Locale.ROOT).endsWith(".gz") ? unzip(file, in) : in;
+        return new TraceReader(new TraceLines(file, text, MAX_TEXT_BYTES)).read(nameOf(file));
+    }
+
+    /// `gpt2_train` for `traces/gpt2_train.csv.gz`.
+    static String nameOf(String file) {
+        return file.substring(file.lastIndexOf('/') + 1).replaceFirst("(?i)(\\.csv)?(\\.gz)?$", "");
+    }
+
+    private static InputStream unzip(String file, InputStream in) throws TraceException, IOException {
+        try {
+            return new GZIPInputStream(in, 1 << 16);
+        } catch (EOFException e) {
+            throw new TraceException(file, 1, "empty or cut gzip file");
+        } catch (ZipException e) {
+            throw new TraceException(file, 1, "not a gzip file: " + e.getMessage());
+        }
+    }
+
+    private Trace read(String name) throws TraceException {
+        String header = lines.next();
+        if (header == null) {
+            throw lines.error("empty file; " + LEGAL);
+        }
+        String columns = header.startsWith(BYTE_ORDER_MARK) ? header.substring(BYTE_ORDER_MARK.length()) : header;
+        if (!columns.equals(HEADER) && !columns.equals(HEADER_2)) {
+            throw lines.error("no header; " + LEGAL);
+        }
+        boolean second = columns.equals(HEADER_2);
+        for (String line = lines.next(); line != null; line = lines.next()) {
+            if (second) {
+                readSecond(line);
+            } else {
+                readFirst(line);
+            }
+        }
+        if (builder.isEmpty()) {
+            throw lines.error("no rows after the header");
+        }
+        return builder.build(name);
+    }
+
+    /// A row of format 1.
+    private void readFirst(String line) throws TraceException {
+        int[] commas = commas(line, COLUMNS, HEADER);
+        long id = number("id", line, commas[0] + 1, commas[1]);
+        long byteSize = byteSize(line, commas);
+        long stream = number("stream", line, commas[2] + 1, line.length());
+        try {
+            switch (line.substring(0, commas[0])) {
+                case "a" -> builder.allocate(id, byteSize, 0, stream);
+                case "f" -> builder.free(id);
+                default -> throw lines.error("op must be a or f");
+            }
+        } catch (IllegalArgumentException e) {
+            throw lines.error(String.valueOf(e.getMessage()));
+        }
+    }
+
+    /// A row of format 2.
+    private void readSecond(String line) throws TraceException {
+        int[] commas = commas(line, COLUMNS_2, HEADER_2);
+        long id = number("id", line, commas[0] + 1, commas[1]);
+        long byteSize = byteSize(line, commas);
+        long stream = number("stream", line, commas[2] + 1, commas[3]);
+        long device = number("device", line, commas[3] + 1, commas[4]);
+        number("thread", line, commas[4] + 1, commas[5]);
+        number("time", line, commas[5] + 1, line.length());
+        try {
+            switch (line.substring(0, commas[0])) {
+                case "a" -> builder.allocate(id, byteSize, device, stream);
+                case "f" -> builder.free(id, device, stream);
+                case "u" -> builder.use(id, device, stream);
+                case "w" -> builder.await(device, stream, id);
+                case "e" -> builder.end(device, stream);
+                case "o" -> {} // An allocation that was refused when the trace was made took nothing.
+                default -> throw lines.error("op must be a, f, u, w, e or o");
+            }
+        } catch (IllegalArgumentException e) {
+            throw lines.error(String.valueOf(e.getMessage()));
+        }
+    }
+
+    /// Where the columns end, but for the last.
+    private int[] commas(String line, int columns, String header) throws TraceException {
+        int[] commas = new int[columns - 1];
+        int comma = -1;
+        for (int i = 0; i < commas.length; i++) {
+            comma = line.indexOf(',', comma + 1);
+            if (comma < 0) {
+                throw lines.error("short row; expected " + header);
+            }
+            commas[i] = comma;
+        }
+        return commas;
+    }
+
+    private long byteSize(String line, int[] commas) throws TraceException {
+        long byteSize = number("size", line, commas[1] + 1, commas[2]);
+        if (byteSize > MAX_BLOCK_BYTES) {
+            throw lines.error("size over 1 EiB: " + line.substring(commas[1] + 1, commas[2]));
+        }
+        return byteSize;
+    }
+
+    /// A number of at most 63 bits; one with more digits is taken as the largest.
+    private long number(String what, String line, int from, int to) throws TraceException {
+        if (from < to && line.charAt(from) == '-') {
+            throw lines.error("negative " + what);
+        }
+        long value = 0;
+        for (int i = from; i < to; i++) {
+            int digit = line.charAt(i) - '0';
+            if (digit < 0 || digit > 9) {
+                throw lines.error(what + " is not a whole number");
+            }
+            value = value > (Long.MAX_VALUE - digit) / 10 ? Long.MAX_VALUE : 10 * value + digit;
+        }
+        if (from == to) {
+            throw lines.error("no " + what);
+        }
+        return value;
+    }
+}

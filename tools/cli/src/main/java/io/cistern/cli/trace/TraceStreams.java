@@ -1,0 +1,65 @@
+package io.cistern.cli.trace;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.Map;
+
+/// Numbers the streams of a trace, and remembers which waited for which.
+final class TraceStreams {
+    /// Each becomes a stream of the driver.
+    static final int MAX_STREAMS = 1024;
+
+    private final Map<Handle, Integer> numbers = new HashMap<>();
+    private final Deque<Integer> ended = new ArrayDeque<>();
+    private final Map<Long, Integer> waits = new HashMap<>();
+    private int count;
+
+    private record Handle(long device, long stream) {}
+
+    /// The number of a stream.
+    ///
+    /// @throws IllegalArgumentException if there are too many
+    int number(long device, long stream) {
+        Handle handle = new Handle(device, stream);
+        Integer known = numbers.get(handle);
+        if (known == null) {
+            known = ended.isEmpty() ? next() : ended.pop();
+            numbers.put(handle, known);
+        }
+        return known;
+    }
+
+    private int next() {
+        if (count == MAX_STREAMS) {
+            throw new IllegalArgumentException("more than " + MAX_STREAMS + " streams");
+        }
+        return count++;
+    }
+
+    /// Forgets which number a handle has: the handle may come again for another stream.
+    void end(long device, long stream) {
+        Integer number = numbers.remove(new Handle(device, stream));
+        if (number != null) {
+            ended.push(number);
+        }
+    }
+
+    void waited(int stream, int awaited, int row) {
+        waits.put(pair(stream, awaited), row);
+    }
+
+    /// Whether one stream is in order after what another one was given in a row.
+    boolean isAfter(int stream, int other, int row) {
+        return stream == other || waits.getOrDefault(pair(stream, other), -1) > row;
+    }
+
+    private static long pair(int stream, int awaited) {
+        return (long) stream << Integer.SIZE | awaited;
+    }
+
+    /// How many numbers there are.
+    int count() {
+        return count;
+    }
+}

@@ -1,0 +1,122 @@
+package io.cistern.cli.doctor;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.options.SpecOption;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/// The page of all options is what the providers declare, and they declare what they ask for.
+class OptionsPageTests {
+    private static final Path PAGE = Path.of("..", "..", "docs", "options.md");
+    private static final String HEAD = """
+            # Options
+
+            What a spec of an allocator, an adaptor or a segment source may say: `caching:fit=tight,max_bytes=8GiB`. A list stands in
+            brackets, a spec within a spec in quotes: `limit:bytes=8GiB,upstream="caching:fit=tight"`. A key that is not here, a
+            value that is not legal, and two options that contradict each other are errors that say what is legal.
+            `cistern options NAME` prints the same, for plug-ins too.
+
+            A segment source is an allocator too: `vmm:handle=fabric` is `caching:source="vmm:handle=fabric"`.
+            In code, `new CachingSpec().with(CachingOption.FIT, PageFit.TIGHT).spec()` and
+            `new AsyncSpec().with(AsyncOption.POOL, PoolChoice.DEFAULT).spec()` make specs.
+
+            Made by `OptionsPageTests`; with `-Dcistern.docs.write=true` it writes the page.
+            """;
+
+    @Test
+    void theReferencePageIsUpToDate() throws IOException {
+        if (Boolean.getBoolean("cistern.docs.write")) {
+            Files.writeString(PAGE, page());
+        }
+        assertThat(PAGE).hasContent(page());
+    }
+
+    @Test
+    void everyProviderOfOursDeclaresItsOptions() {
+        Catalog catalog = Catalog.discover(List.of(), List.of());
+        List<String> without = OptionsCommand.usable(catalog).stream()
+                .filter(entry -> OptionsCommand.options(entry, catalog).isEmpty())
+                .map(Catalog.Entry::name)
+                .sorted()
+                .toList();
+        assertThat(without).containsExactly("direct", "linear", "nccl", "pages");
+    }
+
+    /// The error for an unknown option lists those that were asked for.
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "caching|caching:no_such=1",
+                "async|async:no_such=1",
+                "symmetric|symmetric:no_such=1",
+                "aligned|aligned:alignment=2MiB,upstream=direct,no_such=1",
+                "confined|confined:upstream=direct,no_such=1",
+                "events|events:threshold=1GiB,upstream=direct,no_such=1",
+                "limit|limit:bytes=1GiB,upstream=direct,no_such=1",
+                "retry|retry:upstream=direct,no_such=1",
+                "statistics|statistics:upstream=direct,no_such=1",
+                "tracking|tracking:upstream=direct,no_such=1",
+                "arbiter|arbiter:upstream=direct,no_such=1"
+            })
+    void allThatAnAllocatorAsksForIsDeclared(String name, String spec) {
+        Catalog catalog = Catalog.discover(List.of(), List.of());
+        List<String> declared =
+                catalog.allocator(name).options().stream().map(SpecOption::key).toList();
+        assertThat(asked(catalog, spec)).isSubsetOf(declared);
+    }
+
+    @Test
+    void allThatASourceAsksForIsDeclared() {
+        Catalog catalog = Catalog.discover(List.of(), List.of());
+        for (String name : List.of("vmm", "driver_pool")) {
+            List<String> declared = new ArrayList<>(
+                    catalog.source(name).options().stream().map(SpecOption::key).toList());
+            declared.add("per_stream"); // asked for to be refused
+            assertThat(asked(catalog, "caching:source=\"" + name + ":no_such=1\""))
+                    .isSubsetOf(declared);
+        }
+    }
+
+    private static List<String> asked(Catalog catalog, String spec) {
+        try (CudaDriver driver = SimulatedGpu.builder().devices(1).build();
+                DeviceMemory memory =
+                        DeviceMemory.builder(driver).catalog(catalog).open()) {
+            String message = catchThrowableOfType(ConfigurationException.class, () -> memory.open(spec))
+                    .getMessage();
+            assertThat(message).contains("it takes, nearest first: ");
+            return List.of(message.substring(message.indexOf("first: ") + "first: ".length())
+                    .split(", "));
+        }
+    }
+
+    private static String page() {
+        Catalog catalog = Catalog.discover(List.of(), List.of());
+        StringBuilder page = new StringBuilder(HEAD);
+        OptionsCommand.usable(catalog).stream()
+                .sorted(Comparator.comparing(Catalog.Entry::kind)
+                        .thenComparing(Catalog.Entry::priority, Comparator.reverseOrder())
+                        .thenComparing(Catalog.Entry::name))
+                .forEach(entry -> {
+                    List<? extends SpecOption<?>> options = OptionsCommand.options(entry, catalog);
+                    page.append("\n## `").append(entry.name()).append('`');
+                    page.append(entry.kind() == Catalog.Kind.SOURCE ? ", a segment source\n\n" : "\n\n");
+                    page.append(options.isEmpty() ? "No options.\n" : SpecOption.table(options));
+                });
+        return page.toString();
+    }
+}

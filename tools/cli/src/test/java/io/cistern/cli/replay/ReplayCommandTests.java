@@ -1,0 +1,298 @@
+package io.cistern.cli.replay;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.cli.ProgramRun;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// What `cistern replay` prints and how it ends, on the simulated GPU.
+final class ReplayCommandTests {
+    private static final long MIB = 1 << 20;
+
+    @TempDir
+    private Path folder;
+
+    private Path tiny;
+
+    /// Two streams, an id used twice, a block of no bytes, one block live at the end; at most 6 MiB at once.
+    @BeforeEach
+    void writeTrace() throws IOException {
+        tiny = ProgramRun.trace(
+                folder,
+                "tiny.csv",
+                "a,0," + 2 * MIB + ",0",
+                "a,1," + 4 * MIB + ",1",
+                "f,0,0,0",
+                "a,0,0,0",
+                "f,0,0,0",
+                "f,1,0,1",
+                "a,2," + 2 * MIB + ",1");
+    }
+
+    @Test
+    void countsWhatTheDirectAllocatorDoes() {
+        ProgramRun run = replay("--allocator", "direct", "--format", "jsonl");
+
+        assertThat(run.err().strip()).isEqualTo(ProgramRun.SIMULATED_NOTICE);
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out().lines()).hasSize(1);
+        assertThat(run.out())
+                .contains("\"trace\":\"tiny\",\"allocator\":\"direct\",\"device\":\"simulated\"")
+                .contains("\"operations\":7,\"passes\":3,\"failures\":0,\"nanosPerOperation\":")
+                .contains("\"requestedPeakBytes\":" + 6 * MIB + ",\"reservedPeakBytes\":" + 6 * MIB + ",\"ratio\":1.0")
+                .contains("\"driverCalls\":5,", "\"firstPassDriverCalls\":5,")
+                .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
+                        + ",\"requestedPeakBytes\":" + 6 * MIB
+                        + "},\"swaps\":0,\"drained\":0,\"pools\":0,\"driverPools\":null,\"unreturnedBytes\":0}");
+    }
+
+    @Test
+    void jsonIsOneDocument() {
+        assertThat(replay("--allocator", "direct", "--repeat", "1", "--layer", "raw,buffer", "--format", "json")
+                        .out())
+                .matches("\\[\\n\\{.*},\\n\\{.*}\\n]\\n");
+        assertThat(replay("--allocator", "direct", "--repeat", "1", "--format", "json")
+                        .out())
+                .matches("\\[\\n\\{.*}\\n]\\n");
+        assertThat(replay("--allocator", "none", "--format", "json").out()).isEmpty();
+    }
+
+    @Test
+    void replaysThroughBuffersToo() {
+        ProgramRun run =
+                replay("--allocator", "caching", "--layer", "raw,buffer", "--work", "check", "--format", "jsonl");
+
+        assertThat(run.err().strip()).isEqualTo(ProgramRun.SIMULATED_NOTICE);
+        assertThat(run.out().lines()).hasSize(2);
+        assertThat(run.out().lines().toList().getFirst()).contains("\"layer\":\"raw\"");
+        assertThat(run.out().lines().toList().getLast())
+                .contains("\"layer\":\"buffer\"", "\"mismatches\":0", "\"allocations\":9,\"frees\":9")
+                .contains("\"unreturnedBytes\":0");
+        assertThat(replay("--allocator", "caching", "--layer", "buffer").out()).contains("caching (buffers)");
+    }
+
+    @Test
+    void tellsWhatTheDriversPoolsWereLike() {
+        String[] specs = {"--allocator", "async:release_threshold=zero", "--allocator", "async:pool=default"};
+        assertThat(replay(specs).out())
+                .contains("The driver's pools after the last pass:")
+                .containsPattern("tiny +async:release_threshold=zero +0 B +32.0 MiB +0 B +0 +0 B\\n");
+        assertThat(replay("--allocator", "async", "--format", "jsonl").out())
+                .contains("\"driverPools\":{\"releaseThresholdBytes\":9223372036854775807,\"reservedBytes\":33554432,"
+                        + "\"usedBytes\":0,\"trims\":0,\"trimmedBytes\":0}");
+        assertThat(replay("--allocator", "caching").out()).doesNotContain("The driver's pools");
+    }
+
+    @Test
+    void withoutAnAllocatorAllThatCanRunAreTaken() {
+        ProgramRun run = replay("--format", "jsonl", "--repeat", "1");
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out())
+                .contains("\"allocator\":\"direct\"", "\"allocator\":\"caching\"")
+                .as("windows only: by name")
+                .doesNotContain("symmetric");
+        assertThat(replay("--allocator", "symmetric").exitCode()).isZero();
+        assertThat(run.out().lines()).allMatch(line -> line.contains("\"failures\":0") && line.endsWith("}"));
+    }
+
+    @Test
+    void aWarmCachingAllocatorAsksTheDriverForNothing() {
+        assertThat(replay("--allocator", "caching", "--format", "jsonl").out()).contains("\"driverCalls\":0,");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"none", "memset", "check"})
+    void everyWorkRunsThroughEveryAllocator(String work) throws IOException {
+        Path odd = ProgramRun.trace(
+                folder, "odd.csv", "a,0,1,0", "a,1,1027,1", "a,2,4096,0", "f,1,0,1", "f,0,0,0", "a,3,2,1");
+        ProgramRun run = ProgramRun.inProcess(
+                "replay", odd.toString(), tiny.toString(), "--device=simulated", "--work", work, "--format=jsonl");
+
+        assertThat(run.err().strip()).isEqualTo(ProgramRun.SIMULATED_NOTICE);
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out().lines())
+                .isNotEmpty()
+                .allMatch(line -> line.contains("\"failures\":0") && line.contains("\"unreturnedBytes\":0"))
+                .allMatch(line -> line.contains("\"mismatches\":" + (work.equals("check") ? "0" : "null")))
+                .allMatch(line -> line.contains("\"nanosPerOperation\":null") == work.equals("check"));
+    }
+
+    @Test
+    void swappedAllocatorsDrainAndGiveEverythingBack() {
+        ProgramRun run = replay("--allocator", "direct", "--format=jsonl", "--swap-every=2");
+
+        // 7 operations a pass, 3 passes: a swap before every second operation but the first.
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out())
+                .contains("\"reservedPeakBytes\":" + 6 * MIB)
+                .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB
+                        + ",\"requestedPeakBytes\":null},\"swaps\":10,\"drained\":10,\"pools\":0,\"driverPools\":null,"
+                        + "\"unreturnedBytes\":0}");
+    }
+
+    @Test
+    void everyStreamHasAPoolOfItsOwn() {
+        ProgramRun run = replay("--allocator", "caching", "--format=jsonl", "--scopes");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out())
+                .contains("\"metered\":{\"allocations\":9,\"frees\":9,\"requestedTotalBytes\":" + 24 * MIB)
+                .contains("\"swaps\":0,\"drained\":0,\"pools\":2,\"driverPools\":null,\"unreturnedBytes\":0}");
+    }
+
+    @Test
+    void theTableNamesTraceAndAllocatorAndExplainsItself() {
+        ProgramRun run = replay("--allocator", "direct");
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(run.out().lines().skip(2).findFirst().orElseThrow())
+                .matches("tiny +direct +[\\d,]+ +[\\d.,]+ +[\\d.,]+ +6\\.00 MiB +6\\.00 MiB +1\\.000 +5 +5 +0");
+        assertThat(run.out()).contains("ns/op", "requested", "reserved", "calls", "On a simulated GPU, 3 passes.");
+        assertThat(run.out()).doesNotContain("\u001b");
+    }
+
+    @Test
+    void anAllocationThatFailsIsCountedAndToldOnce() {
+        ProgramRun run = replay("--allocator", "direct", "--capacity", "5MiB", "--format", "jsonl");
+
+        assertThat(run.exitCode()).isEqualTo(3);
+        assertThat(run.out()).contains("\"failures\":3,");
+        assertThat(run.err()).containsOnlyOnce("out of memory").contains("cistern: tiny through direct: ");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0.9x, 3", "1x, 0"})
+    void aCapacityCanBeAMultipleOfWhatTheTraceRequests(String capacity, int exitCode) {
+        ProgramRun run = replay("--allocator", "direct", "--capacity", capacity);
+        assertThat(run.exitCode()).isEqualTo(exitCode);
+    }
+
+    /// Of the five, one has streams that take turns in less memory than their pieces leave.
+    @Test
+    void fourOfTheFiveTracesFitIntoTwoPercentMoreThanTheyRequestAndTheFifthSaysWhyNot() {
+        ProgramRun run = ProgramRun.inProcess(
+                "replay",
+                "--device=simulated",
+                "--allocator=caching:fit=tight",
+                "--capacity=1.02x",
+                "--repeat=1",
+                "--format=jsonl");
+        assertThat(run.exitCode()).isEqualTo(3);
+        assertThat(run.out().lines()).hasSize(5);
+        assertThat(run.out().lines().filter(line -> line.contains("\"failures\":0,")))
+                .hasSize(4)
+                .noneMatch(line -> line.contains("vit_streams"));
+        assertThat(run.err())
+                .contains("vit_streams through caching:fit=tight: out of memory", "bytes free of", "tried synchronise");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        --allocator=cachin              | caching
+        --allocator=direct:page=2MiB    | page
+        --allocator=direct:             | direct:
+        --device=cuda:99                | cuda:99
+        --device=gpu                    | gpu
+        --capacity=much                 | much
+        --capacity=0                    | 0
+        --capacity=0x                   | 0x
+        --work=some                     | some
+        --repeat=0                      | --repeat
+        --swap-every=0                  | --swap-every
+        --format=xml                    | xml
+        --repeat=x                      | 'x' is not a whole number
+        --repeat=99999999999            | '99999999999' is too large
+        --unknown                       | there is no option --unknown
+        --series=/no/such/series.csv    | /no/such/series.csv can't be written: there is no such folder
+        none.csv                        | none.csv: no such file
+        gpt2_trian                      | no trace of that name; known, nearest first: gpt2_train, generation
+        sawtooth --capacity=1           | --capacity must be at least 64MiB for a generated trace, not 1 B
+        """)
+    void badUsageIsOneLineThatNamesTheMistake(String argument, String named) {
+        ProgramRun run = ProgramRun.inProcess(("replay " + tiny + " " + argument).split(" "));
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().lines()).singleElement().asString().contains(named);
+    }
+
+    @Test
+    void aBadTraceAmongGoodOnesPrintsNothingButItsLine() throws IOException {
+        Path bad = ProgramRun.trace(folder, "bad.csv", "a,1,8,0", "f,2,0,0");
+        ProgramRun run = ProgramRun.inProcess("replay", tiny.toString(), bad.toString(), "--format", "jsonl");
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().strip()).isEqualTo(bad + ":3: frees id 2, which was never allocated");
+    }
+
+    @Test
+    void aShippedTraceGoesByItsName() {
+        ProgramRun run = ProgramRun.inProcess(
+                "replay", "gnn_sample", "--allocator=direct", "--device=simulated", "--repeat=1", "--format=jsonl");
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out()).startsWith("{\"trace\":\"gnn_sample\",").contains("\"operations\":18262,");
+    }
+
+    @Test
+    void noLineOfTheTableOfAllTracesIsWiderThanATerminal() {
+        ProgramRun run = ProgramRun.inProcess("replay", "llama_generate", "--device=simulated", "--repeat=1");
+
+        assertThat(run.out().lines()).isNotEmpty().allMatch(line -> line.length() <= 120);
+    }
+
+    @Test
+    void aFolderIsNoTrace() {
+        assertThat(Files.isDirectory(folder)).isTrue();
+        assertThat(ProgramRun.inProcess("replay", folder.toString()).exitCode()).isEqualTo(2);
+    }
+
+    @Test
+    void aCommandThatThereIsNotIsAnsweredWithTheNearest() {
+        assertThat(ProgramRun.inProcess("repaly").err())
+                .startsWith("cistern: there is no command 'repaly'; known, nearest first: replay, ");
+        assertThat(ProgramRun.inProcess().err())
+                .startsWith("cistern: no command given; there are replay, bench, trace, doctor,");
+        assertThat(ProgramRun.inProcess("doctor", "now").err())
+                .startsWith("cistern: 'now' is one argument too many (try cistern doctor --help)");
+    }
+
+    @Test
+    void helpIsAsWideAsATerminal() {
+        for (String command : List.of("--help", "replay --help", "bench --help", "trace --help", "doctor --help")) {
+            assertThat(ProgramRun.inProcess(command.split(" ")).out().lines())
+                    .as(command)
+                    .hasSizeGreaterThan(3)
+                    .allMatch(line -> line.length() <= 80);
+        }
+        assertThat(ProgramRun.inProcess("--help").out())
+                .contains("\n  -Dkey=value               a setting: -Dcistern.");
+    }
+
+    @Test
+    void helpVersionAndCompletionAreFine() {
+        assertThat(ProgramRun.inProcess("--help").exitCode()).isZero();
+        assertThat(ProgramRun.inProcess("replay", "--help").out()).contains("--allocator", "--capacity", "--repeat");
+        assertThat(ProgramRun.inProcess("--version").out()).matches("cistern \\d.*\\s*");
+        assertThat(ProgramRun.inProcess("generate-completion").out()).contains("complete -F", "replay", "doctor");
+        assertThat(ProgramRun.inProcess().exitCode()).isEqualTo(2);
+    }
+
+    private ProgramRun replay(String... options) {
+        return ProgramRun.inProcess(java.util.stream.Stream.concat(
+                        java.util.stream.Stream.of("replay", tiny.toString(), "--device=simulated"),
+                        java.util.stream.Stream.of(options))
+                .toArray(String[]::new));
+    }
+}

@@ -1,0 +1,118 @@
+package io.cistern.cli.replay;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.cli.common.Plugins;
+import io.cistern.cli.common.ReplayDevice;
+import io.cistern.cli.common.Work;
+import io.cistern.cli.generated.GeneratedTrace;
+import io.cistern.cli.trace.BundledTraces;
+import io.cistern.cli.trace.GeneratedTraces;
+import io.cistern.cli.trace.Trace;
+import io.cistern.cli.trace.TraceException;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.OptionalLong;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/// How much `caching` reserves for what real programs ask of it, and that it comes to rest: pages move in the first
+/// passes, and then the driver is hardly asked any more, or only about the order of streams. Bounds are a little above
+/// what was measured.
+final class ReservedRatioTests {
+    private static final int PASSES = 6;
+    /// After which programs have come to rest.
+    private static final int FIRST_PASSES = 2;
+    /// The only one with several streams: each call orders one after another.
+    private static final String STREAMS = "vit_streams";
+
+    /// Calls a pass from then on. Small blocks that threads keep differ from pass to pass, and with them a few pages.
+    private static final int MAX_CALLS = 100;
+
+    @Test
+    void recordedProgramsReserveWhatTheyNeedAndComeToRest() throws TraceException {
+        Map<String, ReplaySession.Outcome> outcomes = recorded("caching");
+        assertRatios(outcomes, 1.03, 1.08);
+        outcomes.forEach((name, outcome) -> {
+            for (Replay.Pass pass : outcome.passes().subList(FIRST_PASSES, PASSES)) {
+                assertThat(pass.driverCalls()).as(name).isLessThanOrEqualTo(MAX_CALLS);
+            }
+        });
+    }
+
+    @Test
+    void aTightFitReservesHardlyMoreThanIsNeeded() throws TraceException {
+        assertRatios(recorded("caching:fit=tight"), 1.02, 1.065);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"caching", "caching:fit=tight"})
+    void streamsComeToRestToo(String spec) throws TraceException {
+        ReplaySession.Outcome outcome = replay(BundledTraces.read(STREAMS), spec, PASSES);
+        assertThat(outcome.passes().getLast().driverCalls()).isLessThanOrEqualTo(300);
+    }
+
+    /// Some of these never come to rest: only what they reserve is asked for.
+    @ParameterizedTest
+    @CsvSource({
+        "long_lived,    1.28, 1.06",
+        "drifting,      1.09, 1.03",
+        "short_streams, 1.04, 1.035",
+        "sawtooth,      1.02, 1.01",
+        "phases,        1.01, 1.01",
+    })
+    void whatFragmentsMemoryOnPurposeReservesLittleMore(String name, double usual, double tight) {
+        Trace trace = GeneratedTraces.build(
+                GeneratedTrace.named(name).orElseThrow(),
+                GeneratedTrace.USUAL_SEED,
+                GeneratedTrace.USUAL_CAPACITY_BYTES);
+        assertThat(ratio(replay(trace, "caching", 1))).isLessThanOrEqualTo(usual);
+        assertThat(ratio(replay(trace, "caching:fit=tight", 1))).isLessThanOrEqualTo(tight);
+    }
+
+    private static Map<String, ReplaySession.Outcome> recorded(String spec) throws TraceException {
+        Map<String, ReplaySession.Outcome> outcomes = new LinkedHashMap<>();
+        for (String name : BundledTraces.NAMES) {
+            outcomes.put(name, replay(BundledTraces.read(name), spec, PASSES));
+        }
+        return outcomes;
+    }
+
+    private static void assertRatios(Map<String, ReplaySession.Outcome> outcomes, double mostMean, double most) {
+        double logarithms = 0;
+        for (Map.Entry<String, ReplaySession.Outcome> each : outcomes.entrySet()) {
+            double ratio = ratio(each.getValue());
+            assertThat(ratio).as(each.getKey()).isBetween(1.0, most);
+            logarithms += Math.log(ratio);
+        }
+        assertThat(outcomes).hasSize(5);
+        assertThat(Math.exp(logarithms / outcomes.size())).as("geometric mean").isLessThanOrEqualTo(mostMean);
+    }
+
+    private static double ratio(ReplaySession.Outcome outcome) {
+        return (double) outcome.reservedPeakBytes().orElseThrow()
+                / outcome.metered().requestedPeakBytes();
+    }
+
+    private static ReplaySession.Outcome replay(Trace trace, String spec, int passes) {
+        try (ReplayDevice gpu = new ReplayDevice.Simulated(OptionalLong.empty())) {
+            return new ReplaySession(
+                            trace,
+                            spec,
+                            Routing.Plan.ONE_ALLOCATOR,
+                            gpu,
+                            Plugins.catalog(),
+                            passes,
+                            () -> {},
+                            ReservedRatioTests::unexpected,
+                            null)
+                    .observed(Work.NONE);
+        }
+    }
+
+    private static void unexpected(DeviceOutOfMemoryException failure) {
+        throw failure;
+    }
+}
