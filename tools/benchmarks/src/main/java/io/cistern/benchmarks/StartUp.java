@@ -36,8 +36,7 @@ public final class StartUp {
 
     private static final int PLUGINS = 10;
 
-    /// No driver: the programs allocate on the simulated GPU everywhere.
-    private static final String NO_DRIVER = "-Dcistern.cuda.library=/none";
+    private static final String DRIVER = "-Dcistern.driver=simulated";
 
     private final Path folder = Files.createTempDirectory("start-up");
     private final Path printed = folder.resolve("printed.txt");
@@ -121,7 +120,7 @@ public final class StartUp {
         List<String> line = new ArrayList<>();
         line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         line.addAll(options);
-        line.addAll(List.of("--enable-native-access=ALL-UNNAMED", NO_DRIVER, "-cp", classPath, program.getName()));
+        line.addAll(List.of("--enable-native-access=ALL-UNNAMED", DRIVER, "-cp", classPath, program.getName()));
         ProcessBuilder process =
                 new ProcessBuilder(line).redirectErrorStream(true).redirectOutput(printed.toFile());
         process.environment().keySet().removeIf(name -> name.startsWith("CISTERN_"));
