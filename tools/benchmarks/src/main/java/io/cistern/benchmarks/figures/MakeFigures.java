@@ -11,6 +11,8 @@ import java.util.function.Function;
 public final class MakeFigures {
     private MakeFigures() {}
 
+    /// Writes the figures of all pages anew.
+    ///
     /// @param root of the sources
     public static void make(Path root) throws IOException {
         for (Path page : Pages.all(root)) {

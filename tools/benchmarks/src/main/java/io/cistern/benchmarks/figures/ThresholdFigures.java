@@ -146,7 +146,7 @@ final class ThresholdFigures {
         millis.forEach((trace, times) -> {
             List<String> cells = new ArrayList<>(List.of(trace));
             allocators.forEach(allocator ->
-                    cells.add(Table.format("%.1f (%.1f ×)", times.get(allocator), gain(times, allocator))));
+                    cells.add(Table.format("%.1f (%.1f ×)", millis(times, allocator), gain(times, allocator))));
             table.row(cells);
         });
         List<String> means = new ArrayList<>(List.of("geometric mean of the gains"));
@@ -161,6 +161,10 @@ final class ThresholdFigures {
     }
 
     private static double gain(Map<String, Double> times, String allocator) {
-        return times.get(DIRECT) / times.get(allocator);
+        return millis(times, DIRECT) / millis(times, allocator);
+    }
+
+    private static double millis(Map<String, Double> times, String allocator) {
+        return times.getOrDefault(allocator, Double.NaN);
     }
 }

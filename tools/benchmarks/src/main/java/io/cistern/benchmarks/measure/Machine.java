@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.zip.GZIPInputStream;
@@ -66,7 +67,7 @@ final class Machine {
     private boolean built(String file) throws IOException, InterruptedException {
         String command = steps.builds().getOrDefault(file, "");
         Path target = build.resolve(file);
-        if (!simulated && !Files.exists(target) && has(command.split(" ")[0])) {
+        if (!simulated && !Files.exists(target) && has(command.split(" ", 0)[0])) {
             process(command, build.resolve(file + ".log").toFile()).start().waitFor();
         }
         return Files.exists(target);
@@ -75,7 +76,7 @@ final class Machine {
     /// A command, with all that it prints in a log. A command that names a file of raw output adds to that instead.
     ProcessBuilder process(String command, File log) throws IOException, InterruptedException {
         File output = output(command, log);
-        List<String> words = words(command.replace(Steps.MAY_FAIL, "").split(" > ")[0]);
+        List<String> words = words(command.replace(Steps.MAY_FAIL, "").split(" > ", 0)[0]);
         ProcessBuilder process = new ProcessBuilder();
         Map<String, String> environment = process.environment();
         environment.put("NCCL_NVLS_ENABLE", "0"); // Multicast is left alone on hosts that others share.
@@ -97,8 +98,8 @@ final class Machine {
 
     /// The file that a command adds to; the log if it names none.
     File output(String command, File log) {
-        String[] parts = command.split(" > ");
-        return parts.length == 1 ? log : new File(values.get("raw"), parts[1]);
+        String[] parts = command.split(" > ", 0);
+        return parts.length == 1 ? log : new File(value("raw"), parts[1]);
     }
 
     private List<String> words(String command) throws IOException, InterruptedException {
@@ -107,7 +108,7 @@ final class Machine {
             if (word.group(1) != null) {
                 words.add(valued(word.group(1)));
             } else {
-                words.addAll(List.of(valued(word.group(2)).split(" ")));
+                words.addAll(List.of(valued(word.group(2)).split(" ", 0)));
             }
         }
         words.removeIf(String::isEmpty);
@@ -149,6 +150,10 @@ final class Machine {
         return value;
     }
 
+    private String value(String name) {
+        return Objects.requireNonNull(values.get(name), name);
+    }
+
     /// What a program prints; nothing if it fails or is not there.
     static String output(String... command) throws IOException, InterruptedException {
         try {
@@ -185,20 +190,20 @@ final class Machine {
     private List<String> program(List<String> words, File output) {
         List<String> rest = words.subList(1, words.size());
         return switch (words.getFirst()) {
-            case "java" -> java(values.get("class-path"), List.of(), rest);
-            case "cistern" -> java(values.get("class-path"), List.of("io.cistern.cli.CisternCommand"), rest);
+            case "java" -> java(value("class-path"), List.of(), rest);
+            case "cistern" -> java(value("class-path"), List.of("io.cistern.cli.CisternCommand"), rest);
             case "jmh" -> {
                 String[] usual = {"-foe", "true", "-prof", "gc", "-rf", "csv", "-rff", output.toString()};
                 List<String> all = new ArrayList<>(rest);
                 all.addAll(Arrays.asList(usual));
-                yield java(values.get("class-path"), List.of("org.openjdk.jmh.Main"), all);
+                yield java(value("class-path"), List.of("org.openjdk.jmh.Main"), all);
             }
             case "tests" -> {
                 List<String> own = new ArrayList<>(rest);
                 List<String> first = new ArrayList<>(
                         rest.stream().filter(word -> word.startsWith("-D")).toList());
                 own.removeAll(first);
-                first.addAll(List.of("io.cistern.suites.GpuTests", "--driver", values.get("driver")));
+                first.addAll(List.of("io.cistern.suites.GpuTests", "--driver", value("driver")));
                 String lib = home.resolve("dist/lib").toString();
                 yield java(lib + "/*" + File.pathSeparator + lib + "/tests/*", first, own);
             }

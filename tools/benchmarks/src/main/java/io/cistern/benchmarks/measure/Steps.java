@@ -35,14 +35,14 @@ record Steps(List<Step> all, Map<String, String> values, Map<String, String> bui
             String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
             for (String line :
                     text.lines().filter(line -> !line.startsWith("#")).toList()) {
-                String[] cells = line.split(" *\\| *");
-                String[] value = line.split(" = ");
+                String[] cells = line.split(" *\\| *", 0);
+                String[] value = line.split(" = ", 0);
                 if (line.startsWith(" ")) {
                     steps.command(last, line.strip());
                 } else if (value.length == 3) {
                     steps.values.put(value[0], value[quick ? 2 : 1]);
                 } else if (cells.length == 4) {
-                    List<String> needs = cells[2].isEmpty() ? List.of() : List.of(cells[2].split(" "));
+                    List<String> needs = cells[2].isEmpty() ? List.of() : List.of(cells[2].split(" ", 0));
                     steps.all.add(new Step(cells[0], Integer.parseInt(cells[1]), needs, cells[3], new ArrayList<>()));
                 }
                 last = line.startsWith(" ") ? last : cells[0];

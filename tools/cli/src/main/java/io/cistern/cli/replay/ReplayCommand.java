@@ -61,10 +61,10 @@ public final class ReplayCommand implements Callable<Integer> {
             paramLabel = "FILE",
             completionCandidates = TraceCandidates.All.class,
             description = "Traces, .csv or .csv.gz, or names of those that come with Cistern: gpt2_train,"
-                + " resnet_train, llama_generate, gnn_sample, vit_streams (default: these five); or of those that are"
-                + " generated for a device of --capacity (16 GiB if that is not given): long_lived, drifting,"
-                + " short_streams, sawtooth, phases, training, accumulation, generation, serving, graphs, streams,"
-                + " columns, images.")
+                    + " resnet_train, llama_generate, gnn_sample, vit_streams (default: these five); or of those that are"
+                    + " generated for a device of --capacity (16 GiB if that is not given): long_lived, drifting,"
+                    + " short_streams, sawtooth, phases, training, accumulation, generation, serving, graphs, streams,"
+                    + " columns, images.")
     private List<Path> files = new ArrayList<>();
 
     @Option(

@@ -47,13 +47,13 @@ final class ReplayResultTests {
         assertThat(ResultWriter.line(result(Work.MEMSET, PASSES).fields()))
                 .isEqualTo(
                         "{\"trace\":\"t\",\"allocator\":\"caching:a=b\",\"device\":\"simulated\",\"work\":\"memset\",\"layer\":\"raw\","
-                            + "\"operations\":10,\"passes\":3,\"failures\":1,\"nanosPerOperation\":200.0,"
-                            + "\"requestedPeakBytes\":1000,\"reservedPeakBytes\":1500,\"ratio\":1.5,\"wallMillis\":20.0,"
-                            + "\"driverCalls\":10,\"firstPassMillis\":90.0,\"firstPassDriverCalls\":70,"
-                            + "\"passDriverCalls\":[70,20,10],\"simulatedDriverMillis\":3.0,\"mismatches\":null,"
-                            + "\"metered\":{\"allocations\":5,\"frees\":4,\"requestedTotalBytes\":4000,"
-                            + "\"requestedPeakBytes\":1000},\"swaps\":0,\"drained\":0,\"pools\":0,\"driverPools\":null,"
-                            + "\"unreturnedBytes\":0}");
+                                + "\"operations\":10,\"passes\":3,\"failures\":1,\"nanosPerOperation\":200.0,"
+                                + "\"requestedPeakBytes\":1000,\"reservedPeakBytes\":1500,\"ratio\":1.5,\"wallMillis\":20.0,"
+                                + "\"driverCalls\":10,\"firstPassMillis\":90.0,\"firstPassDriverCalls\":70,"
+                                + "\"passDriverCalls\":[70,20,10],\"simulatedDriverMillis\":3.0,\"mismatches\":null,"
+                                + "\"metered\":{\"allocations\":5,\"frees\":4,\"requestedTotalBytes\":4000,"
+                                + "\"requestedPeakBytes\":1000},\"swaps\":0,\"drained\":0,\"pools\":0,\"driverPools\":null,"
+                                + "\"unreturnedBytes\":0}");
     }
 
     private static ReplayResult result(Work work, List<Replay.Pass> passes) {
