@@ -9,6 +9,7 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.GraphAllocator;
+import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
 /// Provides `caching`: memory is kept, split and merged, and grows by pages. Its options are those of
@@ -33,7 +34,7 @@ public final class CachingProvider implements AllocatorProvider {
     }
 
     @Override
-    public List<CachingOption<?>> options() {
+    public List<SpecOption<?>> options() {
         return CachingOption.ALL;
     }
 

@@ -190,7 +190,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             YES_OR_NO);
 
     /// What is given to PyTorch, as one string.
-    public static final CachingOption<String> PYTORCH_CONFIGURATION = new CachingOption<>(
+    public static final SpecOption<String> PYTORCH_CONFIGURATION = SpecOption.of(
+            "caching",
             "pytorch",
             "a string for `PYTORCH_ALLOC_CONF`, in quotes: `\"max_split_size_mb:128,expandable_segments:True\"`",
             "none",
@@ -226,9 +227,9 @@ public final class CachingOption<T> extends SpecOption<T> {
             CHECK);
 
     /// All of them, in the order of the reference.
-    public static final List<CachingOption<?>> ALL = Stream.of(
-                    OWN, PYTORCH, List.<CachingOption<?>>of(PYTORCH_CONFIGURATION))
-            .flatMap(List::stream)
+    public static final List<SpecOption<?>> ALL = Stream.<List<? extends SpecOption<?>>>of(
+                    OWN, PYTORCH, List.of(PYTORCH_CONFIGURATION))
+            .<SpecOption<?>>flatMap(List::stream)
             .toList();
 
     private CachingOption(String key, String legal, String usual, String meaning, Reader<T> reader) {
