@@ -13,7 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /// The simulated driver's pool reserves for recorded programs what an H200's pool reserves for them
-/// (docs/measurements/2026-11-24-h200-pools): nothing done with the blocks, and each filled.
+/// (docs/measurements/raw/driver-pool-peaks.txt.gz): nothing done with the blocks, and each filled.
 final class DriverPoolOnTracesTests {
     private static final long PAGE_BYTES = 32L << 20;
     private static final double TOLERANCE = 0.05;
