@@ -55,8 +55,8 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "reuse_allow_opportunistic",
             FLAG,
             "`true` for own pools; what the pool has for others",
-            "whether any stream is given memory whose free happens to have completed; without it, who gets what does"
-                    + " not depend on how fast the device was");
+            "whether any stream is given memory whose free happens to have completed; without it, how fast the"
+                    + " device was does not decide which stream gets which memory");
 
     /// Waits that the driver inserts.
     public static final AsyncOption<Boolean> REUSE_ALLOW_INTERNAL_DEPENDENCIES = flag(

@@ -35,7 +35,7 @@ record CheckedAllocatorProvider(AllocatorProvider provider, DiscoveredProvider<A
     /// @throws ConfigurationException if the plug-in lacks a class or returns null
     @Override
     public List<? extends SpecOption<?>> options() {
-        return CheckedAnswers.opened(found, provider::options);
+        return CheckedAnswers.options(found, provider::options);
     }
 
     @Override

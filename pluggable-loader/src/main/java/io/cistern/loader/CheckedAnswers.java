@@ -32,18 +32,29 @@ final class CheckedAnswers {
 
     /// Exceptions of the plug-in pass; a class that is missing, and a null, become a [ConfigurationException].
     static <T> T opened(DiscoveredProvider<?> found, Supplier<@Nullable T> opening) {
-        @Nullable T opened;
+        return answered(found, "be opened", "open()", opening);
+    }
+
+    /// As [#opened], for what a plug-in tells of its options.
+    static <T> T options(DiscoveredProvider<?> found, Supplier<@Nullable T> options) {
+        return answered(found, "tell its options", "options()", options);
+    }
+
+    private static <T> T answered(
+            DiscoveredProvider<?> found, String what, String method, Supplier<@Nullable T> question) {
+        @Nullable T answer;
         try {
-            opened = opening.get();
+            answer = question.get();
         } catch (LinkageError error) {
             throw new ConfigurationException(
-                    "'" + found.name() + "' can't be opened: " + found.who() + " fails in open(): " + Problem.of(error),
+                    "'" + found.name() + "' can't " + what + ": " + found.who() + " fails in " + method + ": "
+                            + Problem.of(error),
                     error);
         }
-        if (opened == null) {
+        if (answer == null) {
             throw new ConfigurationException(
-                    "'" + found.name() + "' can't be opened: " + found.who() + " returns null from open()");
+                    "'" + found.name() + "' can't " + what + ": " + found.who() + " returns null from " + method);
         }
-        return opened;
+        return answer;
     }
 }

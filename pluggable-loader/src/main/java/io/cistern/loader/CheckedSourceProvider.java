@@ -29,7 +29,7 @@ record CheckedSourceProvider(SegmentSourceProvider provider, DiscoveredProvider<
     /// @throws ConfigurationException if the plug-in lacks a class or returns null
     @Override
     public List<? extends SpecOption<?>> options() {
-        return CheckedAnswers.opened(found, provider::options);
+        return CheckedAnswers.options(found, provider::options);
     }
 
     @Override

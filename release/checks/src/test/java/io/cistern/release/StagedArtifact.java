@@ -56,7 +56,7 @@ record StagedArtifact(String name, Path folder, String version) {
         }
     }
 
-    /// The text of the element at this path below the root of the POM; empty if there is none.
+    /// The text of the element at this path below the root of the POM, or an empty text.
     String pomText(String... path) throws IOException {
         Element element = pom();
         for (String name : path) {

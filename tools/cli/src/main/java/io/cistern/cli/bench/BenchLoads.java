@@ -1,5 +1,6 @@
 package io.cistern.cli.bench;
 
+import com.sun.management.ThreadMXBean;
 import io.cistern.DeviceMemory;
 import io.cistern.cli.common.DeviceChoice;
 import io.cistern.cli.common.Plugins;
@@ -7,8 +8,10 @@ import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cuda.CudaDriver;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.lang.management.ManagementFactory;
 import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.AuxCounters;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Group;
@@ -114,6 +117,29 @@ public class BenchLoads {
         }
     }
 
+    /// What a thread takes of the Java heap in an iteration. JMH's profiler would add what JMH itself takes, which is
+    /// more than a short round of pairs takes.
+    @AuxCounters(AuxCounters.Type.EVENTS)
+    @State(Scope.Thread)
+    public static class Garbage {
+        private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+        /// Read by JMH after the iteration.
+        public long garbageBytes;
+
+        private long before;
+
+        @Setup(Level.Iteration)
+        public void begin() {
+            before = THREADS.getCurrentThreadAllocatedBytes();
+        }
+
+        @TearDown(Level.Iteration)
+        public void end() {
+            garbageBytes = THREADS.getCurrentThreadAllocatedBytes() - before;
+        }
+    }
+
     /// A bounded first-in-first-out queue of numbers between one thread that puts and one that takes.
     ///
     /// A ring of slots that hold 0 while empty: so a thread looks at nothing but the slot that it is about to use,
@@ -182,7 +208,7 @@ public class BenchLoads {
 
     /// Allocates a block and frees it.
     @Benchmark
-    public long pair(Memory memory, Blocks blocks) {
+    public long pair(Memory memory, Blocks blocks, Garbage garbage) {
         long address = memory.allocate(blocks.sizes.next(), blocks.stream);
         memory.opened.free(address, blocks.stream);
         return address;
@@ -190,7 +216,7 @@ public class BenchLoads {
 
     /// Frees a live block chosen at random and allocates one in its place.
     @Benchmark
-    public long exchange(Memory memory, Blocks blocks) {
+    public long exchange(Memory memory, Blocks blocks, Garbage garbage) {
         int chosen = blocks.choose();
         memory.opened.free(blocks.live[chosen], blocks.stream);
         long address = memory.allocate(blocks.sizes.next(), blocks.stream);
@@ -201,7 +227,7 @@ public class BenchLoads {
     /// Allocates what the other thread frees.
     @Benchmark
     @Group("handoff")
-    public void allocate(Memory memory, Ring ring, Position position, Control control) {
+    public void allocate(Memory memory, Ring ring, Position position, Control control, Garbage garbage) {
         long block = memory.allocate(position.sizes.next(), memory.stream);
         if (ring.put(position.next, block, control)) {
             position.next++;
@@ -213,7 +239,7 @@ public class BenchLoads {
     /// Frees what the other thread allocates.
     @Benchmark
     @Group("handoff")
-    public void free(Memory memory, Ring ring, Position position, Control control) {
+    public void free(Memory memory, Ring ring, Position position, Control control, Garbage garbage) {
         long block = ring.take(position.next, control);
         if (block != 0) {
             position.next++;

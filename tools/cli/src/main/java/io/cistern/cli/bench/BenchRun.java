@@ -8,12 +8,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.profile.GCProfiler;
 import org.openjdk.jmh.results.IterationResult;
-import org.openjdk.jmh.results.Result;
 import org.openjdk.jmh.results.RunResult;
 import org.openjdk.jmh.runner.Runner;
 import org.openjdk.jmh.runner.RunnerException;
@@ -39,10 +38,10 @@ record BenchRun(String spec, String device, int rounds, int roundMillis, int for
     private static final List<String> OWN_OPTIONS =
             List.of("-agentlib:", "-javaagent:", "-XX:AOT", "-Xlog:aot", "-Xlog:cds", "-Djdk.module.", "-Dsurefire");
 
-    /// Pairs that often miss are as fast as they get after a second.
-    private static final int WARM_UP_MILLIS = 1_200;
+    /// Pairs that often miss are as fast as they get after a second or two.
+    private static final int WARM_UP_MILLIS = 1_800;
 
-    private static final int WARM_UP_ROUNDS = 24;
+    private static final int WARM_UP_ROUNDS = 36;
     private static final int WARM_UPS = 4;
     private static final int CLOCK_LOOKS = 10_001;
 
@@ -57,10 +56,9 @@ record BenchRun(String spec, String device, int rounds, int roundMillis, int for
         boolean handoff = each.variant() == BenchCase.Variant.HANDOFF;
         String load = handoff ? "handoff" : each.variant() == BenchCase.Variant.EXCHANGE ? "exchange" : "pair";
         RunResult means = means(each, load);
-        Statistics single = run(each, load, Mode.SampleTime, 1, warmUpMillis(), new OptionsBuilder())
+        Statistics single = run(each, load, Mode.SampleTime, 1, rounds * roundMillis)
                 .getPrimaryResult()
                 .getStatistics();
-        Result<?> garbage = Objects.requireNonNull(means.getSecondaryResults().get("gc.alloc.rate.norm"));
         return new BenchResult(
                 each,
                 spec,
@@ -69,20 +67,18 @@ record BenchRun(String spec, String device, int rounds, int roundMillis, int for
                 scores(means),
                 BenchResult.PERCENTILES.stream().map(single::getPercentile).toList(),
                 clockNanos(),
-                garbage.getScore() * each.threads() / each.pairMakers(),
+                garbageBytes(means) / (pairsInRounds(scores(means)) * each.pairMakers()),
                 handoff ? BenchResult.median(scores(means(each, "queue"))) : Double.NaN,
                 collector());
     }
 
     private RunResult means(BenchCase each, String load) throws BenchFailure {
-        return run(
-                each, load, Mode.AverageTime, rounds, roundMillis, new OptionsBuilder().addProfiler(GCProfiler.class));
+        return run(each, load, Mode.AverageTime, rounds, roundMillis);
     }
 
-    private RunResult run(
-            BenchCase each, String load, Mode mode, int iterations, int millis, ChainedOptionsBuilder options)
-            throws BenchFailure {
-        options.include("^" + Pattern.quote(BenchLoads.class.getName() + "." + load) + "$")
+    private RunResult run(BenchCase each, String load, Mode mode, int iterations, int millis) throws BenchFailure {
+        ChainedOptionsBuilder options = new OptionsBuilder()
+                .include("^" + Pattern.quote(BenchLoads.class.getName() + "." + load) + "$")
                 .mode(mode)
                 .forks(forks)
                 .threads(each.threads())
@@ -113,11 +109,13 @@ record BenchRun(String spec, String device, int rounds, int roundMillis, int for
         return Math.min(WARM_UP_ROUNDS * roundMillis, WARM_UP_MILLIS);
     }
 
-    /// On a module path, JMH's main class is found there as well.
+    /// On a module path, JMH's main class is found there as well. Threads wait while their code is compiled, so that
+    /// the code of rare ways is compiled when the warm-up ends, and no round waits for a compiler.
     private static String[] jvmOptions() {
         List<String> options =
                 new ArrayList<>(ManagementFactory.getRuntimeMXBean().getInputArguments());
         options.removeIf(option -> OWN_OPTIONS.stream().anyMatch(option::startsWith));
+        options.add("-Xbatch");
         if (BenchRun.class.getModule().isNamed()) {
             options.add("--add-modules=" + BenchRun.class.getModule().getName());
         }
@@ -131,6 +129,21 @@ record BenchRun(String spec, String device, int rounds, int roundMillis, int for
                 .map(IterationResult::getPrimaryResult)
                 .map(round -> round.getScore())
                 .toList();
+    }
+
+    private static double garbageBytes(RunResult result) {
+        return result.getBenchmarkResults().stream()
+                .flatMap(jvm -> jvm.getIterationResults().stream())
+                .mapToDouble(round -> Objects.requireNonNull(
+                                round.getSecondaryResults().get("garbageBytes"))
+                        .getScore())
+                .sum();
+    }
+
+    /// Of one thread.
+    private double pairsInRounds(List<Double> nanosPerPair) {
+        double roundNanos = TimeUnit.MILLISECONDS.toNanos(roundMillis);
+        return nanosPerPair.stream().mapToDouble(nanos -> roundNanos / nanos).sum();
     }
 
     /// What a look at the clock costs.

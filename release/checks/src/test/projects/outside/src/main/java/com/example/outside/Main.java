@@ -2,11 +2,11 @@ package com.example.outside;
 
 import io.cistern.Allocator;
 import io.cistern.Allocators;
+import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.buffers.DeviceBuffer;
-import io.cistern.cuda.CudaStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
