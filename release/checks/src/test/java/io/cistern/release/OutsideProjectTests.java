@@ -23,7 +23,7 @@ class OutsideProjectTests {
             """
             current allocator: caching
             sum of the buffer: 6.0
-            pool: vmm
+            pool: caching:source=vmm
             opened: async
             opened: direct
             opened: symmetric

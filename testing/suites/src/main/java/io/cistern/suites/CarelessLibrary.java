@@ -14,10 +14,12 @@ import io.cistern.testkit.Patterns;
 import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /// What users get from a shared library that checks nothing, on a GPU: run by its name, with the path of
 /// `tools/benchmarks/peers/careless_alloc.cu`, compiled, in the property `cistern.testkit.library`.
+@Tag("library")
 public class CarelessLibrary {
     private static final String PROPERTY = "cistern.testkit.library";
     private static final int DEVICE = 0;

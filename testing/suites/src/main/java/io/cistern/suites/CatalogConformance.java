@@ -5,6 +5,7 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.testkit.AllocatorConformance;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -15,6 +16,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /// Runs on the driver in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or `auto`;
 /// with the specs in `cistern.testkit.specs` instead, if that is set: separated by commas, and so with one option
 /// each.
+@Tag("basic")
 @ParameterizedClass(name = "{0}", allowZeroInvocations = false)
 @MethodSource("runnableSpecs")
 public class CatalogConformance extends AllocatorConformance {

@@ -1,7 +1,10 @@
 package io.cistern.suites;
 
+import org.junit.jupiter.api.Tag;
+
 /// Pools between devices on the driver in the system property `cistern.testkit.driver`: `cuda`, the default,
 /// `simulated`, or `auto`.
+@Tag("two-gpus")
 public class ChosenPoolsBetweenDevices extends PoolsBetweenDevices {
     /// For JUnit.
     public ChosenPoolsBetweenDevices() {

@@ -8,6 +8,7 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.testkit.DiscoveredCatalog;
 import io.cistern.testkit.Seed;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -20,8 +21,10 @@ import org.junit.jupiter.params.provider.MethodSource;
 /// allocator that is new. In the distribution:
 ///
 /// ```text
-/// ./cistern -Dcistern.testkit.seed=N -Dcistern.testkit.situations=1 gpu-tests --suite SeededSituations
+/// ./cistern gpu-tests -Dcistern.testkit.seed=N -Dcistern.testkit.situations=1 --include-tag situations
 /// ```
+@Tag("basic")
+@Tag("situations")
 public class SeededSituations {
     static final String COUNT = "cistern.testkit.situations";
     private static final int PROGRESS = 1000;

@@ -15,6 +15,7 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestReporter;
 import org.junit.jupiter.api.Timeout;
@@ -26,6 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 /// bytes, order by events, and what is left when one of them is killed. The processes are started from the Java
 /// that runs this, with its class path; only they touch the shared memory, so whatever becomes of them, the
 /// tests go on. One that was neither killed nor kept waiting serves the next test too.
+@Tag("processes")
 @EnabledOnOs(OS.LINUX)
 @Timeout(180)
 public class SharedPools {

@@ -17,12 +17,14 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /// Threads that share streams, each at its own [SharedStreamsProgram], through each allocator in stream order, on
 /// the driver in the system property `cistern.testkit.driver`. How many operations in all, says
 /// `cistern.testkit.operations`.
+@Tag("streams")
 public class SharedStreams {
     static final String OPERATIONS = "cistern.testkit.operations";
     private static final int THREADS = 4;

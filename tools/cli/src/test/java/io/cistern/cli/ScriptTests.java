@@ -182,24 +182,29 @@ final class ScriptTests {
     }
 
     @Test
-    void theSameJarsWorkOnTheClassPath() throws Exception {
+    void theSameJarsWorkOnTheModulePath() throws Exception {
         ProgramRun run = ProgramRun.of(
                 script.resolveSibling("runtime").resolve("bin/java"),
                 folder,
                 Map.of(),
-                "--enable-native-access=ALL-UNNAMED",
+                "--enable-native-access=io.cistern.cuda,io.cistern.loader,io.cistern.nccl",
+                "--module-path",
+                script.resolveSibling("lib").toString(),
+                "--add-modules=ALL-DEFAULT",
                 "--class-path",
-                script.resolveSibling("lib") + "/*:" + jar,
-                CisternCommand.class.getName(),
+                jar.toString(),
+                "--module",
+                "io.cistern.cli/" + CisternCommand.class.getName(),
                 "doctor",
                 "--format=json");
 
         assertThat(run.exitCode()).as(run.err()).isZero();
-        for (String name : List.of("caching", "async", "direct", "acme", "vmm", "linear", "pages")) {
+        for (String name : List.of("caching", "async", "direct", "vmm", "linear", "pages")) {
             assertThat(run.out())
-                    .containsPattern("\"name\":\"" + name + "\",\"origin\":\"[^\"]*\\.jar\"[^}]*\"available\":true");
+                    .containsPattern(
+                            "\"name\":\"" + name + "\",\"origin\":\"module io.cistern[^\"]*\"[^}]*\"available\":true");
         }
-        assertThat(run.out()).doesNotContain("module io.cistern");
+        assertThat(run.out()).containsPattern("\"name\":\"acme\",\"origin\":\"[^\"]*acme\\.jar\"");
     }
 
     @Test

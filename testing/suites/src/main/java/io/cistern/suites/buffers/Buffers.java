@@ -2,9 +2,11 @@ package io.cistern.suites.buffers;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.suites.DriverUnderTest;
+import org.junit.jupiter.api.Tag;
 
 /// The suite on the driver in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or
 /// `auto`.
+@Tag("buffers")
 public class Buffers extends BufferContract {
     /// For JUnit.
     public Buffers() {}

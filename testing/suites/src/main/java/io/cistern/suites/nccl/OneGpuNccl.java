@@ -2,8 +2,10 @@ package io.cistern.suites.nccl;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.suites.DriverUnderTest;
+import org.junit.jupiter.api.Tag;
 
 /// [OneGpuContract] on the driver in the system property `cistern.testkit.driver`.
+@Tag("nccl")
 public class OneGpuNccl extends OneGpuContract {
     /// For JUnit.
     public OneGpuNccl() {}

@@ -12,10 +12,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /// Two ranks in two processes, each a [RankProgram], that find each other by an id in a file.
+@Tag("two-gpus")
 public class TwoProcessNccl {
     private static final int RANKS = 2;
     private static final int MAX_SECONDS = 240;

@@ -203,8 +203,9 @@ final class Machine {
                 List<String> first = new ArrayList<>(
                         rest.stream().filter(word -> word.startsWith("-D")).toList());
                 own.removeAll(first);
-                first.addAll(List.of("io.cistern.suites.GpuTests", "--driver", value("driver")));
                 String lib = home.resolve("dist/lib").toString();
+                first.add("-Dcistern.testkit.driver=" + value("driver"));
+                first.addAll(List.of("org.junit.platform.console.ConsoleLauncher", "@" + lib + "/tests/options"));
                 yield java(lib + "/*" + File.pathSeparator + lib + "/tests/*", first, own);
             }
             default -> words;

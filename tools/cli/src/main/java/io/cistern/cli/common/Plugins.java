@@ -7,11 +7,18 @@ import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.catalog.CatalogProvider;
 import java.io.File;
 import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.ServiceLoader;
+import java.util.stream.Stream;
 import java.util.zip.ZipFile;
 
 /// The allocators and segment sources on the class path, on the module path, and in the plug-in directory.
+///
+/// On the class path, a plug-in is what lies elsewhere than the program.
 public final class Plugins {
     /// What every spec of native code has in it.
     private static final String LIBRARY = "library";
@@ -33,15 +40,15 @@ public final class Plugins {
     ///
     /// @throws UsageException if a JAR on the class path is none
     public static Catalog catalogWhateverIsSet() {
-        String classPath = System.getProperty("java.class.path", "");
-        checkJars(classPath);
-        if (!classPath.isEmpty() || mayBringNativeCode(Settings.ofProcess())) {
+        List<Path> added = added(System.getProperty("java.class.path", ""));
+        added.forEach(Plugins::checkJar);
+        if (!added.isEmpty() || mayBringNativeCode(Settings.ofProcess())) {
             ResultStream.keepNativeCodeOut();
         }
         ClassLoader loader = ClassLoader.getSystemClassLoader();
         return ServiceLoader.load(CatalogProvider.class, loader)
                 .findFirst()
-                .orElseThrow(() -> new UsageException("cistern-pluggable-loader is missing on the module path"))
+                .orElseThrow(() -> new UsageException("cistern-pluggable-loader is missing"))
                 .discover(loader);
     }
 
@@ -57,19 +64,28 @@ public final class Plugins {
         }
     }
 
-    /// Looks whether all files of a class path are JARs.
-    static void checkJars(String classPath) {
-        for (String entry : classPath.split(File.pathSeparator, -1)) {
-            File file = new File(entry);
-            if (file.isFile()) {
-                checkJar(file);
-            }
-        }
+    private static List<Path> added(String classPath) {
+        Optional<Path> own = Optional.ofNullable(
+                        Plugins.class.getProtectionDomain().getCodeSource())
+                .map(source ->
+                        Path.of(URI.create(source.getLocation().toString())).getParent());
+        return Stream.of(classPath.split(File.pathSeparator, -1))
+                .filter(entry -> !entry.isEmpty())
+                .map(entry -> Path.of(entry).toAbsolutePath().normalize())
+                .filter(entry -> !Optional.ofNullable(entry.getParent()).equals(own))
+                .toList();
     }
 
-    private static void checkJar(File file) {
+    /// Java passes over what is not there, and what is no JAR.
+    static void checkJar(Path file) {
+        if (Files.notExists(file)) {
+            throw new UsageException("--class-path: no such file: " + file);
+        }
+        if (Files.isDirectory(file)) {
+            return;
+        }
         try {
-            new ZipFile(file).close();
+            new ZipFile(file.toFile()).close();
         } catch (IOException e) {
             throw new UsageException("--class-path: " + file + " is not a JAR or can't be read: " + e.getMessage());
         }

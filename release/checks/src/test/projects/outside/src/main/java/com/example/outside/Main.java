@@ -29,7 +29,7 @@ public final class Main {
                 Scope scope = pool.enter()) {
             System.out.println("pool: " + pool.spec());
         }
-        for (String spec : List.of("async", "direct", "symmetric", "limit:upstream=caching,size=1GiB")) {
+        for (String spec : List.of("async", "direct", "symmetric", "limit:upstream=caching,bytes=1GiB")) {
             try (Allocator allocator = memory.open(spec)) {
                 System.out.println("opened: " + allocator.name());
             }
