@@ -1,6 +1,5 @@
 // The loads of `cistern bench` through the peers: PyTorch's native caching allocator and cudaMallocAsync.
 // usage: alloc_peers {torch|async|malloc} [rounds] [millis per round]
-//        alloc_peers {torch|async|malloc} growth [seconds]      rows of LatencyBesideGrowth instead
 // Prints rows with the fields of `cistern bench --format json`. Scenarios, sizes, seeds of the draws and the method are
 // those of cistern's Bench* classes: random sizes over half of the largest (exchanges: of all magnitudes), warmed, the
 // median of rounds of a fixed number of pairs, the times of threads that are all at it; the percentile from a round of
@@ -347,66 +346,15 @@ static void measure_all(const Method& method) {
   }
 }
 
-// Blocks of 32 MiB up to a gibibyte, freed and given back, again and again, as io.cistern.benchmarks.LatencyBesideGrowth.
-template <class A>
-static void grow_and_trim(cudaStream_t stream) {
-  std::vector<void*> blocks(32);
-  for (auto& block : blocks) block = A::allocate(size_t{32} << 20, stream);
-  for (auto block : blocks) A::free(block, stream);
-  CHECK(cudaStreamSynchronize(stream));
-  A::trim();
-}
-
-// What pairs take beside an idle thread, and beside one that grows and trims.
-template <class A>
-static void measure_beside_growth(const std::string& allocator, double seconds) {
-  cudaStream_t own, other;
-  CHECK(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
-  CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
-  void* stays = A::allocate(4096, own);
-  for (bool grows : {false, true}) {
-    std::atomic<bool> stop{false};
-    long turns = 0;
-    std::thread neighbour([&] {
-      CHECK(cudaSetDevice(0));
-      for (; !stop; turns++) {
-        if (grows) {
-          grow_and_trim<A>(other);
-        } else {
-          std::this_thread::sleep_for(std::chrono::microseconds(100));
-        }
-      }
-    });
-    std::vector<double> nanos;
-    for (auto begin = Clock::now(); nanos_since(begin) < 1e9 * seconds;) {
-      auto one = Clock::now();
-      A::free(A::allocate(4096, own), own);
-      nanos.push_back(nanos_since(one));
-      if (nanos.size() % (1 << 14) == 0) CHECK(cudaStreamSynchronize(own));
-    }
-    stop = true;
-    neighbour.join();
-    printf("{\"measured\":\"%s pair\",\"beside\":\"%s\",\"device\":\"cuda:0\",\"count\":%zu,\"neighboursTurns\":%ld",
-           allocator.c_str(), grows ? "it grows and trims" : "an idle thread", nanos.size(), turns);
-    print_percentiles(nanos);
-  }
-  A::free(stays, own);
-}
-
 int main(int argc, char** argv) {
-  bool growth = argc > 2 && std::string(argv[2]) == "growth";
-  int rounds = argc > 2 && !growth ? atoi(argv[2]) : 5;
-  double number = argc > 3 ? atof(argv[3]) : growth ? 2 : 50;
+  int rounds = argc > 2 ? atoi(argv[2]) : 5;
+  double millis = argc > 3 ? atof(argv[3]) : 50;
   bool known = argc > 1 && with_peer(argv[1], [&](auto peer) {
     using A = decltype(peer);
-    if (growth) {
-      measure_beside_growth<A>(A::name(), number);
-    } else {
-      measure_all<A>({A::name(), rounds, 1e6 * number});
-    }
+    measure_all<A>({A::name(), rounds, 1e6 * millis});
   });
   if (!known) {
-    fprintf(stderr, "usage: alloc_peers {torch|async|malloc} {[rounds] [millis per round] | growth [seconds]}\n");
+    fprintf(stderr, "usage: alloc_peers {torch|async|malloc} [rounds] [millis per round]\n");
     return 2;
   }
 }

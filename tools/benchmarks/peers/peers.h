@@ -35,7 +35,6 @@ struct Torch {
   static void open() { torch_cuda::init(1); }
   static void* allocate(size_t bytes, cudaStream_t stream) { return torch_cuda::raw_alloc_with_stream(bytes, stream); }
   static void free(void* block, cudaStream_t) { torch_cuda::raw_delete(block); }
-  static void trim() { torch_cuda::emptyCache(); }
   static int64_t reserved() { return torch_cuda::getDeviceStats(0).reserved_bytes[0].current; }
   static int64_t reserved_peak() { return torch_cuda::getDeviceStats(0).reserved_bytes[0].peak; }
 };
@@ -53,7 +52,6 @@ struct Async {
     return block;
   }
   static void free(void* block, cudaStream_t stream) { CHECK(cudaFreeAsync(block, stream)); }
-  static void trim() { CHECK(cudaMemPoolTrimTo(pool(), 0)); }
   static int64_t reserved() { return attribute(cudaMemPoolAttrReservedMemCurrent); }
   static int64_t reserved_peak() { return attribute(cudaMemPoolAttrReservedMemHigh); }
 
@@ -80,7 +78,6 @@ struct Malloc {
     return block;
   }
   static void free(void* block, cudaStream_t) { CHECK(cudaFree(block)); }
-  static void trim() {}
   static int64_t reserved() { return -1; }  // Not known.
   static int64_t reserved_peak() { return -1; }
 };

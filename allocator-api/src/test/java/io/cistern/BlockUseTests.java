@@ -80,7 +80,7 @@ class BlockUseTests {
     }
 
     @Test
-    void anAllocatorThatCanWaitForStreamsIsAskedAndTheFrameworkDoesNothing() {
+    void anAllocatorThatWaitsForStreamsItselfIsAsked() {
         maker.records = true;
         long address = allocate();
         memory.recordUse(address, reader);
@@ -125,7 +125,7 @@ class BlockUseTests {
 
     /// Its handle means another stream on the thread that frees.
     @Test
-    void aFreeBehindTheDefaultStreamOfAnotherThreadIsBehindAllStreams() throws InterruptedException {
+    void aFreeOnAnotherThreadsDefaultStreamIsBehindAllStreams() throws InterruptedException {
         long address = allocate();
         Thread.ofPlatform()
                 .start(() -> memory.recordUse(address, Streams.PER_THREAD_DEFAULT))

@@ -123,7 +123,7 @@ class CaptureRefusalTests {
     }
 
     @Test
-    void aBlockThatACaptureUsedWaitsForItsOtherUsesIfTheCaptureEndsMeanwhile() {
+    void aBlockOfAnEndedCaptureWaitsForItsOtherUses() {
         memory.recordUse(block, captured);
         beginCapture();
         endCaptureBehindAnswer(1);
@@ -133,7 +133,7 @@ class CaptureRefusalTests {
     }
 
     @Test
-    void aBlockFreedOnACapturedStreamIsAnOrdinaryOneIfTheCaptureEndsBeforeItIsLookedFor() {
+    void aFreedBlockIsOrdinaryIfTheCaptureEndsFirst() {
         beginCapture();
         endCaptureBehindAnswer(1);
         memory.free(block, captured);
@@ -141,7 +141,7 @@ class CaptureRefusalTests {
     }
 
     @Test
-    void aBlockFreedOnACapturedStreamIsAnOrdinaryOneIfTheMemoryOfItsGraphIsGoneBeforeItIsKept() {
+    void aFreedBlockIsOrdinaryIfItsGraphsMemoryGoesFirst() {
         beginCapture();
         endCaptureBehindAnswer(2);
         memory.free(block, captured);
@@ -149,7 +149,7 @@ class CaptureRefusalTests {
     }
 
     @Test
-    void aBlockWhoseUsesCanNeitherBeMarkedNorAwaitedIsKeptUntilTheyCan() {
+    void aBlockIsKeptWhileItsUsesCanBeNeitherMarkedNorAwaited() {
         memory.recordUse(block, captured);
         driverGivesNoFence();
         memory.free(block, stream);
@@ -170,7 +170,7 @@ class CaptureRefusalTests {
     }
 
     @Test
-    void aBlockFreedInACaptureThatNobodyAnnouncedIsKeptUntilTheAnnouncedOnesAreOver() {
+    void aFreeInAnUnannouncedCaptureWaitsForAnnouncedOnes() {
         beginCapture();
         long unannounced = beginUnannounced();
         assertThatExceptionOfType(UnusableStreamException.class).isThrownBy(() -> memory.free(block, unannounced));
@@ -178,7 +178,7 @@ class CaptureRefusalTests {
     }
 
     @Test
-    void aBlockThatACaptureUsesThatNobodyAnnouncedIsKeptUntilTheAnnouncedOnesAreOver() {
+    void aUseInAnUnannouncedCaptureWaitsForAnnouncedOnes() {
         beginCapture();
         long unannounced = beginUnannounced();
         memory.recordUse(block, unannounced);
@@ -225,7 +225,7 @@ class CaptureRefusalTests {
     }
 
     @Test
-    void aGraphOfWhoseEndTheDriverWillNotTellIsDestroyedWithItsMemory() {
+    void aGraphWhoseEndIsNotToldIsDestroyedWithItsMemory() {
         GraphCapture capture = GraphCapture.begin(memory, DEVICE, captured, CaptureMode.GLOBAL);
         memory.free(block, captured);
         refuse(DriverCall.GRAPH_RETAIN_USER_OBJECT);
@@ -257,7 +257,7 @@ class CaptureRefusalTests {
     }
 
     @Test
-    void aCapturedStreamGetsNothingIfTheDriverWillNotTellOfTheCapture() {
+    void aStreamGetsNothingIfTheDriverHidesItsCapture() {
         memory.currents().set(allocator);
         memory.free(block, stream);
         beginCapture();

@@ -148,7 +148,7 @@ class LeakTests {
     }
 
     @Test
-    void sampledKeepsSitesForSomeOfTheSmallBlocksAndAllOfTheLargeOnes() {
+    void sampledKeepsSitesOfSomeSmallAndAllLargeBlocks() {
         DeviceMemory memory = open(LeakLevel.SAMPLED);
         for (int i = 0; i < 2560; i++) {
             memory.allocate(1000, 0, 0);

@@ -165,7 +165,7 @@ final class GraphMemoryTests extends PoolFixture {
     }
 
     @Test
-    void blocksThatAStreamWhoseHandleComesAgainFreedServeOthersInTheCapture() {
+    void blocksFreedByAReusedHandleServeOthersInTheCapture() {
         memory.setCurrent("caching");
         long other = gpu.streams().create(DEVICE);
         GraphCapture first = capture();
@@ -235,7 +235,7 @@ final class GraphMemoryTests extends PoolFixture {
     }
 
     @Test
-    void aRestoredBlockThatACaptureIntoOtherMemoryFreesIsKeptForThatGraph() {
+    void aRestoredBlockThatAnotherCaptureFreesIsKeptForItsGraph() {
         memory.setCurrent("caching");
         GraphCapture first = capture();
         long block = allocate(4 * MIB);
@@ -307,7 +307,7 @@ final class GraphMemoryTests extends PoolFixture {
     }
 
     @Test
-    void aBlockThatIsFreedInACaptureGoesBackThoughItsAllocatorHasClosedAndHasNoOtherBlock() {
+    void theLastBlockOfAClosedAllocatorMayBeFreedInACapture() {
         memory.setCurrent("direct");
         Allocator closed = memory.open("caching");
         long block;
@@ -346,7 +346,7 @@ final class GraphMemoryTests extends PoolFixture {
     }
 
     @Test
-    void anAllocatorThatClosesWhileStreamsAreCapturedGivesItsMemoryBackAfterwards() {
+    void anAllocatorClosedDuringACaptureGivesItsMemoryBackLater() {
         memory.setCurrent("direct");
         Allocator closing = memory.open("caching");
         long other = gpu.streams().create(DEVICE);

@@ -288,7 +288,7 @@ class MemoryPoolTests extends PoolFixture {
     }
 
     @Test
-    void aFunctionWithoutMemoryMeansOutOfMemoryAfterIdleMemoryWentBack() {
+    void aFunctionWithoutMemoryIsOutOfMemoryOnceIdleMemoryWentBack() {
         MemoryPool pool = functions.pool();
         long first = pool.allocate(400 * MIB, DEVICE, stream);
         assertThatThrownBy(() -> pool.allocate(400 * MIB, DEVICE, stream))

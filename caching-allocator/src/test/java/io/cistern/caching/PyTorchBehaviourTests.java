@@ -57,7 +57,7 @@ final class PyTorchBehaviourTests extends PoolFixture {
     }
 
     @Test
-    void withoutTheOptionReachingTheFractionIsOutOfMemoryAndNoRejection() {
+    void withoutTheOptionReachingTheFractionIsOutOfMemory() {
         try (Allocator caching =
                 memory.open("caching:per_process_memory_fraction=0.01,throw_on_cudamalloc_oom=false")) {
             assertRefused(caching, TOTAL);
@@ -108,7 +108,7 @@ final class PyTorchBehaviourTests extends PoolFixture {
     }
 
     @Test
-    void overTheThresholdIdlePagesServeOtherStreamsBeforeMoreIsObtained() {
+    void overTheThresholdIdlePagesServeOtherStreamsFirst() {
         try (Allocator caching = memory.open("caching:garbage_collection_threshold=0.25,page_size=4MiB")) {
             long other = gpu.streams().create(DEVICE);
             long kept = caching.allocate(200 * MIB, DEVICE, stream);

@@ -128,7 +128,7 @@ class PinnedRefusalTests {
     }
 
     @Test
-    void theEndOfTheMemoryGivesAllPiecesBackThoughOneCanNotBeWaitedFor() {
+    void theEndGivesAllPiecesBackThoughOneCanNotBeWaitedFor() {
         copyTwice();
         refuse(DriverCall.EVENT_QUERY, 1);
         refuse(DriverCall.EVENT_SYNCHRONIZE, 1);

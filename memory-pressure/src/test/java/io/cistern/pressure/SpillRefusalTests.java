@@ -67,7 +67,7 @@ final class SpillRefusalTests {
     }
 
     @Test
-    void aBufferLeavesItsDeviceThoughItsCopyIsNeitherMarkedNorAwaited() {
+    void aBufferSpillsThoughItsCopyIsNeitherMarkedNorAwaited() {
         driverGivesNoFence();
         assertThat(store.spill(0, 1)).isEqualTo(SIZE);
         gpu.faults().clear();
@@ -106,7 +106,7 @@ final class SpillRefusalTests {
     }
 
     @Test
-    void aBufferStaysOnItsDeviceWhileTheWorkOfALeaseCanNeitherBeMarkedNorAwaited() {
+    void aBufferStaysWhileALeasesWorkIsNeitherMarkedNorAwaited() {
         SpillableBuffer.Lease lease = leaseInUse();
         driverGivesNoFence();
         lease.close();

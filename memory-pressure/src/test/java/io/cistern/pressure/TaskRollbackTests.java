@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 final class TaskRollbackTests extends TaskFixture {
     /// Each holds half and wants more.
     @Test
-    void whenAllWaitTheLastByPriorityRollsBackAndBeginsAgainAfterTheOther() throws Exception {
+    void whenAllWaitTheLastByPriorityRollsBackAndBeginsAgain() throws Exception {
         CountDownLatch bothHold = new CountDownLatch(2);
         ConcurrentLinkedQueue<String> events = new ConcurrentLinkedQueue<>();
         FutureTask<Boolean> first = gpu.start(high, () -> {

@@ -139,7 +139,7 @@ class SymmetricOrderTests {
     }
 
     @Test
-    void whatAStreamUsedIsHadBehindAllStreamsIfTheDriverGivesNoFenceOfIt() {
+    void withoutAFenceABlockIsReusedBehindAllStreams() {
         long behind = useFirstMibLast();
         gpu.faults().failOn(DriverCall.EVENT_RECORD, 0, 1, CudaResult.INVALID_HANDLE);
         long block = pool.allocate(MIB, 0, other);

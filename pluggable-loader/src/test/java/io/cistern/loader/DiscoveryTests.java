@@ -165,7 +165,7 @@ class DiscoveryTests {
     }
 
     @Test
-    void aProviderOfANewerSpiThatCannotSayItsNameIsStillRefusedForTheSpi() {
+    void aNamelessProviderOfANewerSpiIsRefusedForTheSpi() {
         String mute = Sources.provider("acme.New", "String.valueOf(1 / 0)", "7", "");
         Path jar = add("new.jar", PluginJar.allocator("acme.New", mute));
 

@@ -46,7 +46,7 @@ class ReloadTests {
     }
 
     @Test
-    void aChangedFileIsAppliedOnRequestAndOldBlocksGoBackToTheirMaker() throws IOException {
+    void aChangedFileIsAppliedOnRequestBesideOldBlocks() throws IOException {
         Allocator first = memory.current(0);
         long old = memory.allocate(MIB, 0, 0);
         configure("cistern.allocator=direct\n");

@@ -139,7 +139,7 @@ class SeparateJvmTests {
     }
 
     @Test
-    void aJarInThePluginDirectoryServesAProgramOfModulesAndOneOfAClassPath() throws Exception {
+    void aPluginJarServesModulePathAndClassPath() throws Exception {
         Path plugins = PluginFolder.directory(folder.resolve("plugins"));
         Files.move(acme, plugins.resolve("acme.jar"));
         List<String> chosen = List.of("-Dcistern.plugins=" + plugins, "-Dcistern.allocator=acme");

@@ -50,7 +50,7 @@ final class PoolTests {
     }
 
     @Test
-    void aThresholdOfZeroReleasesAtTheNextSynchronisationAndNotBefore() {
+    void aThresholdOfZeroReleasesAtTheNextSynchronization() {
         long pool = machine.pool(0);
         long free = gpu.memory().freeBytes(0);
         long address = allocate(pool, 64 * MIB, a);

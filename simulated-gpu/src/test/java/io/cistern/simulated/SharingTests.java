@@ -129,7 +129,7 @@ final class SharingTests {
     }
 
     @Test
-    void importedMemoryTakesNothingFromTheGuestAndIsUnmappedInStreamOrder() {
+    void importedMemoryCostsNothingAndIsUnmappedInStreamOrder() {
         long free = guest.gpu.memory().freeBytes(0);
         long there = mapped();
         assertThat(guest.gpu.memory().freeBytes(0)).isEqualTo(free);

@@ -24,7 +24,7 @@ class SettingProblemsTests {
     }
 
     @Test
-    void aVariablesNameAsAPropertyAndAPropertysAsAVariableAreToldWithTheRightOne() {
+    void aVariablesNameAsAPropertyIsToldWithTheRightOne() {
         Settings settings = new Settings(Map.of("CISTERN_LIMIT", "1GiB"), Map.of("cistern.allocator", "async"));
 
         assertThat(SettingProblems.of(settings))

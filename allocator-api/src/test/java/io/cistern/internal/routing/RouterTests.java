@@ -77,7 +77,7 @@ class RouterTests {
     }
 
     @Test
-    void sizesBeyondTheAddressSpaceAreOutOfMemoryWithoutAskingTheAllocator() {
+    void sizesBeyondTheAddressSpaceAreOutOfMemoryAtOnce() {
         Ledger ledger = new Ledger(BASE);
         assertThatExceptionOfType(DeviceOutOfMemoryException.class)
                 .isThrownBy(() -> router.allocate(open(ledger), Long.MAX_VALUE, 0))

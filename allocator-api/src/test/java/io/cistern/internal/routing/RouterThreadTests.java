@@ -213,7 +213,7 @@ class RouterThreadTests {
     }
 
     @Test
-    void allocatorsThatCloseUnderTrafficEndOnceAndOnlyWhenNobodyIsInside() throws Exception {
+    void allocatorsThatCloseUnderTrafficEndOnceWhenNobodyIsInside() throws Exception {
         AtomicInteger drained = new AtomicInteger();
         AtomicReference<Route> current = new AtomicReference<>();
         List<Mortal> mortals = new ArrayList<>();

@@ -56,7 +56,7 @@ class SharedPoolTests {
     }
 
     @Test
-    void whatTheExporterWroteIsWhatTheImporterReadsAndTheOtherWayRound() {
+    void importerAndExporterReadWhatTheOtherWrote() {
         try (ExportedBuffer out = gpus.publish(exported, "weights")) {
             gpus.fill(gpus.owner, out.address(), 42, gpus.ownerStream);
             out.record(gpus.ownerStream);

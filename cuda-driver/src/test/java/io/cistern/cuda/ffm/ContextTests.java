@@ -78,7 +78,7 @@ final class ContextTests {
     }
 
     @Test
-    void anotherLibraryFindsThePrimaryContextAndTheForeignOneIsGivenBack() {
+    void anotherLibraryFindsThePrimaryContext() {
         library.setContext(FOREIGN);
         long foreign = driver.devices().enterContext(1);
         assertThat(library.context()).isEqualTo(0xc1);
@@ -215,7 +215,7 @@ final class ContextTests {
     }
 
     @Test
-    void aContextThatCannotBeSetIsAnErrorOfThatCallAndTheNextCallWorks() {
+    void aContextThatCannotBeSetFailsThatCallAlone() {
         driver.devices().primaryContext(0);
         library.setContext(FOREIGN);
         library.fail("cuCtxSetCurrent", 709);
@@ -240,7 +240,7 @@ final class ContextTests {
     }
 
     @Test
-    void closingReleasesWhatWasRetainedOnceAndLaterCallsAreDeinitialized() {
+    void closingReleasesTheContextOnceAndRefusesLaterCalls() {
         driver.memory().allocate(0, 1);
         driver.memory().allocate(1, 1);
         driver.close();

@@ -34,7 +34,7 @@ final class GraphMarshallingTests extends OverFakeLibrary {
     }
 
     @Test
-    void theQuestionWhichCaptureAStreamIsInIsOneCallAlsoWhileCallsAreSheltered() {
+    void askingForAStreamsCaptureIsOneCallAlsoInAShelter() {
         graphs.shelter(0);
         assertThat(graphs.captureId(0, CAPTURED)).isEqualTo(0x1_0000_0009L);
         assertThat(library.calls()).singleElement().asString().contains("cuStreamGetCaptureInfo_v3(ca97)");

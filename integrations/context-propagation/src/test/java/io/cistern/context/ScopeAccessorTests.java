@@ -83,7 +83,7 @@ class ScopeAccessorTests {
     }
 
     @Test
-    void aSnapshotOfNoScopeTakesThreadsOutOfTheirsWhereMissingValuesAreCleared() {
+    void anEmptySnapshotEndsScopesWhereMissingValuesAreCleared() {
         ContextSnapshot snapshot =
                 ContextSnapshotFactory.builder().clearMissing(true).build().captureAll();
         try (Scope _ = pool.enter()) {

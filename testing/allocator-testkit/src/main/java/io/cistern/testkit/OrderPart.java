@@ -55,7 +55,7 @@ abstract class OrderPart extends ConformancePart {
     }
 
     @Test
-    void memoryFreedOnAnotherStreamIsNotOverwrittenByItsFirstBeforeTheFree() {
+    void memoryFreedOnAnotherStreamIsNotOverwrittenTooEarly() {
         Block[] blocks = new Block[SIZES.length];
         for (int i = 0; i < SIZES.length; i++) {
             blocks[i] = allocate(SIZES[i], other);

@@ -83,7 +83,7 @@ class ConformanceFindsMistakesTests {
         assertThat(failuresOf("OrderTests", BrokenAllocators.IgnoresStreamOrder::new))
                 .contains(
                         "memoryFreedOnAStreamIsNotOverwrittenByAnotherBeforeTheFree",
-                        "memoryFreedOnAnotherStreamIsNotOverwrittenByItsFirstBeforeTheFree");
+                        "memoryFreedOnAnotherStreamIsNotOverwrittenTooEarly");
     }
 
     @Test

@@ -21,8 +21,10 @@ record TestRules(List<JavaClass> classes) {
     private static final Set<String> LIFECYCLE = Set.of(
             JUPITER + "api.BeforeEach", JUPITER + "api.AfterEach", JUPITER + "api.BeforeAll", JUPITER + "api.AfterAll");
 
+    private static final int MAX_NAME = 59;
+
     /// What the build runs.
-    private static final Pattern TEST_CLASS = Pattern.compile("\\w+Tests?");
+    private static final Pattern TEST_CLASS = Pattern.compile("\\w+Tests");
 
     /// Methods among tests that look like one and are none.
     List<String> methodsWithoutTest() {
@@ -50,6 +52,15 @@ record TestRules(List<JavaClass> classes) {
                 .filter(test -> !assertions.reachedFrom(test))
                 .filter(test -> checksAfterEach(test.getOwner()).noneMatch(assertions::reachedFrom))
                 .map(JavaMethod::getFullName)
+                .toList();
+    }
+
+    /// Tests whose names nobody reads to the end.
+    List<String> testsWithLongNames() {
+        return methods(_ -> true)
+                .filter(TestRules::isTest)
+                .map(JavaMethod::getName)
+                .filter(name -> name.length() > MAX_NAME)
                 .toList();
     }
 

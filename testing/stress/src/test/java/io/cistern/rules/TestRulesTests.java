@@ -66,6 +66,13 @@ class TestRulesTests {
                 .isEmpty();
     }
 
+    @Test
+    void namesAreShort() {
+        assertThat(ALL.testsWithLongNames())
+                .as("tests with names of sixty letters or more")
+                .isEmpty();
+    }
+
     static class Mistakes {
         @Test
         void sound() {
@@ -80,6 +87,11 @@ class TestRulesTests {
         @Test
         void onlyNamesASubject() {
             assertThat(helper()).as("a helper");
+        }
+
+        @Test
+        void hasANameThatGoesOnAndOnUntilNobodyRemembersHowItHadBegun() {
+            assertThat(helper()).isTrue();
         }
 
         @Test
@@ -132,6 +144,8 @@ class TestRulesTests {
         assertThat(mistakes.testsThatNeverRun())
                 .map(TestRulesTests::name)
                 .containsExactlyInAnyOrder("isPrivate", "neverRuns");
+        assertThat(mistakes.testsWithLongNames())
+                .containsExactly("hasANameThatGoesOnAndOnUntilNobodyRemembersHowItHadBegun");
         assertThat(mistakes.testsWithoutAssertion())
                 .map(TestRulesTests::name)
                 .containsExactlyInAnyOrder("assertsNothing", "onlyNamesASubject");

@@ -240,7 +240,7 @@ public abstract class CheckpointedGraphs extends GraphFixture {
     }
 
     @Test
-    void nothingIsNotedOrRestoredDuringACaptureIntoTheMemoryOrAfterTheClose() {
+    void nothingIsNotedOrRestoredDuringACaptureOrAfterTheClose() {
         memory.setCurrent(CACHING);
         free(captureResult(7).address); // so that the memory outlives the next capture
         GraphMemory.Checkpoint checkpoint = shared.checkpoint();

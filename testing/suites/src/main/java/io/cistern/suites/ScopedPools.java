@@ -133,7 +133,7 @@ public abstract class ScopedPools {
     }
 
     @Test
-    void poolsThatCloseGiveIdleMemoryBackAtOnceAndTheRestAfterTheLastFree() throws Exception {
+    void closedPoolsGiveBackIdleMemoryAtOnceAndTheRestLater() throws Exception {
         try (Patterns patterns = new Patterns(driver, 0)) {
             for (MemoryPool pool : List.of(pages, ranges)) {
                 List<long[]> live = new ArrayList<>();

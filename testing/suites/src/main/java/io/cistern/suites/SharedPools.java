@@ -200,7 +200,7 @@ public class SharedPools {
     }
 
     @Test
-    void aGuestThatIsKilledInTheMiddleOfItsWorkHoldsNobodyWhoDoesNotWaitForIt() throws Exception {
+    void aGuestKilledAtWorkHoldsNobodyWhoDoesNotWaitForIt() throws Exception {
         share();
         ask(guest, "hold");
         ask(guest, "fill 7");

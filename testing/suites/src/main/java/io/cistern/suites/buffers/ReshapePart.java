@@ -26,7 +26,7 @@ abstract class ReshapePart extends BufferFixture {
     }
 
     @Test
-    void aBufferComesFromTheAllocatorOrPoolThatIsNamedWhateverScopeTheThreadIsIn() {
+    void aBufferComesFromTheNamedPoolWhateverTheScope() {
         Allocator direct = memory.open("direct");
         MemoryPool pool = closedLater(memory.pools().open("caching"));
         try (Scope _ = allocator.enter();

@@ -187,7 +187,7 @@ abstract class CaptureChapter extends GraphFixture {
     }
 
     @Test
-    void theLegacyDefaultStreamIsRefusedWhileAStreamThatWaitsForItIsCaptured() {
+    void theLegacyDefaultStreamIsRefusedWhileOthersAreCaptured() {
         long address = linear(KIB);
         long blocking = driver.streams().create(DEVICE, false, 0);
         afterwards(() -> driver.streams().destroy(DEVICE, blocking));

@@ -97,7 +97,7 @@ abstract class PoolAllocationChapter extends DriverChapter {
     }
 
     @Test
-    void theSynchronousFreeTakesMemoryOfAPoolTooButThePoolStillCountsIt() {
+    void theSynchronousFreeTakesPoolMemoryThatThePoolStillCounts() {
         long stream = stream();
         long pool = pool();
         long address = driver.pools().allocateFrom(DEVICE, pool, 64 * MIB, stream);

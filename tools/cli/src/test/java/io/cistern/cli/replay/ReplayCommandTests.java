@@ -179,7 +179,7 @@ final class ReplayCommandTests {
 
     /// Of the five, one has streams that take turns in less memory than their pieces leave.
     @Test
-    void fourOfTheFiveTracesFitIntoTwoPercentMoreThanTheyRequestAndTheFifthSaysWhyNot() {
+    void fourOfFiveTracesFitIntoTwoPercentMoreThanTheyRequest() {
         ProgramRun run = ProgramRun.inProcess(
                 "replay",
                 "--device=simulated",

@@ -1,0 +1,183 @@
+package io.cistern.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.Allocator;
+import io.cistern.cuda.HandleType;
+import io.cistern.cuda.PoolAttribute;
+import io.cistern.errors.ConfigurationException;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class AsyncOptionsTests extends AsyncFixture {
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "async",
+                "async:pool=own",
+                "async:pool=default",
+                "async:pool=current",
+                "async:pool=0x7f00a0",
+                "async:pool=[0x7f00a0,0xB0]",
+                "async:per_stream=true",
+                "async:release_threshold=keep_all",
+                "async:release_threshold=zero",
+                "async:release_threshold=2GiB",
+                "async:reuse_follow_event_dependencies=false,reuse_allow_opportunistic=false",
+                "async:reuse_allow_internal_dependencies=true,pool=default",
+                "async:max_size=1GiB,initial_size=64MiB",
+                "async:handle_types=posix_fd",
+                "async:handle_types=[posix_fd,fabric]",
+                "async:handle_types=none",
+                "async:location=device",
+                "async:location=host",
+                "async:location=host_numa",
+                "async:location=host_numa:0",
+                "async:small_pool=1MiB"
+            })
+    void isLegal(String spec) {
+        memory.open(spec).close();
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            pool=mine                           | pool                | 0x
+            pool=0x                             | pool                | default
+            pool=0x0                            | pool                | current
+            pool=0x12345678123456781            | pool                | own
+            pool=[default,0x1]                  | pool                | own
+            per_stream=yes                      | per_stream          | true
+            release_threshold=some              | release_threshold   | zero, adaptive, keep_all
+            reuse_allow_opportunistic=2         | reuse_allow_opportunistic | true
+            max_size=0                          | max_size            | at least 1
+            max_size=1GB                        | max_size            | 1024
+            handle_types=fd                     | handle_types        | posix_fd
+            handle_types=[none,fabric]          | handle_types        | fabric
+            location=disk                       | location            | host_numa
+            location=host_numa:x                | location            | host_numa:N
+            initial_size=0                      | initial_size        | at least 1
+            small_pool=0                        | small_pool          | at least 1
+            threshold=zero                      | threshold           | release_threshold
+            """)
+    void whatIsNotLegalIsNamedWithWhatIs(String option, String key, String legal) {
+        assertRefused("async:" + option, key, legal);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            pool=default,per_stream=true                        | per_stream          | pool=own
+            pool=current,max_size=1GiB                          | max_size            | pool=own
+            pool=0x7f00,handle_types=posix_fd                   | handle_types        | pool=own
+            pool=default,location=host                          | location            | pool=own
+            pool=default,hardware_decompress=true               | hardware_decompress | pool=own
+            pool=default,small_pool=1MiB                        | small_pool          | pool=own
+            initial_size=2GiB,max_size=1GiB                     | initial_size        | at most max_size
+            initial_size=2GiB,release_threshold=1GiB            | initial_size        | at most the threshold
+            initial_size=1,release_threshold=zero               | initial_size        | at most the threshold
+            hardware_decompress=true,location=host              | hardware_decompress | location=host
+            small_pool=1MiB,per_stream=true                     | small_pool          | per_stream
+            """)
+    void aContradictionNamesBothSides(String options, String one, String other) {
+        assertRefused("async:" + options, "contradicts", one, other);
+    }
+
+    @Test
+    void whatTheDeviceCannotDoIsRefusedWithTheReason() {
+        assertRefused("async:hardware_decompress=true", "device 0", "decompression engine");
+    }
+
+    @Test
+    void aRangeIsForAllStreams() {
+        assertRefused("caching:source=\"driver_pool:per_stream=true\"", "driver_pool", "per_stream=false");
+    }
+
+    private void assertRefused(String spec, String... parts) {
+        assertThatThrownBy(() -> memory.open(spec))
+                .as(spec)
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContainingAll(parts);
+    }
+
+    @Test
+    void codeWritesTheSameSpecAsText() {
+        assertThat(new AsyncSpec().spec().text()).isEqualTo("async");
+        assertThat(new AsyncSpec()
+                        .with(AsyncOption.POOL, PoolChoice.handles(0xA0, 0xB0))
+                        .with(AsyncOption.RELEASE_THRESHOLD, new ReleaseThreshold.Bytes(64 * MIB))
+                        .spec()
+                        .text())
+                .isEqualTo("async:pool=[0xa0,0xb0],release_threshold=67108864");
+        assertThat(new AsyncSpec()
+                        .with(AsyncOption.LOCATION, PoolLocation.hostNuma(1))
+                        .with(AsyncOption.HANDLE_TYPES, List.of(HandleType.POSIX_FILE_DESCRIPTOR, HandleType.FABRIC))
+                        .sourceSpec()
+                        .text())
+                .isEqualTo("driver_pool:location=host_numa:1,handle_types=[posix_fd,fabric]");
+    }
+
+    @Test
+    void everyOptionOfAnOwnPoolReachesTheDriver() {
+        Allocator async = memory.open("async:release_threshold=64MiB,reuse_follow_event_dependencies=false,"
+                + "reuse_allow_opportunistic=false,reuse_allow_internal_dependencies=false,max_size=100MiB");
+        long address = async.allocate(MIB, DEVICE, stream);
+        long pool = poolOf(address);
+        assertThat(attribute(pool, PoolAttribute.RELEASE_THRESHOLD)).isEqualTo(64 * MIB);
+        assertThat(attribute(pool, PoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES))
+                .isZero();
+        assertThat(attribute(pool, PoolAttribute.REUSE_ALLOW_OPPORTUNISTIC)).isZero();
+        assertThat(attribute(pool, PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES))
+                .isZero();
+        assertThatThrownBy(() -> async.allocate(128 * MIB, DEVICE, stream))
+                .isInstanceOf(io.cistern.errors.DeviceOutOfMemoryException.class);
+        memory.free(address, stream);
+    }
+
+    private long poolOf(long address) {
+        return gpu.memory().attribute(DEVICE, io.cistern.cuda.PointerAttribute.MEMPOOL_HANDLE, address);
+    }
+
+    @Test
+    void withoutOptionsAnOwnPoolHasTheDriversPolicies() {
+        Allocator async = memory.open("async");
+        long address = async.allocate(MIB, DEVICE, stream);
+        for (PoolAttribute attribute : PoolAttribute.values()) {
+            if (attribute.isInt()) {
+                assertThat(attribute(poolOf(address), attribute))
+                        .as("%s", attribute)
+                        .isEqualTo(1);
+            }
+        }
+        memory.free(address, stream);
+    }
+
+    @Test
+    void primingObtainsMemoryThatStays() {
+        Allocator async = memory.open("async:initial_size=1GiB,release_threshold=1GiB");
+        assertThat(async.reservedBytes(DEVICE)).hasValue(0);
+        long address = async.allocate(MIB, DEVICE, stream);
+        assertThat(async.reservedBytes(DEVICE)).hasValue(1024 * MIB);
+        assertThat(figure(async, "pool.release_threshold_bytes")).isEqualTo(1024 * MIB);
+        long second = async.allocate(900 * MIB, DEVICE, other);
+        gpu.streams().synchronize(DEVICE, other);
+        assertThat(async.reservedBytes(DEVICE)).hasValue(1024 * MIB);
+        memory.free(address, stream);
+        memory.free(second, other);
+    }
+
+    @Test
+    void hostMemoryTakesNothingOfTheDeviceAndIsReachedByIt() {
+        for (String location : List.of("host", "host_numa", "host_numa:0")) {
+            try (Allocator async = memory.open("async:location=" + location)) {
+                long before = gpu.memory().freeBytes(DEVICE);
+                long address = async.allocate(64 * MIB, DEVICE, stream);
+                gpu.copies().fillBytes(DEVICE, address, (byte) 1, 64 * MIB, stream);
+                assertThat(gpu.memory().freeBytes(DEVICE)).isEqualTo(before);
+                memory.free(address, stream);
+            }
+        }
+    }
+}

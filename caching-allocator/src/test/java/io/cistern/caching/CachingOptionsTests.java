@@ -1,0 +1,252 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.Allocator;
+import io.cistern.OpenOptions;
+import io.cistern.caching.options.CachingOption;
+import io.cistern.caching.options.CachingSpec;
+import io.cistern.caching.options.CheckLevel;
+import io.cistern.caching.options.PowerTwoDivisions;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.options.AllocatorSpec;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.logging.Logger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// Options as people write them, on a simulated GPU of 1 GiB.
+class CachingOptionsTests extends PoolFixture {
+    private static final long GIB = 1L << 30;
+
+    CachingOptionsTests() {
+        super(GIB);
+    }
+
+    @Test
+    void aPyTorchStringIsTaken() {
+        try (Allocator caching = memory.open("caching:pytorch=\"backend:native,expandable_segments:False,"
+                + "roundup_power2_divisions:[64:8,128:2,256:2,512:2,1024:1,>:1]\"")) {
+            assertThat(reservedFor(caching, 84 * MIB)).isEqualTo(88 * MIB);
+            assertThat(reservedFor(caching, 400 * MIB)).isEqualTo(512 * MIB);
+        }
+    }
+
+    @Test
+    void keysOfPyTorchsThatMeanNothingHereAreWarnedOfOnce() {
+        String spec = "caching:pytorch=\"release_lock_on_cudamalloc:True,pinned_num_register_threads:8,"
+                + "graph_capture_record_stream_reuse:False,roundup_power2_divisions:[64:8,>:1]\"";
+        List<String> told = new ArrayList<>();
+        Logger logger = Logger.getLogger(OptionReader.class.getName());
+        logger.setUseParentHandlers(false);
+        logger.setFilter(line -> told.add(line.getMessage()));
+        for (int i = 0; i < 2; i++) {
+            try (Allocator caching = memory.open(spec)) {
+                assertThat(reservedFor(caching, 84 * MIB)).isEqualTo(88 * MIB);
+            }
+        }
+        logger.setFilter(null);
+        logger.setUseParentHandlers(true);
+
+        assertThat(told)
+                .containsExactly("caching: in the PyTorch string, without effect here: release_lock_on_cudamalloc,"
+                        + " pinned_num_register_threads, graph_capture_record_stream_reuse");
+    }
+
+    @Test
+    void aSpecWrittenInCodeIsThatOfTheText() {
+        AllocatorSpec spec = new CachingSpec()
+                .with(CachingOption.MAX_SPLIT_SIZE_MB, 128L)
+                .with(CachingOption.EXPANDABLE_SEGMENTS, false)
+                .with(CachingOption.ROUNDUP_POWER2_DIVISIONS, PowerTwoDivisions.parse(List.of("256:1", ">:4")))
+                .with(CachingOption.CHECK, CheckLevel.CHECKED)
+                .spec();
+        assertThat(spec.options())
+                .isEqualTo(AllocatorSpec.parse("caching:max_split_size_mb=128,expandable_segments=false,"
+                                + "roundup_power2_divisions=[256:1,>:4],check=checked")
+                        .options());
+        memory.open(OpenOptions.spec(spec)).close();
+    }
+
+    @Test
+    void theOptionsOfOneAllocatorDoNotTouchAnother() {
+        try (Allocator rounds = memory.open("caching:roundup_power2_divisions=4");
+                Allocator exact = memory.open("caching")) {
+            assertThat(reservedFor(rounds, 88 * MIB)).isEqualTo(96 * MIB);
+            assertThat(reservedFor(exact, 88 * MIB)).isEqualTo(88 * MIB);
+        }
+    }
+
+    @Test
+    void plainSegmentsOrPages() {
+        try (Allocator pages = memory.open("caching:expandable_segments=true");
+                Allocator segments = memory.open("caching:expandable_segments=false");
+                Allocator large = memory.open("caching:expandable_segments=false,large_segment_size_mb=64")) {
+            assertThat(reservedFor(pages, 3 * MIB)).isEqualTo(4 * MIB);
+            assertThat(reservedFor(segments, 3 * MIB)).isEqualTo(20 * MIB);
+            assertThat(reservedFor(large, 3 * MIB)).isEqualTo(64 * MIB);
+            assertThat(reservedFor(large, 40 * MIB))
+                    .as("more than half a segment")
+                    .isEqualTo(104 * MIB - 64 * MIB);
+        }
+    }
+
+    @Test
+    void segmentsOfTheMaximumSplitSizeAreKeptWhole() {
+        try (Allocator caching =
+                memory.open("caching:expandable_segments=false,max_split_size_mb=64,max_non_split_rounding_mb=16")) {
+            long oversize = caching.allocate(128 * MIB, DEVICE, stream);
+            free(oversize);
+            assertThat(caching.allocate(120 * MIB, DEVICE, stream))
+                    .as("16 MiB more than asked for is too much, 8 is not")
+                    .isEqualTo(oversize);
+            free(oversize);
+            long smaller = caching.allocate(100 * MIB, DEVICE, stream);
+            long small = caching.allocate(40 * MIB, DEVICE, stream);
+            assertThat(smaller).isNotEqualTo(oversize);
+            assertThat(small).as("below the size").isNotEqualTo(oversize);
+            assertThat(caching.reservedBytes(DEVICE)).hasValue((128 + 100 + 40) * MIB);
+            free(smaller, small);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"true", "false"})
+    void noMoreIsReservedThanTheFraction(String expandable) {
+        try (Allocator caching =
+                memory.open("caching:per_process_memory_fraction=0.5,expandable_segments=" + expandable)) {
+            long half = caching.allocate(GIB / 2, DEVICE, stream);
+            assertThatThrownBy(() -> caching.allocate(MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
+            free(half);
+            assertThat(caching.allocate(3 * MIB, DEVICE, stream))
+                    .as("idle memory gives way")
+                    .isNotZero();
+            assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isLessThanOrEqualTo(GIB / 2);
+            memory.leaks().forEach(block -> free(block.address()));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"true", "false"})
+    void noMoreIsReservedThanTheMaximum(String expandable) {
+        try (Allocator caching = memory.open("caching:max_bytes=512MiB,expandable_segments=" + expandable)) {
+            long half = caching.allocate(GIB / 2, DEVICE, stream);
+            assertThatThrownBy(() -> caching.allocate(MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class)
+                    .hasMessageContaining("that max_bytes allows");
+            free(half);
+            free(caching.allocate(3 * MIB, DEVICE, stream));
+            assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isLessThanOrEqualTo(GIB / 2);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"true", "false"})
+    void theInitialMemoryServesLaterRequestsWithoutGrowth(String expandable) {
+        try (Allocator caching = memory.open("caching:initial_bytes=32MiB,expandable_segments=" + expandable)) {
+            assertThat(caching.reservedBytes(DEVICE)).hasValue(0);
+            long first = caching.allocate(MIB, DEVICE, stream);
+            assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isGreaterThanOrEqualTo(32 * MIB);
+            long reserved = caching.reservedBytes(DEVICE).orElseThrow();
+            long second = caching.allocate(24 * MIB, DEVICE, stream);
+            assertThat(caching.reservedBytes(DEVICE)).hasValue(reserved);
+            free(first, second);
+        }
+    }
+
+    @Test
+    void initialMemoryThatIsNotThereFailsTheRequestAndIsTriedAgain() {
+        try (Allocator caching = memory.open("caching:initial_bytes=900MiB")) {
+            long others = memory.allocate(200 * MIB, DEVICE, stream);
+            assertThatThrownBy(() -> caching.allocate(MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
+            free(others);
+            free(caching.allocate(MIB, DEVICE, stream));
+            assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isGreaterThanOrEqualTo(900 * MIB);
+        }
+    }
+
+    @Test
+    void aFractionOfNothingRefusesAll() {
+        try (Allocator caching = memory.open("caching:per_process_memory_fraction=0")) {
+            assertThatThrownBy(() -> caching.allocate(1, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class)
+                    .hasMessageContaining("per_process_memory_fraction");
+        }
+    }
+
+    @Test
+    void reachingTheFractionMayBeAnErrorAtOnce() {
+        String atOnce = "caching:per_process_memory_fraction=0.5,throw_on_cudamalloc_oom=true,reuse=never";
+        try (Allocator caching = memory.open(atOnce)) {
+            long other = gpu.streams().create(DEVICE);
+            memory.free(caching.allocate(400 * MIB, DEVICE, other), other);
+            long reserved = caching.reservedBytes(DEVICE).orElseThrow();
+            assertThatThrownBy(() -> caching.allocate(200 * MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class)
+                    .hasMessageContaining("per_process_memory_fraction");
+            assertThat(caching.reservedBytes(DEVICE))
+                    .as("nothing was given back")
+                    .hasValue(reserved);
+        }
+    }
+
+    @Test
+    void segmentsIdleForLongGoBackBeforeMoreIsObtained() {
+        try (Allocator caching = memory.open("caching:expandable_segments=false,garbage_collection_threshold=0.25")) {
+            long old = caching.allocate(200 * MIB, DEVICE, stream);
+            long young = caching.allocate(100 * MIB, DEVICE, stream);
+            free(old);
+            for (int i = 0; i < 10; i++) {
+                free(caching.allocate(30 * MIB, DEVICE, stream));
+            }
+            free(young);
+            long last = caching.allocate(500 * MIB, DEVICE, stream);
+            assertThat(caching.reservedBytes(DEVICE)).as("the old segment went").hasValue((100 + 30 + 500) * MIB);
+            free(last);
+        }
+    }
+
+    /// Full in pieces, it refuses; empty, it serves one block of all that is allowed.
+    @ParameterizedTest
+    @ValueSource(strings = {"true", "false"})
+    void whatWasFreedInPiecesServesOneLargeBlockUnderTheFraction(String expandable) {
+        try (Allocator caching = memory.open("caching:max_split_size_mb=40,per_process_memory_fraction=0.1171875,"
+                + "expandable_segments=" + expandable)) {
+            long[] pieces = new long[3];
+            for (int i = 0; i < pieces.length; i++) {
+                pieces[i] = caching.allocate(40 * MIB, DEVICE, stream);
+            }
+            assertThatThrownBy(() -> caching.allocate(40 * MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
+            free(pieces);
+            free(caching.allocate(120 * MIB, DEVICE, stream));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", ":max_split_size_mb=64", ":expandable_segments=false,max_split_size_mb=64"})
+    void anAllocationThatFailedSucceedsOnceMemoryWasFreed(String options) {
+        try (Allocator caching = memory.open("caching" + options)) {
+            long first = caching.allocate(600 * MIB, DEVICE, stream);
+            assertThatThrownBy(() -> caching.allocate(600 * MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
+            free(first);
+            free(caching.allocate(610 * MIB, DEVICE, stream));
+        }
+    }
+
+    private long reservedFor(Allocator caching, long byteSize) {
+        long before = caching.reservedBytes(DEVICE).orElseThrow();
+        long address = caching.allocate(byteSize, DEVICE, stream);
+        long reserved = caching.reservedBytes(DEVICE).orElseThrow() - before;
+        free(address);
+        caching.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+        return reserved;
+    }
+}

@@ -1,0 +1,194 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.mockito.Mockito.never;
+import static org.mockito.Mockito.verify;
+
+import io.cistern.errors.UnknownAddressException;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// Blocks that are used on more streams than they are freed on, and streams whose handles come again.
+class CachingUsesTests {
+    private static final long KIB = 1 << 10;
+    private static final long MIB = 1 << 20;
+    private static final long A = 0x1000;
+    private static final long B = 0x2000;
+    private static final long C = 0x3000;
+
+    private final TestPages pages = new TestPages(64 * MIB);
+    private final TestContext context = new TestContext(pages);
+    private final CachingAllocator caching = context.open(false);
+
+    @AfterEach
+    void nothingIsLeft() {
+        context.order.busy.clear();
+        caching.checkInvariants();
+        caching.close();
+        assertThat(context.order.openFences()).isZero();
+        assertThat(pages.live).isEmpty();
+    }
+
+    /// PyTorch's `test_record_stream`.
+    @Test
+    void aBlockInUseElsewhereComesAgainOnlyWhenTheUseIsPast() {
+        context.order.busy.add(B);
+        long block = allocate(A);
+        caching.recordUse(block, 0, B);
+        free(block, A);
+        long next = allocate(A);
+        assertThat(next).isNotEqualTo(block);
+
+        context.order.busy.clear();
+        free(next, A);
+        assertThat(comesAgain(block)).isTrue();
+    }
+
+    /// PyTorch's `test_record_stream_on_shifted_view`: a part in use protects the whole.
+    @Test
+    void aUseProtectsTheWholeBlock() {
+        context.order.busy.add(B);
+        long block = caching.allocate(MIB, 0, A);
+        caching.recordUse(block, 0, B);
+        caching.free(block, MIB, 0, A);
+        for (int i = 0; i < 64; i++) {
+            long other = allocate(A);
+            assertThat(other < block || other >= block + MIB).isTrue();
+            free(other, A);
+        }
+    }
+
+    @Test
+    void aBlockWaitsForAllStreamsThatUseIt() {
+        context.order.busy.add(B);
+        context.order.busy.add(C);
+        long block = allocate(A);
+        caching.recordUse(block, 0, C);
+        caching.recordUse(block, 0, B);
+        caching.recordUse(block, 0, C);
+        free(block, A);
+        assertThat(comesAgain(block)).isFalse();
+        context.order.busy.remove(B);
+        assertThat(comesAgain(block)).isFalse();
+        context.order.busy.remove(C);
+        assertThat(comesAgain(block)).isTrue();
+    }
+
+    @Test
+    void fencesAreRecordedOnceHoweverManyBlocksWait() {
+        long[] blocks = new long[100];
+        for (int i = 0; i < blocks.length; i++) {
+            blocks[i] = allocate(A);
+            caching.recordUse(blocks[i], 0, B);
+            caching.recordUse(blocks[i], 0, C);
+        }
+        for (long block : blocks) {
+            free(block, A);
+        }
+        assertThat(context.order.recordedOn).isEmpty();
+        free(allocate(A), A);
+        assertThat(context.order.recordedOn).containsExactlyInAnyOrder(B, C);
+    }
+
+    @Test
+    void usesOnTheBlocksOwnStreamAndOnThatOfTheFreeCostNothing() {
+        long block = allocate(A);
+        caching.recordUse(block, 0, A);
+        free(block, A);
+        assertThat(allocate(A)).isEqualTo(block);
+        assertThat(context.order.recordedOn).isEmpty();
+        free(block, A);
+    }
+
+    @Test
+    void aStreamThatEndsIsFencedOnceForAllBlocksItUses() {
+        context.order.busy.add(B);
+        long first = allocate(A);
+        long second = allocate(A);
+        caching.recordUse(first, 0, B);
+        caching.recordUse(second, 0, B);
+        caching.streamClosing(0, B);
+        assertThat(context.order.recordedOn).containsExactly(B);
+
+        free(first, A);
+        free(second, A);
+        assertThat(comesAgain(first)).isFalse();
+        context.order.busy.clear();
+        assertThat(comesAgain(first)).isTrue();
+        assertThat(context.order.recordedOn).containsExactly(B);
+        assertThat(context.order.openFences()).isZero();
+    }
+
+    @Test
+    void nothingRecordedForAStreamThatEndedIsTakenForItsSuccessor() {
+        context.order.busy.add(B);
+        long used = allocate(A);
+        long ofBoth = allocate(A);
+        caching.recordUse(used, 0, B);
+        caching.recordUse(ofBoth, 0, B);
+        caching.streamClosing(0, B);
+        context.order.busy.remove(B);
+
+        free(allocate(B), B); // the handle comes again
+        context.order.recordedOn.clear();
+        caching.recordUse(ofBoth, 0, B);
+        free(used, A);
+        free(allocate(A), A);
+        assertThat(context.order.recordedOn)
+                .as("the first stream's end was fenced before")
+                .isEmpty();
+
+        free(ofBoth, A);
+        free(allocate(A), A);
+        assertThat(context.order.recordedOn).as("the second one is asked now").containsExactly(B);
+    }
+
+    @Test
+    void aFreeThatNamesAnEndedHandleFencesAllStreams() {
+        long block = allocate(B);
+        caching.streamClosing(0, B);
+        context.order.recordedOn.clear();
+        context.order.busy.add(C);
+        free(block, B); // by a stream that nobody knows yet, or by the one that ended
+        caching.trim(0, 0);
+        assertThat(context.order.recordedOn).containsExactly(TestOrder.ALL);
+        assertThat(caching.reservedBytes(0).orElseThrow()).isPositive();
+        context.order.busy.clear();
+        caching.trim(0, 0);
+        assertThat(caching.reservedBytes(0)).hasValue(0);
+        verify(context.devices, never()).synchronize(0);
+    }
+
+    @Test
+    void onlyLiveBlocksHaveUses() {
+        long block = allocate(A);
+        assertUnknown(block + 512);
+        free(block, A);
+        assertUnknown(block);
+        assertUnknown(1 << 20);
+    }
+
+    private void assertUnknown(long address) {
+        assertThatExceptionOfType(UnknownAddressException.class).isThrownBy(() -> caching.recordUse(address, 0, B));
+    }
+
+    private long allocate(long stream) {
+        return caching.allocate(KIB, 0, stream);
+    }
+
+    private void free(long address, long stream) {
+        caching.free(address, KIB, 0, stream);
+    }
+
+    /// Asks often enough that the rarest poll happens.
+    private boolean comesAgain(long block) {
+        boolean found = false;
+        for (int i = 0; i < 200 && !found; i++) {
+            long address = allocate(A);
+            found = address == block;
+            free(address, A);
+        }
+        return found;
+    }
+}

@@ -1,0 +1,42 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// Where a segment that blocks share finds no room, one does that is just large enough.
+class LittleRoomTests {
+    private static final long MIB = 1L << 20;
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "caching:expandable_segments=false",
+                "caching:source=linear",
+                "caching:expandable_segments=false,large_segment_size_mb=64"
+            })
+    void aRequestIsServedThatHasRoomAlone(String spec) {
+        try (SimulatedCaching caching = new SimulatedCaching(10 * MIB, spec)) {
+            long stream = caching.newStream();
+
+            long block = caching.allocate(5 * MIB, stream);
+
+            assertThat(caching.reservedBytes()).isEqualTo(6 * MIB);
+            caching.free(block, stream);
+            caching.trim();
+        }
+    }
+
+    /// The cap of a program is no less room than a device.
+    @ParameterizedTest
+    @ValueSource(strings = {"", ",throw_on_cudamalloc_oom=true"})
+    void soIsOneBelowACap(String more) {
+        String spec = "caching:expandable_segments=false,per_process_memory_fraction=0.1" + more;
+        try (SimulatedCaching caching = new SimulatedCaching(100 * MIB, spec)) {
+            long stream = caching.newStream();
+            caching.free(caching.allocate(9 * MIB, stream), stream);
+            caching.trim();
+        }
+    }
+}

@@ -1,0 +1,328 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.caching.internal.page.Page;
+import io.cistern.caching.internal.shard.RecycledShards;
+import io.cistern.caching.options.PageReuse;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.Streams;
+import io.cistern.diagnostics.StreamMemory;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.testkit.StreamLatch;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/// What streams that have ended leave to those that open, on a simulated GPU whose streams lag behind the host.
+class RecycledShardsTests {
+    private static final long KIB = 1L << 10;
+    private static final long MIB = 1L << 20;
+    private static final long LAG_BYTES = 1L << 30;
+
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().capacityBytes(4L << 30).build();
+    private final GpuContext context = new GpuContext(gpu);
+    private final long lag = gpu.memory().allocate(0, LAG_BYTES);
+    private final long lasting = gpu.streams().create(0);
+    private CachingAllocator caching = context.open(PageReuse.WAIT, false);
+
+    @BeforeEach
+    void manyStreamsHaveEnded() {
+        free(allocate(KIB, lasting), lasting); // the first stream, which is laid out otherwise
+        caching.trim(0, 0);
+        for (int i = 0; i < RecycledShards.MANY; i++) {
+            long stream = gpu.streams().create(0);
+            free(allocate(KIB, stream), stream);
+            end(stream);
+        }
+        assertThat(reservedBytes()).as("the first ones leave nothing").isZero();
+    }
+
+    @AfterEach
+    void nothingWasMisused() {
+        caching.checkInvariants();
+        Map.copyOf(context.live).forEach(this::free);
+        caching.close();
+        gpu.memory().free(0, lag);
+        assertThat(gpu.misuses()).isEmpty();
+        assertThat(gpu.memory().freeBytes(0)).isEqualTo(4L << 30);
+        gpu.close();
+    }
+
+    @Test
+    void theNextStreamFindsItsMemoryMapped() {
+        long former = gpu.streams().create(0);
+        long small = allocate(KIB, former);
+        long large = allocate(40 * MIB, former);
+        free(small, former);
+        free(large, former);
+        end(former);
+        long before = memoryCalls();
+        long next = gpu.streams().create(0);
+        assertThat(allocate(KIB, next)).isEqualTo(small);
+        assertThat(allocate(40 * MIB, next)).isEqualTo(large);
+        assertThat(memoryCalls()).isEqualTo(before);
+    }
+
+    @Test
+    void aStreamCostsAFenceAndAQuestion() {
+        useAndEnd(40 * MIB);
+        useAndEnd(40 * MIB);
+        long memory = memoryCalls();
+        long fences = fenceCalls();
+        useAndEnd(40 * MIB);
+        assertThat(memoryCalls()).isEqualTo(memory);
+        assertThat(fenceCalls() - fences).isEqualTo(2);
+    }
+
+    @Test
+    void theNextStreamComesAfterTheWorkOfTheFormer() {
+        long former = gpu.streams().create(0);
+        long block = allocate(8 * MIB, former);
+        fillLate(block, 1, former);
+        free(block, former);
+        end(former);
+        long next = gpu.streams().create(0);
+        assertThat(allocate(8 * MIB, next)).isEqualTo(block);
+        gpu.copies().fillBytes(0, block, (byte) 2, 8 * MIB, next);
+        gpu.devices().synchronize(0);
+        assertThat(context.read(block, next)).isEqualTo((byte) 2);
+    }
+
+    @Test
+    void whoeverTakesItsPagesFromTheHeirComesAfterTheFormerToo() {
+        long former = gpu.streams().create(0);
+        long block = allocate(40 * MIB, former);
+        fillLate(block + 32 * MIB, 1, former);
+        free(block, former);
+        end(former);
+        assertThat(allocate(20 * MIB, gpu.streams().create(0))).isEqualTo(block);
+        long taken = allocate(20 * MIB, lasting);
+        assertThat(reservedBytes()).as("the other half of the same pages").isEqualTo(40 * MIB);
+        gpu.copies().fillBytes(0, taken, (byte) 3, 20 * MIB, lasting);
+        gpu.devices().synchronize(0);
+        for (long at = taken; at < taken + 20 * MIB; at += 4 * MIB) {
+            assertThat(context.read(at, lasting)).isEqualTo((byte) 3);
+        }
+    }
+
+    @Test
+    void ofTwoItTakesTheOneWhoseWorkHasFinished() {
+        long busy = gpu.streams().create(0);
+        long done = gpu.streams().create(0);
+        long ofBusy = allocate(8 * MIB, busy);
+        long ofDone = allocate(8 * MIB, done);
+        free(ofDone, done);
+        end(done);
+        fillLate(ofBusy, 1, busy);
+        free(ofBusy, busy);
+        end(busy);
+        assertThat(allocate(8 * MIB, gpu.streams().create(0))).isEqualTo(ofDone);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isZero();
+    }
+
+    @Test
+    void whereOnlyFinishedWorkCountsItWaitsForNobody() {
+        for (PageReuse reuse : new PageReuse[] {PageReuse.NEVER}) {
+            reopen(reuse);
+            long former = gpu.streams().create(0);
+            long block = allocate(8 * MIB, former);
+            fillLate(block, 1, former);
+            free(block, former);
+            end(former);
+            long meanwhile = gpu.streams().create(0);
+            assertThat(allocate(8 * MIB, meanwhile)).isNotEqualTo(block);
+            gpu.devices().synchronize(0);
+            assertThat(allocate(8 * MIB, gpu.streams().create(0))).isEqualTo(block);
+            assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isZero();
+        }
+    }
+
+    @Test
+    void whatNobodyInheritedServesOtherStreams() {
+        for (PageReuse reuse : PageReuse.values()) {
+            reopen(reuse);
+            useAndEnd(40 * MIB);
+            gpu.devices().synchronize(0);
+            allocate(40 * MIB, lasting);
+            assertThat(reservedBytes()).isEqualTo(40 * MIB);
+        }
+    }
+
+    @Test
+    void neverKeepsWhatALivingStreamUsedAndSharesWhatItOnlyInherited() {
+        reopen(PageReuse.NEVER);
+        useAndEnd(40 * MIB);
+        gpu.devices().synchronize(0);
+        long heir = gpu.streams().create(0);
+        free(allocate(20 * MIB, heir), heir);
+        gpu.devices().synchronize(0);
+        allocate(20 * MIB, lasting);
+        assertThat(reservedBytes()).as("not used by its heir").isEqualTo(40 * MIB);
+        allocate(20 * MIB, lasting);
+        assertThat(reservedBytes()).isEqualTo(60 * MIB);
+    }
+
+    @Test
+    void trimGivesItBack() {
+        useAndEnd(40 * MIB);
+        assertThat(reservedBytes()).isEqualTo(40 * MIB);
+        gpu.devices().synchronize(0);
+        assertThat(caching.trim(0, 0)).isEqualTo(40 * MIB);
+        assertThat(reservedBytes()).isZero();
+    }
+
+    @Test
+    void itIsCountedAsNoStreams() {
+        useAndEnd(40 * MIB);
+        assertThat(caching.heldByStream(0)).extracting(StreamMemory::stream).containsExactly(lasting);
+        assertThat(caching.statistics(0))
+                .containsEntry("stranded_bytes.large_pool.ended", 40 * MIB)
+                .containsEntry("reserved_bytes.all.current", 40 * MIB);
+    }
+
+    @Test
+    void aStreamThatEndsWithBlocksInUseIsInheritedOnceTheyAreFree() {
+        long former = gpu.streams().create(0);
+        long kept = allocate(16 * MIB, former);
+        free(allocate(32 * MIB, former), former);
+        end(former);
+        assertThat(reservedBytes()).as("idle beside a block in use: given back").isEqualTo(16 * MIB);
+        long meanwhile = gpu.streams().create(0);
+        assertThat(allocate(16 * MIB, meanwhile)).isNotEqualTo(kept);
+        free(kept, lasting);
+        useAndEnd(KIB);
+        assertThat(allocate(16 * MIB, gpu.streams().create(0))).isEqualTo(kept);
+    }
+
+    @Test
+    void pagesThatSomebodyNeedsWhereTheyAreStayOutOfUse() {
+        long former = gpu.streams().create(0);
+        long block = allocate(8 * MIB, former);
+        caching.pin(0, block, 8 * MIB, Page.Pin.EXPORTED);
+        free(block, former);
+        end(former);
+        long next = gpu.streams().create(0);
+        assertThat(allocate(8 * MIB, next)).isNotEqualTo(block);
+        caching.unpinAll(Page.Pin.EXPORTED);
+        assertThat(allocate(8 * MIB, gpu.streams().create(0))).isEqualTo(block);
+    }
+
+    @Test
+    void whatIsNotInheritedForLongGoesBack() {
+        long large = gpu.streams().create(0);
+        free(allocate(40 * MIB, large), large);
+        end(large);
+        for (int i = 0; i < 64; i++) {
+            assertThat(reservedBytes()).isGreaterThanOrEqualTo(40 * MIB);
+            useAndEnd(KIB);
+        }
+        assertThat(reservedBytes()).isEqualTo(2 * MIB);
+    }
+
+    @Test
+    void aHandleThatComesAgainInheritsFromItself() {
+        long stream = gpu.streams().create(0);
+        long block = allocate(8 * MIB, stream);
+        free(block, stream);
+        caching.streamClosing(0, stream);
+        assertThat(allocate(8 * MIB, stream)).isEqualTo(block);
+        free(block, stream);
+        assertThat(allocate(8 * MIB, stream)).isEqualTo(block);
+    }
+
+    @Test
+    void ofManyThatGoOnFewAreAskedAtEachEnd() {
+        for (PageReuse reuse : new PageReuse[] {PageReuse.WAIT, PageReuse.ADAPTIVE}) {
+            reopen(reuse);
+            try (StreamLatch latch = new StreamLatch(gpu, 0)) {
+                for (int i = 0; i < 100; i++) {
+                    endHeld(latch);
+                }
+                long before = fenceCalls();
+                endHeld(latch);
+                assertThat(fenceCalls() - before).isLessThan(32);
+                latch.release();
+            }
+            gpu.devices().synchronize(0);
+        }
+    }
+
+    private void endHeld(StreamLatch latch) {
+        long stream = gpu.streams().create(0);
+        latch.hold(stream);
+        caching.recordUse(allocate(KIB, lasting), 0, stream); // so that it ends with work, whatever it inherits
+        useAndEnd(stream, KIB);
+    }
+
+    @Test
+    void threadsThatHaveEndedLeaveTheirDefaultStreamsToOthers() throws InterruptedException {
+        for (int i = 0; i < 100; i++) {
+            Thread thread = new Thread(() -> {
+                long block = caching.allocate(8 * MIB, 0, Streams.PER_THREAD_DEFAULT);
+                gpu.copies().fillBytes(0, block, (byte) 1, 8 * MIB, Streams.PER_THREAD_DEFAULT);
+                caching.free(block, 8 * MIB, 0, Streams.PER_THREAD_DEFAULT);
+            });
+            thread.start();
+            thread.join();
+        }
+        assertThat(reservedBytes()).isLessThanOrEqualTo((RecycledShards.SOME_ORPHANS + 1) * 8 * MIB);
+        gpu.devices().synchronize(0);
+        assertThat(caching.trim(0, 0)).isPositive();
+        assertThat(reservedBytes()).isZero();
+    }
+
+    private void reopen(PageReuse reuse) {
+        Map.copyOf(context.live).forEach(this::free);
+        caching.close();
+        caching = context.open(reuse, false);
+        manyStreamsHaveEnded();
+    }
+
+    private void useAndEnd(long byteSize) {
+        useAndEnd(gpu.streams().create(0), byteSize);
+    }
+
+    private void useAndEnd(long stream, long byteSize) {
+        free(allocate(byteSize, stream), stream);
+        end(stream);
+    }
+
+    private void end(long stream) {
+        caching.streamClosing(0, stream);
+        gpu.streams().destroy(0, stream);
+    }
+
+    /// Fills a block on a stream that is busy with something else before.
+    private void fillLate(long block, int value, long stream) {
+        for (int i = 0; i < 16; i++) {
+            gpu.copies().fillBytes(0, lag, (byte) 0, LAG_BYTES, stream);
+        }
+        gpu.copies().fillBytes(0, block, (byte) value, 8 * MIB, stream);
+    }
+
+    private long memoryCalls() {
+        return gpu.calls().of(DriverCall.MEM_MAP) + gpu.calls().of(DriverCall.MEM_UNMAP);
+    }
+
+    private long fenceCalls() {
+        return gpu.calls().of(DriverCall.EVENT_RECORD)
+                + gpu.calls().of(DriverCall.EVENT_QUERY)
+                + gpu.calls().of(DriverCall.STREAM_QUERY)
+                + gpu.calls().of(DriverCall.STREAM_WAIT_EVENT);
+    }
+
+    private long reservedBytes() {
+        return caching.reservedBytes(0).orElseThrow();
+    }
+
+    private long allocate(long byteSize, long stream) {
+        return context.allocate(caching, byteSize, stream);
+    }
+
+    private void free(long address, long stream) {
+        context.free(caching, address, stream);
+    }
+}

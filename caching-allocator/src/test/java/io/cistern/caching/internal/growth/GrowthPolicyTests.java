@@ -1,0 +1,84 @@
+package io.cistern.caching.internal.growth;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.caching.options.PageFit;
+import io.cistern.caching.options.PageReuse;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/// When a page is created although others are idle, and how large it is.
+class GrowthPolicyTests {
+    private static final long MIB = 1L << 20;
+    private static final long GIB = 1L << 30;
+    private static final long SLOT = 2 * MIB;
+
+    private static GrowthPolicy policy(long fixedBytes, long largestBytes, PageFit fit) {
+        return new GrowthPolicy(new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.WAIT, false), SLOT, 64 * GIB);
+    }
+
+    private static GrowthPolicy policy(PageFit fit) {
+        return policy(0, PagePolicy.LARGEST_BYTES, fit);
+    }
+
+    @Test
+    void asMuchAsWasEverLiveIsNeeded() {
+        GrowthPolicy growthPolicy = policy(PageFit.USUAL);
+        growthPolicy.needed(100 * MIB);
+        growthPolicy.needed(60 * MIB);
+        assertThat(growthPolicy.isNeeded(100 * MIB - 1)).isTrue();
+        assertThat(growthPolicy.isNeeded(100 * MIB)).isFalse();
+    }
+
+    @Test
+    void aThousandthOfTheDeviceIsLittle() {
+        GrowthPolicy growthPolicy = policy(PageFit.USUAL);
+        growthPolicy.needed(4 * MIB);
+        assertThat(growthPolicy.isNeeded(64 * MIB - 1)).isTrue();
+        assertThat(growthPolicy.isNeeded(64 * MIB)).isFalse();
+    }
+
+    @Test
+    void withTightPagesNothingIsLittle() {
+        GrowthPolicy growthPolicy = policy(PageFit.TIGHT);
+        growthPolicy.needed(4 * MIB);
+        assertThat(growthPolicy.isNeeded(4 * MIB)).isFalse();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "USUAL, 1, 2",
+        "USUAL, 511, 2",
+        "USUAL, 512, 4",
+        "USUAL, 1023, 4",
+        "USUAL, 1024, 8",
+        "USUAL, 17000, 128",
+        "USUAL, 100000, 512",
+        "TIGHT, 1024, 2",
+        "TIGHT, 4096, 4",
+        "TIGHT, 17000, 16",
+    })
+    void aPageForLargeBlocksIsAPowerOfTwoBelowAShareOfThePeak(PageFit fit, long peakMib, long pageMib) {
+        GrowthPolicy growthPolicy = policy(fit);
+        growthPolicy.needed(peakMib * MIB);
+        assertThat(growthPolicy.pageBytes(false)).isEqualTo(pageMib * MIB);
+        assertThat(growthPolicy.pageBytes(true)).as("for small blocks").isEqualTo(SLOT);
+    }
+
+    @Test
+    void pagesStopGrowingAtTheLargest() {
+        GrowthPolicy growthPolicy = policy(0, 20 * MIB, PageFit.USUAL);
+        growthPolicy.needed(17 * GIB);
+        assertThat(growthPolicy.pageBytes(false)).isEqualTo(20 * MIB);
+    }
+
+    @Test
+    void aFixedSizeIsThatOfEveryPage() {
+        GrowthPolicy growthPolicy = policy(3 * MIB, PagePolicy.LARGEST_BYTES, PageFit.USUAL);
+        growthPolicy.needed(17 * GIB);
+        assertThat(growthPolicy.pageBytes(false)).isEqualTo(4 * MIB);
+        assertThat(growthPolicy.pageBytes(true)).isEqualTo(4 * MIB);
+        assertThat(growthPolicy.unit()).isEqualTo(4 * MIB);
+    }
+}

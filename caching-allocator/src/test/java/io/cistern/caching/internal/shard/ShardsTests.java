@@ -1,0 +1,37 @@
+package io.cistern.caching.internal.shard;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.caching.TestContext;
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.order.MissClock;
+import org.junit.jupiter.api.Test;
+
+class ShardsTests {
+    private final Shards table = new Shards(SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+
+    @Test
+    void aStreamKeepsItsShardWhileOthersComeAndGo() {
+        StreamShard shard = open(0);
+        for (long stream = 256; stream < 256 * 500; stream += 256) {
+            open(stream);
+        }
+        for (long stream = 256; stream < 256 * 500; stream += 512) {
+            table.remove(stream);
+        }
+        assertThat(table.find(0, true)).isSameAs(shard);
+        assertThat(open(0)).isSameAs(shard);
+        assertThat(table.all()).hasSize(250);
+    }
+
+    private StreamShard open(long stream) {
+        return table.open(TestContext.timeline(stream), true, (_, _) -> null);
+    }
+
+    @Test
+    void aStreamWithoutMemoryHasNoShard() {
+        assertThat(table.find(42, true)).isNull();
+        assertThat(table.remove(42)).isEmpty();
+    }
+}
