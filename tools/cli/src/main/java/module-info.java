@@ -1,9 +1,10 @@
 /// The command line program `cistern`: replays allocation traces and tells what this machine can do.
 @org.jspecify.annotations.NullMarked
-@SuppressWarnings("requires-automatic") // JMH has no module name but that of its JAR.
+@SuppressWarnings("requires-automatic") // JMH and pickle have no module names but those of their JARs.
 module io.cistern.cli {
     requires static org.jspecify;
     requires com.fasterxml.jackson.jr.ob;
+    requires de.siegmar.fastcsv;
     requires info.picocli;
     requires io.cistern.api;
     requires io.cistern.buffers;
@@ -13,6 +14,7 @@ module io.cistern.cli {
     requires jdk.unsupported;
     requires jmh.core;
     requires me.tongfei.progressbar;
+    requires pickle;
 
     // picocli sets the fields that carry its annotations.
     opens io.cistern.cli to
@@ -22,6 +24,8 @@ module io.cistern.cli {
     opens io.cistern.cli.common to
             info.picocli;
     opens io.cistern.cli.doctor to
+            info.picocli;
+    opens io.cistern.cli.imports to
             info.picocli;
     opens io.cistern.cli.replay to
             info.picocli;

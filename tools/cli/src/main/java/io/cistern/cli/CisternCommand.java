@@ -11,6 +11,7 @@ import io.cistern.cli.common.WordConverter;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.doctor.DoctorCommand;
 import io.cistern.cli.doctor.OptionsCommand;
+import io.cistern.cli.imports.ImportCommand;
 import io.cistern.cli.replay.Layer;
 import io.cistern.cli.replay.ReplayCommand;
 import io.cistern.cli.trace.TraceCommand;
@@ -42,6 +43,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ReplayCommand.class,
             BenchCommand.class,
             TraceCommand.class,
+            ImportCommand.class,
             OptionsCommand.class,
             DoctorCommand.class,
             GenerateCompletion.class,

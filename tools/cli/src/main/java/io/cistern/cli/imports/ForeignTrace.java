@@ -1,0 +1,126 @@
+package io.cistern.cli.imports;
+
+import io.cistern.cli.imports.ForeignEvent.Kind;
+import java.io.IOException;
+import java.io.Writer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/// Turns a log of another allocator into rows of a trace.
+///
+/// Logs often begin in the middle of a program. Blocks that were live then show up when they are freed, or at the end
+/// of the log; they get an allocation in front of all other rows. Where an allocation repeats the address of a live
+/// block, the log has lost a free, which is put in its place.
+///
+/// **Threads.** One.
+final class ForeignTrace {
+    private static final String HEADER = "op,id,bytes,stream,device,thread,nanos\n";
+
+    private record Place(int device, long address) {
+        static Place of(ForeignEvent event) {
+            return new Place(event.device(), event.address());
+        }
+    }
+
+    private record Block(long id, ForeignEvent allocation) {}
+
+    /// What was written.
+    ///
+    /// @param blocks allocations, those in front included
+    /// @param aliveBefore blocks that were live before the log began
+    /// @param peakBytes the most bytes asked for at once, on all devices
+    /// @param refused requests that were refused
+    record Summary(long blocks, long aliveBefore, long peakBytes, long refused, int streams, int devices) {}
+
+    private final Writer out;
+    private final Map<Place, Block> live = new HashMap<>();
+    private final Map<Long, Integer> threads = new HashMap<>();
+    private final Set<List<Long>> streams = new HashSet<>();
+    private final Set<Integer> devices = new HashSet<>();
+    private long blocks;
+    private long requestedBytes;
+    private long peakBytes;
+    private long refused;
+
+    private ForeignTrace(Writer out) {
+        this.out = out;
+    }
+
+    /// Writes a log as a trace of format 2.
+    static Summary write(ForeignLog log, Writer out) throws IOException {
+        ForeignTrace trace = new ForeignTrace(out);
+        List<ForeignEvent> before = aliveBefore(log);
+        out.write(HEADER);
+        for (ForeignEvent block : before) {
+            trace.add(block);
+        }
+        for (ForeignEvent event : log.events()) {
+            trace.add(event);
+        }
+        return new Summary(
+                trace.blocks,
+                before.size(),
+                trace.peakBytes,
+                trace.refused,
+                trace.streams.size(),
+                trace.devices.size());
+    }
+
+    private static List<ForeignEvent> aliveBefore(ForeignLog log) {
+        long first = log.events().isEmpty() ? 0 : log.events().getFirst().nanos();
+        Set<Place> known = new HashSet<>();
+        Map<Place, ForeignEvent> before = new LinkedHashMap<>();
+        for (ForeignEvent event : log.events()) {
+            if (event.kind() != Kind.REFUSED && known.add(Place.of(event)) && event.kind() == Kind.FREED) {
+                before.put(Place.of(event), event.before(first));
+            }
+        }
+        for (ForeignEvent block : log.alive()) {
+            if (known.add(Place.of(block))) {
+                before.put(Place.of(block), block.before(first));
+            }
+        }
+        return new ArrayList<>(before.values());
+    }
+
+    private void add(ForeignEvent event) throws IOException {
+        devices.add(event.device());
+        switch (event.kind()) {
+            case ALLOCATED -> allocated(event);
+            case FREED -> freed(live.remove(Place.of(event)), event);
+            case REFUSED -> {
+                refused++;
+                row('o', 0, event.byteSize(), event);
+            }
+        }
+    }
+
+    private void allocated(ForeignEvent event) throws IOException {
+        freed(live.remove(Place.of(event)), event);
+        Block block = new Block(blocks++, event);
+        live.put(Place.of(event), block);
+        streams.add(List.of((long) event.device(), event.stream()));
+        requestedBytes += event.byteSize();
+        peakBytes = Math.max(peakBytes, requestedBytes);
+        row('a', block.id, event.byteSize(), event);
+    }
+
+    private void freed(@Nullable Block block, ForeignEvent event) throws IOException {
+        if (block != null) {
+            requestedBytes -= block.allocation.byteSize();
+            row('f', block.id, block.allocation.byteSize(), event);
+        }
+    }
+
+    private void row(char op, long id, long byteSize, ForeignEvent event) throws IOException {
+        int thread = threads.computeIfAbsent(event.thread(), _ -> threads.size());
+        out.write(op + "," + id + "," + byteSize + "," + event.stream() + "," + event.device() + "," + thread + ","
+                + event.nanos() + "\n");
+    }
+}

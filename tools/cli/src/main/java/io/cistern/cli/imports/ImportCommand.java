@@ -1,0 +1,116 @@
+package io.cistern.cli.imports;
+
+import io.cistern.cli.common.ExitCode;
+import io.cistern.cli.common.UsageException;
+import io.cistern.cli.common.Version;
+import io.cistern.cli.trace.TraceException;
+import java.io.BufferedInputStream;
+import java.io.BufferedWriter;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.io.OutputStreamWriter;
+import java.io.PrintWriter;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.Objects;
+import java.util.concurrent.Callable;
+import java.util.zip.GZIPInputStream;
+import java.util.zip.GZIPOutputStream;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/// `cistern import`: makes a trace from a log of another allocator.
+@Command(
+        name = "import",
+        description = "Makes an allocation trace from what another allocator recorded: a snapshot of PyTorch's"
+                + " (torch.cuda.memory._dump_snapshot, with history) or a log of RMM's (logging_resource_adaptor).",
+        mixinStandardHelpOptions = true,
+        versionProvider = Version.class,
+        sortOptions = false)
+public final class ImportCommand implements Callable<Integer> {
+    private static final String GZIP = ".gz";
+
+    @Spec
+    private @Nullable CommandSpec command;
+
+    @Parameters(
+            paramLabel = "FILE",
+            description = "The snapshot or log, gzipped if its name ends in .gz; what it is, its first bytes tell.")
+    private Path file = Path.of("");
+
+    @Option(
+            names = {"-o", "--output"},
+            paramLabel = "FILE",
+            description = "Where the trace goes, gzipped if the name ends in .gz; default: standard output.")
+    private @Nullable Path output;
+
+    @Override
+    public Integer call() throws TraceException {
+        ForeignLog log = read();
+        PrintWriter told = Objects.requireNonNull(command).commandLine().getErr();
+        ForeignTrace.Summary summary = write(log);
+        told.printf(
+                "cistern: %,d blocks on %d streams of %d devices, %,d of them there before the recording began;"
+                        + " %,d requests refused; at most %,d bytes at once%n",
+                summary.blocks(),
+                summary.streams(),
+                summary.devices(),
+                summary.aliveBefore(),
+                summary.refused(),
+                summary.peakBytes());
+        return ExitCode.OK;
+    }
+
+    private ForeignLog read() throws TraceException {
+        String name = file.toString();
+        try (InputStream in = opened()) {
+            in.mark(RmmLog.HEADER.length());
+            boolean isRmm =
+                    new String(in.readNBytes(RmmLog.HEADER.length()), StandardCharsets.US_ASCII).equals(RmmLog.HEADER);
+            in.reset();
+            return isRmm
+                    ? RmmLog.read(name, new InputStreamReader(in, StandardCharsets.UTF_8))
+                    : TorchSnapshot.read(name, in);
+        } catch (NoSuchFileException e) {
+            throw new TraceException(name, "no such file");
+        } catch (IOException e) {
+            throw new TraceException(name, "can't be read: " + e.getMessage());
+        }
+    }
+
+    private InputStream opened() throws IOException {
+        InputStream in = Files.newInputStream(file);
+        return new BufferedInputStream(file.toString().endsWith(GZIP) ? new GZIPInputStream(in) : in);
+    }
+
+    private ForeignTrace.Summary write(ForeignLog log) {
+        try {
+            if (output != null) {
+                return write(log, output);
+            }
+            PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
+            ForeignTrace.Summary summary = ForeignTrace.write(log, out);
+            out.flush();
+            return summary;
+        } catch (IOException e) {
+            throw new UsageException("--output " + output + " can't be written: " + e.getMessage());
+        }
+    }
+
+    private static ForeignTrace.Summary write(ForeignLog log, Path file) throws IOException {
+        try (OutputStream bytes = Files.newOutputStream(file);
+                OutputStream packed = file.toString().endsWith(GZIP) ? new GZIPOutputStream(bytes) : bytes;
+                Writer out = new BufferedWriter(new OutputStreamWriter(packed, StandardCharsets.US_ASCII))) {
+            return ForeignTrace.write(log, out);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+package io.cistern.cli.imports;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.cli.ProgramRun;
+import io.cistern.cli.trace.Trace;
+import io.cistern.cli.trace.TraceReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.zip.GZIPOutputStream;
+import net.razorvine.pickle.Pickler;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/// The two snapshots are PyTorch 2.11's own, of a program on an H100; the figures beside them are what PyTorch's
+/// `memory_stats` said in that program.
+class ImportCommandTests {
+    private static final long REQUESTED_PEAK = 62_619_062;
+    private static final long REQUESTED_WHEN_LATE_ENDED = 46_207_365;
+    private static final int ALLOCATIONS = 90;
+
+    @TempDir
+    private Path folder;
+
+    @Test
+    void aSnapshotOfPyTorchHasItsPeakAndItsAllocations() throws Exception {
+        Path made = folder.resolve("made.csv.gz");
+        ProgramRun run = imported(resource("torch-whole.pickle"), "-o", made.toString());
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().strip())
+                .isEqualTo("cistern: 90 blocks on 2 streams of 1 devices, 0 of them there before the recording"
+                        + " began; 1 requests refused; at most 62,619,062 bytes at once");
+        Trace trace = TraceReader.read(made);
+        assertThat(trace.requestedPeakBytes()).isEqualTo(REQUESTED_PEAK);
+        assertThat(trace.streamCount()).isEqualTo(2);
+        assertThat(trace.operations()).isGreaterThan(ALLOCATIONS);
+    }
+
+    /// Its ring was too small and began late: 23 blocks are known by their frees or from the segments alone.
+    @Test
+    void whatWasAliveBeforeTheRecordingIsThereFromTheBeginning() throws Exception {
+        ProgramRun run = imported(resource("torch-late.pickle"));
+
+        assertThat(run.err()).contains("40 blocks", "23 of them there before the recording began");
+        List<String> rows = run.out().lines().skip(1).toList();
+        assertThat(rows.subList(0, 23)).allMatch(row -> row.startsWith("a,"));
+        long left = rows.stream()
+                .map(row -> row.split(",", -1))
+                .mapToLong(row -> (row[0].equals("a") ? 1 : row[0].equals("f") ? -1 : 0) * Long.parseLong(row[2]))
+                .sum();
+        assertThat(left).isEqualTo(REQUESTED_WHEN_LATE_ENDED);
+    }
+
+    @Test
+    void whatIsImportedCanBeReplayed() throws Exception {
+        Path made = folder.resolve("late.csv");
+        imported(resource("torch-late.pickle"), "--output=" + made);
+
+        ProgramRun replay = ProgramRun.inProcess(
+                "replay", made.toString(), "--device=simulated", "--allocator=caching", "--work=check");
+
+        assertThat(replay.exitCode()).as(replay.err()).isZero();
+        assertThat(replay.out()).contains("late");
+    }
+
+    @Test
+    void historiesOfSeveralDevicesAreJoinedByTheirTimes() throws Exception {
+        Path file = pickled(Map.of(
+                "segments",
+                List.of(),
+                "device_traces",
+                List.of(
+                        List.of(entry("alloc", 512, 20), entry("free", 512, 40)),
+                        List.of(entry("alloc", 512, 10), entry("segment_alloc", 0, 15), entry("alloc", 1024, 30)))));
+
+        ProgramRun run = imported(file);
+
+        assertThat(run.out().lines())
+                .containsExactly(
+                        "op,id,bytes,stream,device,thread,nanos",
+                        "a,0,100,7,1,0,0",
+                        "a,1,100,7,0,0,10000",
+                        "a,2,100,7,1,0,20000",
+                        "f,1,100,7,0,0,30000");
+        assertThat(run.err()).contains("3 blocks on 2 streams of 2 devices", "at most 300 bytes at once");
+    }
+
+    @Test
+    void aLogOfRmmKeepsThreadsStreamsTimesAndRefusals() throws Exception {
+        Path file = Files.writeString(folder.resolve("rmm.csv"), """
+                Thread,Time,Action,Pointer,Size,Stream
+                9001,23:59:59.999000,allocate,0x7f0000000000,1000,0x0
+                9002,23:59:59:999500,allocate,0x7f0000000400,2000,0x55aa
+                9001,00:00:00.000500,free,0x7f0000000000,1000,0x0
+                9002,00:00:01.000000,allocate failure,0x0,5000,0x55aa
+                9002,00:00:02.000000,free,0x7f0000000800,70,0x55aa
+                """);
+
+        ProgramRun run = imported(file);
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.out().lines())
+                .containsExactly(
+                        "op,id,bytes,stream,device,thread,nanos",
+                        "a,0,70,21930,0,0,0",
+                        "a,1,1000,0,0,1,0",
+                        "a,2,2000,21930,0,0,500000",
+                        "f,1,1000,0,0,1,1500000",
+                        "o,0,5000,21930,0,0,1001000000",
+                        "f,0,70,21930,0,0,2001000000");
+        assertThat(run.err())
+                .contains("3 blocks on 2 streams of 1 devices, 1 of them there before", "1 requests refused");
+    }
+
+    @Test
+    void anAllocationAtALiveAddressEndsTheBlockThere() throws Exception {
+        Path file = Files.writeString(folder.resolve("rmm.csv"), """
+                Thread,Time,Action,Pointer,Size,Stream
+                1,10:00:00.000000,allocate,0x1000,10,0
+                1,10:00:00.000000,allocate,0x1000,20,0
+                """);
+
+        assertThat(imported(file).out().lines().skip(1))
+                .containsExactly("a,0,10,0,0,0,0", "f,0,10,0,0,0,0", "a,1,20,0,0,0,0");
+    }
+
+    @Test
+    void aGzippedLogIsReadToo() throws Exception {
+        Path file = folder.resolve("rmm.csv.gz");
+        try (OutputStream out = new GZIPOutputStream(Files.newOutputStream(file))) {
+            out.write((RmmLog.HEADER + "\n1,10:00:00.000000,allocate,0x1000,10,0\n").getBytes());
+        }
+
+        assertThat(imported(file).out()).contains("a,0,10,0,0,0,0");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "1,10:00:00.000000,allocate,0x1000,much,0",
+                "1,10 o'clock,allocate,0x1000,10,0",
+                "1,10:00:00.000000,allocate,0x1000"
+            })
+    void aWrongRowOfALogIsNamed(String row) throws Exception {
+        Path file = Files.writeString(folder.resolve("rmm.csv"), RmmLog.HEADER + "\n" + row + "\n");
+
+        ProgramRun run = imported(file);
+
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.out()).isEmpty();
+        assertThat(run.err().lines()).singleElement().asString().startsWith(file.toString());
+    }
+
+    @Test
+    void whatIsNoneIsRefusedWithTheReason() throws Exception {
+        Path text = Files.writeString(folder.resolve("text"), "no pickle at all");
+        Path number = pickled(7);
+        Path noHistory = pickled(Map.of("segments", List.of(), "device_traces", List.of(List.of())));
+        Path broken = pickled(Map.of("segments", List.of(), "device_traces", List.of(List.of("alloc"))));
+        Path cut = folder.resolve("cut.pickle");
+        byte[] whole = Files.readAllBytes(resource("torch-whole.pickle"));
+        Files.write(cut, java.util.Arrays.copyOf(whole, whole.length / 2));
+
+        assertThat(refusal(text)).startsWith(text + ": is no pickle");
+        assertThat(refusal(number)).contains("no snapshot of PyTorch's");
+        assertThat(refusal(noHistory)).contains("_record_memory_history()");
+        assertThat(refusal(broken)).contains("holds no dictionaries");
+        assertThat(refusal(cut)).startsWith(cut + ": ");
+        assertThat(refusal(folder.resolve("nothing"))).endsWith(": no such file");
+        assertThat(refusal(folder)).startsWith(folder + ": can't be read");
+    }
+
+    @Test
+    void anOutputThatCannotBeWrittenIsNamed() throws Exception {
+        ProgramRun run = imported(resource("torch-late.pickle"), "-o", "/dev/full");
+        assertThat(run.exitCode()).isEqualTo(2);
+        assertThat(run.err().strip()).startsWith("cistern: --output /dev/full can't be written");
+    }
+
+    private static Map<String, Object> entry(String action, long address, long micros) {
+        return Map.of("action", action, "addr", address, "size", 100, "stream", 7, "time_us", micros);
+    }
+
+    private static String refusal(Path file) {
+        ProgramRun run = imported(file);
+        assertThat(run.exitCode()).isEqualTo(2);
+        return run.err().strip();
+    }
+
+    private static ProgramRun imported(Path file, String... options) {
+        String[] line = new String[options.length + 2];
+        line[0] = "import";
+        line[1] = file.toString();
+        System.arraycopy(options, 0, line, 2, options.length);
+        return ProgramRun.inProcess(line);
+    }
+
+    private Path pickled(Object value) throws IOException {
+        return Files.write(Files.createTempFile(folder, "made", ".pickle"), new Pickler().dumps(value));
+    }
+
+    private Path resource(String name) throws IOException {
+        Path file = folder.resolve(name);
+        try (InputStream in = Objects.requireNonNull(ImportCommandTests.class.getResourceAsStream(name))) {
+            Files.write(file, in.readAllBytes());
+        }
+        return file;
+    }
+}
