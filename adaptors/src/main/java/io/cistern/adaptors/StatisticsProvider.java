@@ -4,8 +4,7 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 
 /// Provides `statistics`: a [StatisticsAllocator], which `allocator.extension(StatisticsAllocator.class)` finds.
-/// Option:
-/// `upstream`, a spec.
+/// Option: `upstream`, a spec.
 public final class StatisticsProvider extends AdaptorProvider {
     /// For [java.util.ServiceLoader].
     public StatisticsProvider() {}

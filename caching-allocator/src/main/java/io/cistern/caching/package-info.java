@@ -17,13 +17,13 @@
 /// page goes back to the driver by `trim`, or when the driver has no memory left.
 ///
 /// **The life of a miss.** No free block fits. (1) Thread caches that hold blocks of the shard are emptied. (2) Frees
-/// whose fences have passed are processed, and the shard is searched once more. (3) The search looks for the window of
-/// free blocks, idle aliases and holes where the fewest bytes are missing. (4) A missing page is created while less is
-/// reserved than was ever live at once; above that an idle page is moved, and one is created only where none is idle.
-/// Where the idle ones were used by a stream that is still at work, pages are created as long as most of the device is
-/// free. (5) The stream is made to wait for streams whose pages it took, and the pages are mapped. (6) If the driver
-/// refuses,
-/// memory is reclaimed step by step, and the request fails only after the last step.
+/// whose fences have passed are processed, and the shard is searched once more. (3) The search looks for the
+/// window of free blocks, idle aliases and holes where the fewest bytes are missing. (4) A missing page is created
+/// while less is reserved than was ever live at once; above that an idle page is moved, and one is created only
+/// where none is idle. Where the idle ones were used by a stream that is still at work, pages are created as long
+/// as most of the device is free. (5) The stream is made to wait for streams whose pages it took, and the pages
+/// are mapped. (6) If the driver refuses, memory is reclaimed step by step, and the request fails only after the
+/// last step.
 ///
 /// A pool of this allocator is `caching:OPTION=VALUE,…`; [io.cistern.caching.options.CachingOption] has all options.
 package io.cistern.caching;

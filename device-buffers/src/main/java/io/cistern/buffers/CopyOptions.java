@@ -28,9 +28,8 @@ public final class CopyOptions {
     }
 
     /// Sets whether to report copies that should run beside other work but can't, since their host memory is not
-    /// pinned:
-    /// once for each place in the program, as a warning of the logger `io.cistern.copies`. Without this call the
-    /// setting `cistern.copies.report` decides.
+    /// pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`. Without this
+    /// call the setting `cistern.copies.report` decides.
     ///
     /// The report asks the driver about the memory of each such copy; off, it costs nothing.
     ///

@@ -176,8 +176,7 @@ public final class PinnedMemory implements HostMemory {
     }
 
     /// Pins in the context of a device that is used already, so that no other one gets a context for it; one that
-    /// died
-    /// serves nobody. All devices reach it.
+    /// died serves nobody. All devices reach it.
     private PinnedBlock pin(int sizeClass) {
         CudaException dead = null;
         for (int device = 0; device < driver.devices().count(); device++) {

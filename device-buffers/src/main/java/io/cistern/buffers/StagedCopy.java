@@ -7,9 +7,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// A copy between the heap and a device, through pieces of pinned memory in turns: while one is on its way, another
-/// is
-/// filled or emptied. To the device it returns when the last byte has left the heap, to the host when it is there.
+/// A copy between the heap and a device, through pieces of pinned memory in turns: while one is on its way,
+/// another is filled or emptied. To the device it returns when the last byte has left the heap, to the host when
+/// it is there.
 ///
 /// Part `i` goes through piece `i mod turns`, once the device is done with part `i - turns`.
 final class StagedCopy implements AutoCloseable {

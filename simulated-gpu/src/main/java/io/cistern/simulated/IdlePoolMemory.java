@@ -8,9 +8,8 @@ import org.jspecify.annotations.Nullable;
 /// The idle addresses of a memory pool and the pages under all its addresses.
 ///
 /// A range is *whole* if a page lies under all of it. Ranges that are not come last, and get pages when a block is
-/// placed
-/// in them: first idle pages from elsewhere, highest address first, then new ones. At the start one range that has no
-/// pages is all there is; what stands behind the last block is the head of such a range.
+/// placed in them: first idle pages from elsewhere, highest address first, then new ones. At the start one range
+/// that has no pages is all there is; what stands behind the last block is the head of such a range.
 ///
 /// Invariants: idle ranges neither overlap nor touch; each is in `whole` or in `partial` as it has pages or not.
 final class IdlePoolMemory {

@@ -26,9 +26,8 @@ import java.util.function.Consumer;
 /// 5. in what another stream freed, with an inserted wait (policy 3); else the result is out of memory.
 ///
 /// What a stream freed merges with what it freed beside it, idle memory with all idle memory beside it. A
-/// synchronization
-/// of the host makes idle what it waited for; then idle pages go back to the device, highest address first, while more
-/// than the threshold is reserved. Trimming does the same with its own limit.
+/// synchronization of the host makes idle what it waited for; then idle pages go back to the device, highest
+/// address first, while more than the threshold is reserved. Trimming does the same with its own limit.
 ///
 /// Invariant: `used = Σ bytes asked for of live blocks and of those that `cuMemFree` took`. Guarded by the machine's
 /// lock.

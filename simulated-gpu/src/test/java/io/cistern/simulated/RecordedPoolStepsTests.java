@@ -17,8 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /// Pools put each block where an H200's pool put it, and reserve as much after each step. What the H200 did was
-/// recorded by
-/// `tools/benchmarks/peers/pool_probe.cu`: rows `op,id,bytes,stream,offset,reserved`, explained there.
+/// recorded by `tools/benchmarks/peers/pool_probe.cu`: rows `op,id,bytes,stream,offset,reserved`, explained there.
 final class RecordedPoolStepsTests {
     /// The H200 leaves neighbours apart that two streams freed where together they are one page, and takes a new page.
     private static final List<Long> NOT_UNDERSTOOD = List.of(18L, 19L);

@@ -41,8 +41,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any. Captures begin and end one at a time, under a monitor that covers no wait. One thread at a time
 /// gives memory back, which may wait for the GPU: nobody waits for that thread, which does what others ask for
-/// meanwhile.
-/// A capture may begin beside it; what the driver refuses then is done after the capture.
+/// meanwhile. A capture may begin beside it; what the driver refuses then is done after the capture.
 public final class Captures implements CaptureRoutes {
     private static final Consumer<Route> RESUME = Route::resume;
 

@@ -3,8 +3,7 @@ package io.cistern.internal.names;
 import org.jspecify.annotations.Nullable;
 
 /// Collects the failures of several steps, each of which is taken whatever the others did. After the last step the
-/// first
-/// failure is thrown, with the others suppressed in it.
+/// first failure is thrown, with the others suppressed in it.
 public final class Failures {
     private @Nullable Throwable first;
 

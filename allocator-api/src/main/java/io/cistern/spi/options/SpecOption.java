@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 
-/// One option of an allocator or a segment source: its key, what it takes, and what it means. Declared once, by [#of]
-/// or as a
-/// constant of a class that extends this; specs, code, messages and reference tables all read it there.
+/// One option of an allocator or a segment source: its key, what it takes, and what it means. Declared once, by
+/// [#of] or as a constant of a class that extends this; specs, code, messages and reference tables all read it
+/// there.
 ///
 /// Immutable; any thread.
 ///

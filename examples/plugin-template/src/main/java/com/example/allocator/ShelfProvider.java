@@ -4,11 +4,19 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.RangeSource;
+import io.cistern.spi.options.SpecOption;
+import java.util.List;
 
 /// Names the allocator `shelf` and opens it. Named once more in `META-INF/services`, where it is found.
-///
-/// Option `most`: how many freed blocks of a size are kept, 0 to 1000; 8 without it.
 public final class ShelfProvider implements AllocatorProvider {
+    private static final SpecOption<Long> MOST = SpecOption.of(
+            "shelf",
+            "most",
+            "0 to 1000",
+            "8",
+            "how many freed blocks of a size are kept",
+            (options, key) -> options.number(key, 0, 1000));
+
     /// For the service loader.
     public ShelfProvider() {}
 
@@ -23,8 +31,13 @@ public final class ShelfProvider implements AllocatorProvider {
     }
 
     @Override
+    public List<SpecOption<?>> options() {
+        return List.of(MOST);
+    }
+
+    @Override
     public DeviceAllocator open(AllocatorContext context) {
-        int most = context.options().number("most", 0, 1000).orElse(8L).intValue();
+        int most = MOST.read(context.options()).orElse(8L).intValue();
         return new ShelfAllocator((RangeSource) context.segments("linear"), most);
     }
 }

@@ -20,8 +20,7 @@ import org.jspecify.annotations.Nullable;
 /// | by its path | from there | the same path, as long as the same file lies there |
 ///
 /// The dynamic linker gives what it loaded before from a path, whatever lies there now. So a file that changed is
-/// loaded
-/// beside what it was before if its digest is asked for, and refused if it is not.
+/// loaded beside what it was before if its digest is asked for, and refused if it is not.
 ///
 /// **Threads.** Any. Trials run outside the lock.
 ///

@@ -15,10 +15,9 @@ import java.util.List;
 import java.util.Random;
 import java.util.ServiceLoader;
 
-/// Threads that allocate and free with hardly any stack left, and what must hold afterwards: the program in a JVM of
-/// its own. Arguments: the specs of allocators. Prints a line for each thing that is wrong, and in the end how often
-/// the
-/// stack was full.
+/// Threads that allocate and free with hardly any stack left, and what must hold afterwards: the program in a JVM
+/// of its own. Arguments: the specs of allocators. Prints a line for each thing that is wrong, and in the end how
+/// often the stack was full.
 public final class StackStorm {
     private static final long LIMIT = 1L << 30;
     private static final int ROUNDS = 1_500;
