@@ -8,6 +8,11 @@ import io.cistern.cuda.Events;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaEvent extends DriverHandle implements AutoCloseable {
+    /// No stream: the event was not recorded here.
+    static final long UNKNOWN = -1;
+
+    private volatile long marked = UNKNOWN;
+
     private CudaEvent(DeviceMemory memory, int device, long handle, boolean own) {
         super(memory, device, handle, own);
     }
@@ -40,7 +45,13 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
     /// @throws CudaException if the driver refuses, as for a stream of another device
     public CudaEvent record(CudaStream stream) {
         events().record(device, handle(), stream.handle());
+        marked = stream.raw;
         return this;
+    }
+
+    /// The stream of the last mark, or [#UNKNOWN].
+    long marked() {
+        return marked;
     }
 
     /// Returns whether the stream has passed the mark. True if the event was never recorded.

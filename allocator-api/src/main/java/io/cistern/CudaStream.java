@@ -78,12 +78,16 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
     }
 
     /// Makes work that this stream is given from now on wait for the last mark of an event, which may be of another
-    /// device.
+    /// device. Allocators that record what the program does note a wait for a stream of the same device.
     ///
     /// @throws IllegalStateException if one of them is closed
     /// @throws CudaException if the driver refuses
     public void await(CudaEvent event) {
+        long marked = event.marked();
         streams().await(device, handle(), event.handle());
+        if (marked != CudaEvent.UNKNOWN && event.device() == device) {
+            memory.streamWaits(device, raw, marked);
+        }
     }
 
     /// Makes work that this stream is given from now on wait for all work that another stream has been given so far.

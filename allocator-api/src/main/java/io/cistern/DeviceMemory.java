@@ -493,6 +493,11 @@ public final class DeviceMemory implements AutoCloseable {
         failures.rethrow();
     }
 
+    /// Announces a wait that a [CudaStream] made, for allocators that write down the order of streams.
+    void streamWaits(int device, long stream, long awaited) {
+        registry.streamWaits(device, stream, awaited);
+    }
+
     /// Returns the limit on the bytes requested on a device, over all allocators, to be read and
     /// [changed][MemoryLimit#setByteSize]. All ways to set limits are on the page of
     /// [MemoryLimit].

@@ -60,6 +60,14 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
         upstream().streamClosing(device, stream);
     }
 
+    /// Of the owner's waits alone.
+    @Override
+    public void streamWaits(int device, long stream, long awaited) {
+        if (Thread.currentThread().equals(owner)) {
+            upstream().streamWaits(device, stream, awaited);
+        }
+    }
+
     /// {@inheritDoc}
     ///
     /// The upstream's way to record uses is not offered, since other threads would call it; so the stream of a

@@ -6,7 +6,8 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.StreamUses;
 import java.util.Optional;
 
-/// Notes each block that comes and goes, and recorded uses on other streams, in a [TraceLog], which [#extension]
+/// Notes each block that comes and goes, recorded uses on other streams, and waits that a
+/// [io.cistern.CudaStream] makes, in a [TraceLog], which [#extension]
 /// finds.
 ///
 /// A block's id is its address: it is noted as freed before the upstream can hand the address out again, so that in
@@ -72,6 +73,12 @@ public final class LoggingAllocator extends AllocatorAdaptor implements StreamUs
     public void streamClosing(int device, long stream) {
         log.streamEnds(device, stream);
         upstream().streamClosing(device, stream);
+    }
+
+    @Override
+    public void streamWaits(int device, long stream, long awaited) {
+        log.streamWaits(device, stream, awaited);
+        upstream().streamWaits(device, stream, awaited);
     }
 
     @Override

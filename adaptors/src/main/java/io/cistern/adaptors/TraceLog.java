@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 
 /// Writes what a program does with device memory as a trace of format 2, which `cistern replay` reads; see
 /// `docs/trace-format.md`. A [LoggingAllocator] notes blocks, the uses that the program
-/// [records][io.cistern.DeviceMemory#recordUse], and the ends of streams; what it can't see, waits between streams
-/// and uses that are not recorded, the program notes itself:
+/// [records][io.cistern.DeviceMemory#recordUse], the waits of [io.cistern.CudaStream]s, and the ends of streams. What
+/// it can't see, waits that other code makes and uses that are not recorded, the program notes itself:
 ///
 /// ```java
 /// driver.events().record(device, event, producer);

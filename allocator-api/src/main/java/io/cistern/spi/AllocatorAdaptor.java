@@ -50,6 +50,11 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
         upstream.streamClosing(device, stream);
     }
 
+    @Override
+    public void streamWaits(int device, long stream, long awaited) {
+        upstream.streamWaits(device, stream, awaited);
+    }
+
     /// Asks this allocator first, then its upstream; the type of an adaptor finds that adaptor. An adaptor that
     /// hands out other addresses than its upstream overrides this for abilities that name blocks by them:
     /// [StreamUses], [MemorySharing], and [MemoryReclaim] for its lending.

@@ -112,6 +112,11 @@ public interface DeviceAllocator extends AutoCloseable {
     /// recorded stay good: see [StreamOrder].
     default void streamClosing(int device, long stream) {}
 
+    /// Hears that work which a stream is given from now on runs after all that another stream of the device had
+    /// been given at some moment before. Waits that [io.cistern.CudaStream#await] makes are announced, others are
+    /// not: an allocator may write them down, but can't rely on hearing of all. Must not throw.
+    default void streamWaits(int device, long stream, long awaited) {}
+
     /// Returns an optional ability: one of the five above, or a type of the allocator's own.
     ///
     /// @return empty if this allocator has not got it

@@ -2,10 +2,11 @@ package io.cistern.examples;
 
 import io.cistern.Allocator;
 import io.cistern.Allocators;
+import io.cistern.CudaEvent;
+import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.adaptors.TraceLog;
 import io.cistern.cli.CisternCommand;
-import io.cistern.cuda.CudaDriver;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,8 +14,8 @@ import java.nio.file.Path;
 /// Records what a program does on two streams, with their order, and replays it through other allocators.
 ///
 /// An existing program is recorded without a change by
-/// `-Dcistern.allocator=logging:file=run.csv.gz,upstream=caching`; what the log can't see, waits between streams and
-/// uses of blocks on other streams, it notes itself, as here.
+/// `-Dcistern.allocator=logging:file=run.csv.gz,upstream=caching`. What Cistern's own streams and events do is in the
+/// log; waits that other code makes are not, unless the program notes them in the [TraceLog].
 public final class RecordAndReplay {
     private static final int DEVICE = 0;
 
@@ -26,7 +27,7 @@ public final class RecordAndReplay {
         trace.toFile().deleteOnExit();
         Allocator recording = Allocators.setCurrent("logging:file=\"" + trace + "\",upstream=caching");
         TraceLog log = recording.extension(TraceLog.class).orElseThrow();
-        program(DeviceMemory.system().driver(), log);
+        program(DeviceMemory.system());
         System.out.printf(
                 "recorded %d rows of %d allocations%n",
                 log.rows(), recording.statistics(DEVICE).allocations());
@@ -37,20 +38,18 @@ public final class RecordAndReplay {
     }
 
     /// One stream fills blocks, another one reads them.
-    private static void program(CudaDriver driver, TraceLog log) {
-        long producer = driver.streams().create(DEVICE);
-        long consumer = driver.streams().create(DEVICE);
-        long filled = driver.events().create(DEVICE);
-        for (int i = 1; i <= 100; i++) {
-            long byteSize = i * 10_000L;
-            long address = Allocators.allocate(byteSize, DEVICE, producer);
-            driver.copies().fillBytes(DEVICE, address, (byte) i, byteSize, producer);
-            driver.events().record(DEVICE, filled, producer);
-            driver.streams().await(DEVICE, consumer, filled);
-            log.streamWaits(DEVICE, consumer, producer);
-            log.used(address, DEVICE, consumer); // the consumer's kernels go here
-            Allocators.free(address, consumer);
+    private static void program(DeviceMemory memory) {
+        try (CudaStream producer = CudaStream.open(memory, DEVICE);
+                CudaStream consumer = CudaStream.open(memory, DEVICE);
+                CudaEvent filled = CudaEvent.open(memory, DEVICE)) {
+            for (int i = 1; i <= 100; i++) {
+                long byteSize = i * 10_000L;
+                long address = memory.allocate(byteSize, DEVICE, producer.handle());
+                memory.driver().copies().fillBytes(DEVICE, address, (byte) i, byteSize, producer.handle());
+                consumer.await(filled.record(producer));
+                memory.recordUse(address, consumer.handle()); // the consumer's kernels go here
+                memory.free(address, producer.handle());
+            }
         }
-        driver.events().destroy(DEVICE, filled);
     }
 }

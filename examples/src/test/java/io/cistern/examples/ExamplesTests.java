@@ -119,7 +119,7 @@ class ExamplesTests {
     @Test
     void aRecordedProgramIsReplayed() throws Exception {
         assertThat(run(RecordAndReplay.class))
-                .startsWith("recorded 400 rows of 100 allocations")
+                .startsWith("recorded 402 rows of 100 allocations")
                 .anyMatch(line -> line.matches("recorded\\d* +caching .* 0"))
                 .anyMatch(line -> line.matches("recorded\\d* +async .* 0"))
                 .anyMatch(line -> line.endsWith("words found changed: 0."));

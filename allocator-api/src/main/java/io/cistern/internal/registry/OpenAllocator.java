@@ -409,6 +409,10 @@ public final class OpenAllocator {
         backend.streamClosing(device, stream);
     }
 
+    void streamWaits(int device, long stream, long awaited) {
+        backend.streamWaits(device, stream, awaited);
+    }
+
     private void drained() {
         if (undrained.decrementAndGet() == 0) {
             registry.outsideCaptures(whenNoneIsLeft);

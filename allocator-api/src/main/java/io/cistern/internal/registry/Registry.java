@@ -353,6 +353,12 @@ public final class Registry {
         allocators.forEach(allocator -> failures.gather(() -> allocator.streamClosing(device, stream)));
     }
 
+    public void streamWaits(int device, long stream, long awaited) {
+        for (OpenAllocator allocator : allocators) {
+            allocator.streamWaits(device, stream, awaited);
+        }
+    }
+
     void use(Catalog other) {
         catalog = other;
     }

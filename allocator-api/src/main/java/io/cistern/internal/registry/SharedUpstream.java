@@ -31,8 +31,12 @@ final class SharedUpstream extends AllocatorAdaptor {
         return 0;
     }
 
+    /// The upstream hears of streams itself, as an open allocator.
     @Override
     public void streamClosing(int device, long stream) {}
+
+    @Override
+    public void streamWaits(int device, long stream, long awaited) {}
 
     @Override
     public <T> Optional<T> extension(Class<T> type) {
