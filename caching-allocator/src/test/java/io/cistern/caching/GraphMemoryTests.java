@@ -102,7 +102,7 @@ final class GraphMemoryTests extends PoolFixture {
 
     @ParameterizedTest
     @ValueSource(strings = {"caching", "caching:source=linear"})
-    void aThreadThatRunsOutBesideACaptureHasOtherStreamsIdleMemoryGivenBack(String spec) throws Exception {
+    void runningOutBesideACaptureGivesOtherStreamsIdleMemoryBack(String spec) throws Exception {
         memory.setCurrent(spec);
         long giver = gpu.streams().create(DEVICE);
         memory.free(memory.allocate(480 * MIB, DEVICE, giver), giver);
@@ -325,7 +325,7 @@ final class GraphMemoryTests extends PoolFixture {
     @EnumSource(
             value = DriverCall.class,
             names = {"STREAM_CREATE", "STREAM_WAIT_EVENT"})
-    void blocksOfAGraphThatIsGoneGoBackThoughTheDriverRefusesToOrderThem(DriverCall refused) {
+    void blocksOfAGoneGraphGoBackThoughTheDriverRefusesToOrder(DriverCall refused) {
         Allocator allocator = memory.setCurrent("direct");
         GraphCapture capture = capture();
         free(allocate(MIB), allocate(2 * MIB));

@@ -106,7 +106,7 @@ class RouterTests {
 
     @ParameterizedTest
     @ValueSource(longs = {0, 1, BASE + 128, 1L << 49, -256})
-    void illegalAddressesOfAPlugInAreItsContractBrokenAndNothingIsAllocated(long address) {
+    void illegalAddressesOfAPlugInBreakItsContract(long address) {
         Route route = open(returning(_ -> address));
         assertThatExceptionOfType(AllocatorContractException.class)
                 .isThrownBy(() -> router.allocate(route, 100, 0))

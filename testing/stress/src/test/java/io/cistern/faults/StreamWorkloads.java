@@ -1,5 +1,6 @@
 package io.cistern.faults;
 
+import io.cistern.CudaStream;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
@@ -11,7 +12,7 @@ final class StreamWorkloads {
 
     private StreamWorkloads() {}
 
-    /// Threads end, and with them their default streams.
+    /// Threads end, and with them their default streams; one stream waits for another.
     static void threads(GpuProgram program) throws InterruptedException {
         for (int thread = 0; thread < 20; thread++) {
             Thread each = Thread.ofPlatform().daemon().start(() -> {
@@ -21,6 +22,8 @@ final class StreamWorkloads {
             each.join();
         }
         program.allocate(5000, 0);
+        CudaStream waiting = CudaStream.ofForeign(program.memory, 0, program.streams[1]);
+        waiting.await(CudaStream.ofForeign(program.memory, 0, program.streams[0]));
         program.memory.trim(0, 0, TrimMode.WITHOUT_WAITING);
         program.freeAll(0);
     }

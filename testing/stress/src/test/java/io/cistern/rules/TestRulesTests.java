@@ -90,7 +90,7 @@ class TestRulesTests {
         }
 
         @Test
-        void hasANameThatGoesOnAndOnUntilNobodyRemembersHowItHadBegun() {
+        void hasANameThatGoesOnAndOnUntilNobodyRemembersAnyMoreHowItHadBegun() {
             assertThat(helper()).isTrue();
         }
 
@@ -145,7 +145,7 @@ class TestRulesTests {
                 .map(TestRulesTests::name)
                 .containsExactlyInAnyOrder("isPrivate", "neverRuns");
         assertThat(mistakes.testsWithLongNames())
-                .containsExactly("hasANameThatGoesOnAndOnUntilNobodyRemembersHowItHadBegun");
+                .containsExactly("hasANameThatGoesOnAndOnUntilNobodyRemembersAnyMoreHowItHadBegun");
         assertThat(mistakes.testsWithoutAssertion())
                 .map(TestRulesTests::name)
                 .containsExactlyInAnyOrder("assertsNothing", "onlyNamesASubject");

@@ -159,7 +159,7 @@ public abstract class CapturedGraphs extends GraphFixture {
 
     @ParameterizedTest
     @ValueSource(strings = {CACHING, SEGMENTS, ASYNC, DIRECT})
-    void whatWasAllocatedBeforeAndIsFreedInTheCaptureIsKeptForTheGraph(String spec) throws InterruptedException {
+    void whatIsAllocatedBeforeAndFreedInTheCaptureIsKept(String spec) throws InterruptedException {
         Allocator allocator = memory.setCurrent(spec);
         long workspace = allocate(MIB);
         long result = allocate(MIB);
@@ -252,7 +252,7 @@ public abstract class CapturedGraphs extends GraphFixture {
 
     @ParameterizedTest
     @ValueSource(strings = {CACHING, SEGMENTS})
-    void graphsThatShareMemoryReserveLessAndRunInTheOrderOfTheirCaptures(String spec) {
+    void graphsThatShareMemoryReserveLessAndRunInCaptureOrder(String spec) {
         memory.setCurrent(spec);
         long result = allocate(MIB);
         GraphCapture first = capture();
