@@ -7,8 +7,7 @@ import io.cistern.spi.StreamUses;
 import java.util.Optional;
 
 /// Notes each block that comes and goes, recorded uses on other streams, and waits that a
-/// [io.cistern.CudaStream] makes, in a [TraceLog], which [#extension]
-/// finds.
+/// [io.cistern.CudaStream] makes, in a [TraceLog], which [#extension] finds.
 ///
 /// A block's id is its address: it is noted as freed before the upstream can hand the address out again, so that in
 /// the log no id is allocated while it is live.

@@ -59,12 +59,12 @@ public final class ImportCommand implements Callable<Integer> {
         PrintWriter told = Objects.requireNonNull(command).commandLine().getErr();
         ForeignTrace.Summary summary = write(log);
         told.printf(
-                "cistern: %,d blocks on %d streams of %d devices, %,d of them there before the recording began;"
-                        + " %,d requests refused; at most %,d bytes at once%n",
+                "cistern: %,d blocks, %,d of them alive before the recording began; streams: %d, devices: %d,"
+                        + " refused requests: %,d, most bytes at once: %,d%n",
                 summary.blocks(),
+                summary.aliveBefore(),
                 summary.streams(),
                 summary.devices(),
-                summary.aliveBefore(),
                 summary.refused(),
                 summary.peakBytes());
         return ExitCode.OK;

@@ -33,7 +33,7 @@ final class RmmLog {
     /// Reads one.
     ///
     /// @param file its name, for errors
-    /// @throws TraceException if it is none
+    /// @throws TraceException if the file is no log of RMM's
     static ForeignLog read(String file, Reader in) throws TraceException {
         RmmLog log = new RmmLog(file);
         List<ForeignEvent> events = new ArrayList<>();

@@ -33,7 +33,7 @@ final class TorchSnapshot {
     /// Reads one.
     ///
     /// @param file its name, for errors
-    /// @throws TraceException if it is none, or has no history
+    /// @throws TraceException if the file is no snapshot of PyTorch's, or has no history
     static ForeignLog read(String file, InputStream in) throws TraceException, IOException {
         Object unpickled;
         try {
@@ -86,7 +86,7 @@ final class TorchSnapshot {
                 default -> null; // Segments and other notes.
             };
             if (kind != null) {
-                long address = number(fields, kind == Kind.REFUSED ? "size" : "addr");
+                long address = kind == Kind.REFUSED ? 0 : number(fields, "addr");
                 events.add(new ForeignEvent(
                         kind, address, number(fields, "size"), number(fields, "stream"), device, 0, nanos(fields)));
             }

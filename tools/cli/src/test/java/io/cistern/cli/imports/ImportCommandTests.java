@@ -38,8 +38,8 @@ class ImportCommandTests {
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out()).isEmpty();
         assertThat(run.err().strip())
-                .isEqualTo("cistern: 90 blocks on 2 streams of 1 devices, 0 of them there before the recording"
-                        + " began; 1 requests refused; at most 62,619,062 bytes at once");
+                .isEqualTo("cistern: 90 blocks, 0 of them alive before the recording began; streams: 2, devices: 1,"
+                        + " refused requests: 1, most bytes at once: 62,619,062");
         Trace trace = TraceReader.read(made);
         assertThat(trace.requestedPeakBytes()).isEqualTo(REQUESTED_PEAK);
         assertThat(trace.streamCount()).isEqualTo(2);
@@ -51,7 +51,7 @@ class ImportCommandTests {
     void whatWasAliveBeforeTheRecordingIsThereFromTheBeginning() throws Exception {
         ProgramRun run = imported(resource("torch-late.pickle"));
 
-        assertThat(run.err()).contains("40 blocks", "23 of them there before the recording began");
+        assertThat(run.err()).contains("40 blocks, 23 of them alive before the recording began");
         List<String> rows = run.out().lines().skip(1).toList();
         assertThat(rows.subList(0, 23)).allMatch(row -> row.startsWith("a,"));
         long left = rows.stream()
@@ -92,7 +92,7 @@ class ImportCommandTests {
                         "a,1,100,7,0,0,10000",
                         "a,2,100,7,1,0,20000",
                         "f,1,100,7,0,0,30000");
-        assertThat(run.err()).contains("3 blocks on 2 streams of 2 devices", "at most 300 bytes at once");
+        assertThat(run.err()).contains("3 blocks, ", "streams: 2, devices: 2", "most bytes at once: 300");
     }
 
     @Test
@@ -118,8 +118,7 @@ class ImportCommandTests {
                         "f,1,1000,0,0,1,1500000",
                         "o,0,5000,21930,0,0,1001000000",
                         "f,0,70,21930,0,0,2001000000");
-        assertThat(run.err())
-                .contains("3 blocks on 2 streams of 1 devices, 1 of them there before", "1 requests refused");
+        assertThat(run.err()).contains("3 blocks, 1 of them alive before", "refused requests: 1");
     }
 
     @Test
