@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.diagnostics.LiveBlock;
+import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
 import io.cistern.internal.registry.OpenAllocator;
@@ -19,8 +20,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// An allocator that was opened, as a program sees it. The framework counts its blocks and limits them, whoever wrote
-/// it.
+/// An allocator that was opened, as a program sees it. The framework counts its blocks and limits them,
+/// whoever wrote it.
 ///
 /// Blocks are freed with [DeviceMemory#free], which finds the allocator by the address.
 ///
@@ -62,8 +63,8 @@ public final class Allocator implements AutoCloseable {
         return opened.spec();
     }
 
-    /// Allocates memory for use on a stream from this allocator, whichever is current. If this allocator is out of
-    /// memory, a pool that [lends][MemoryPool.Builder#lendsToOthers] may serve the request.
+    /// Allocates memory for use on a stream from this allocator, whichever is current. If this allocator is
+    /// out of memory, a pool that [lends][MemoryPool.Builder#lendsToOthers] may serve the request.
     ///
     /// @param byteSize bytes wanted; 0 gives address 0, which may be freed
     /// @param device the device's ordinal
@@ -76,6 +77,12 @@ public final class Allocator implements AutoCloseable {
     /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal address
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
+        return memory.observers().any()
+                ? memory.observed().allocate(stream, () -> allocateNow(byteSize, device, stream))
+                : allocateNow(byteSize, device, stream);
+    }
+
+    private long allocateNow(long byteSize, int device, long stream) {
         Route route = opened.route(device);
         long address;
         try {
@@ -168,7 +175,8 @@ public final class Allocator implements AutoCloseable {
         opened.resetTotals(device);
     }
 
-    /// Returns the bytes that the allocator holds from the driver: 0 once it is drained, empty if it can't tell.
+    /// Returns the bytes that the allocator holds from the driver: 0 once it is drained, empty if it can't
+    /// tell.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
@@ -182,12 +190,31 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
-        return opened.trim(device, keepBytes, mode);
+        try {
+            return opened.trim(device, keepBytes, mode);
+        } finally {
+            memory.observers().deliver();
+        }
     }
 
-    /// Returns the figures of this allocator on a device, by the names of PyTorch's `memory_stats`: those that the
-    /// framework counts for every allocator, and those that the allocator counts itself ([MemoryStatistics]). The
-    /// peak of requested bytes is no higher than [AllocatorStatistics#requestedPeakBytes].
+    /// Returns the memory that the allocator holds on a device, with the blocks that fill it: see
+    /// [MemoryStatistics#segments].
+    ///
+    /// @return empty if the allocator can't tell, or holds nothing
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public List<SegmentMemory> segments(int device) {
+        opened.checkedDevice(device);
+        return opened.isDrained()
+                ? List.of()
+                : opened.extension(MemoryStatistics.class)
+                        .map(own -> own.segments(device))
+                        .orElse(List.of());
+    }
+
+    /// Returns the figures of this allocator on a device, by the names of PyTorch's `memory_stats`: those
+    /// that the framework counts for every allocator, and those that the allocator counts itself
+    /// ([MemoryStatistics]). The peak of requested bytes is no higher than
+    /// [AllocatorStatistics#requestedPeakBytes].
     ///
     /// Pools and the memory of graphs are allocators of their own, with figures of their own:
     /// [MemoryPool#memoryStatistics], [io.cistern.graph.GraphMemory#statistics].
@@ -230,9 +257,9 @@ public final class Allocator implements AutoCloseable {
         return opened.extension(type);
     }
 
-    /// Closes the allocator: it refuses further allocations, and waits for those under way in other threads. Its
-    /// memory goes back to the driver when the last live block has been freed, which may be now. Closing twice does
-    /// nothing.
+    /// Closes the allocator: it refuses further allocations, and waits for those under way in other threads.
+    /// Its memory goes back to the driver when the last live block has been freed, which may be now. Closing
+    /// twice does nothing.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a free of this
     ///     allocator, as in a [listener][Listeners#onMemoryPressure] that makes room for it; or of another
@@ -241,7 +268,11 @@ public final class Allocator implements AutoCloseable {
     /// @throws RuntimeException if the driver or the plug-in fails; the allocator is closed then
     @Override
     public void close() {
-        opened.close();
+        try {
+            opened.close();
+        } finally {
+            memory.observers().deliver();
+        }
     }
 
     /// Returns the blocks of this allocator that are alive: see [DeviceMemory#leaks].

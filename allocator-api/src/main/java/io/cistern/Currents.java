@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.options.AllocatorSpec;
@@ -26,6 +27,7 @@ public final class Currents {
     /// @throws IllegalArgumentException if it is closed, or of other device memory
     public void set(Allocator allocator) {
         registry.currents().setAll(registry.requireMember(allocator.opened()));
+        registry.observers().deliver();
     }
 
     /// Makes an allocator current for one device. The former one stays open.
@@ -34,10 +36,11 @@ public final class Currents {
     /// @throws IllegalArgumentException if it is closed, or of other device memory
     public void set(int device, Allocator allocator) {
         registry.currents().set(device, registry.requireMember(allocator.opened()));
+        registry.observers().deliver();
     }
 
-    /// Makes an allocator current for a device if the expected one still is, so that two libraries don't overwrite
-    /// each other's choice unknowingly.
+    /// Makes an allocator current for a device if the expected one still is, so that two libraries don't
+    /// overwrite each other's choice unknowingly.
     ///
     /// @param expected the allocator that [DeviceMemory#current] returned before
     /// @param next the allocator to become current
@@ -45,12 +48,15 @@ public final class Currents {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalArgumentException if the next one is closed, or of other device memory
     public boolean compareAndSet(int device, Allocator expected, Allocator next) {
-        return registry.currents().compareAndSet(device, expected.opened(), registry.requireMember(next.opened()));
+        OpenAllocator member = registry.requireMember(next.opened());
+        boolean exchanged = registry.currents().compareAndSet(device, expected.opened(), member);
+        registry.observers().deliver();
+        return exchanged;
     }
 
-    /// Opens an allocator from a spec, makes it current for all devices, and closes the former current ones, whose
-    /// memory goes back with their last block. Allocations of other threads go to the old one or to the new
-    /// one; none fails because of the swap.
+    /// Opens an allocator from a spec, makes it current for all devices, and closes the former current ones,
+    /// whose memory goes back with their last block. Allocations of other threads go to the old one or to the
+    /// new one; none fails because of the swap.
     ///
     /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
     /// @throws IllegalStateException if the device memory is closed, or if the calling thread is in the middle
@@ -59,12 +65,16 @@ public final class Currents {
     /// @throws RuntimeException the first failure of a former allocator that closes, with the others
     ///     suppressed in it; all of them are closed then, and the new one is current
     public Allocator swap(String spec) {
-        return memory.facade(registry.swap(AllocatorSpec.parse(spec)));
+        try {
+            return memory.facade(registry.swap(AllocatorSpec.parse(spec)));
+        } finally {
+            registry.observers().deliver();
+        }
     }
 
-    /// Looks for plug-ins and reads the configuration again. On devices whose current allocator the configuration had
-    /// chosen, opens the allocator that it names now and [swaps][#swap] to it, if that spec or a plug-in changed.
-    /// Where the program chose, nothing changes. Nothing reloads by itself.
+    /// Looks for plug-ins and reads the configuration again. On devices whose current allocator the
+    /// configuration had chosen, opens the allocator that it names now and [swaps][#swap] to it, if that spec
+    /// or a plug-in changed. Where the program chose, nothing changes. Nothing reloads by itself.
     ///
     /// Limits and other settings stay as they were when the device memory was opened.
     ///
@@ -73,7 +83,11 @@ public final class Currents {
     /// @throws IllegalStateException as for [#swap]; nothing changes then
     /// @throws RuntimeException as for [#swap]
     public List<String> reload() {
-        return registry.reload();
+        try {
+            return registry.reload();
+        } finally {
+            registry.observers().deliver();
+        }
     }
 
     /// Returns the allocators and sources that can be opened by name, as they were found last.

@@ -6,11 +6,13 @@ import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
+import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.capture.Captures;
+import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
@@ -81,6 +83,8 @@ public final class DeviceMemory implements AutoCloseable {
     private final BlockUses uses;
     private final EventStreams eventStreams;
     private final Captures captures;
+    private final Observers observers = new Observers();
+    private final ObservedCalls observed = new ObservedCalls(router, observers);
     private final OutOfMemoryHandler outOfMemory;
     private final @Nullable OpenScopes openScopes;
     private final Registry registry;
@@ -110,6 +114,7 @@ public final class DeviceMemory implements AutoCloseable {
                 builder.catalog(),
                 router,
                 leaks,
+                observers,
                 builder.reclaimSteps,
                 device -> builder.budgets(deviceLimits[device]),
                 currentRoutes,
@@ -126,7 +131,7 @@ public final class DeviceMemory implements AutoCloseable {
         }
         notifier = new ThresholdNotifier(driver, router.routes().thresholds());
         currents = new Currents(this, registry);
-        listeners = new Listeners(outOfMemory, notifier, deviceCount);
+        listeners = new Listeners(outOfMemory, notifier, observers, deviceCount);
         moduleSupport = new ModuleSupport(this, pools, uses, order, eventStreams, builder.leakLevel);
         moduleSupport.attachment(Leaks.class, _ -> leaks);
         moduleSupport.attachment(Captures.class, _ -> captures);
@@ -150,8 +155,8 @@ public final class DeviceMemory implements AutoCloseable {
         return facade;
     }
 
-    /// The same of an allocator that was opened just now. It closes if the Java heap has no memory for the object:
-    /// nobody else has it.
+    /// The same of an allocator that was opened just now. It closes if the Java heap has no memory for the
+    /// object: nobody else has it.
     Allocator facadeOfNew(OpenAllocator opened) {
         try {
             return facade(opened);
@@ -275,6 +280,12 @@ public final class DeviceMemory implements AutoCloseable {
     ///     configured one can't be opened
     /// @throws IllegalStateException if this device memory, or the allocator, is closed
     public long allocate(long byteSize, int device, long stream) {
+        return observers.any()
+                ? observed.allocate(stream, () -> allocateNow(byteSize, device, stream))
+                : allocateNow(byteSize, device, stream);
+    }
+
+    private long allocateNow(long byteSize, int device, long stream) {
         ThreadCounters counters = router.counters();
         ScopeStack inside = counters != null ? counters.scopes() : scopes.current(null);
         Route route = inside == null ? null : inside.route(device, stream);
@@ -353,7 +364,11 @@ public final class DeviceMemory implements AutoCloseable {
     ///     announced while another one was, and the block is freed later then
     public void free(long address, long stream) {
         try {
-            router.free(owners, address, stream);
+            if (observers.any()) {
+                observed.free(address, stream, () -> router.free(owners, address, stream));
+            } else {
+                router.free(owners, address, stream);
+            }
         } catch (UnknownAddressException unknown) {
             throw explained(unknown);
         }
@@ -396,7 +411,11 @@ public final class DeviceMemory implements AutoCloseable {
                 // there.
                 uses.recordUse(address, stream);
             }
-            router.free(address, stream);
+            if (observers.any()) {
+                observed.free(address, stream, () -> router.free(address, stream));
+            } else {
+                router.free(address, stream);
+            }
         } catch (UnknownAddressException unknown) {
             throw explained(unknown);
         }
@@ -478,7 +497,11 @@ public final class DeviceMemory implements AutoCloseable {
     TrimResult trim(int device, long keepBytes, TrimMode mode, Predicate<OpenAllocator> which) {
         captures.collect();
         List<OpenAllocator> trimmed = registry.all().stream().filter(which).toList();
-        return PlainTrim.all(trimmed, checked(device), keepBytes, mode);
+        try {
+            return PlainTrim.all(trimmed, checked(device), keepBytes, mode);
+        } finally {
+            observers.deliver();
+        }
     }
 
     /// Announces the end of a stream to every allocator, before the stream is destroyed. They
@@ -486,6 +509,9 @@ public final class DeviceMemory implements AutoCloseable {
     /// A program that destroys a stream without this call breaks the contract; [CudaStream#close]
     /// makes it.
     public void streamClosing(int device, long stream) {
+        if (observers.any()) {
+            observers.tell(new MemoryEvent.StreamClosed(device, stream));
+        }
         Failures failures = new Failures(); // the others must hear of it too
         failures.gather(() -> uses.streamClosing(device, stream));
         listeners.streamClosing(device, stream, failures);
@@ -495,6 +521,9 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Announces a wait that a [CudaStream] made, for allocators that write down the order of streams.
     void streamWaits(int device, long stream, long awaited) {
+        if (observers.any()) {
+            observers.tell(new MemoryEvent.StreamWaited(device, stream, awaited));
+        }
         registry.streamWaits(device, stream, awaited);
     }
 
@@ -569,6 +598,7 @@ public final class DeviceMemory implements AutoCloseable {
         failures.gather(() -> eventStreams.close(this::streamClosing));
         moduleSupport.close(failures);
         failures.gather(order::close);
+        observers.deliver();
         failures.rethrow();
     }
 
@@ -596,6 +626,14 @@ public final class DeviceMemory implements AutoCloseable {
 
     Registry registry() {
         return registry;
+    }
+
+    Observers observers() {
+        return observers;
+    }
+
+    ObservedCalls observed() {
+        return observed;
     }
 
     @Nullable

@@ -1,6 +1,8 @@
 package io.cistern;
 
+import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.internal.events.Observers;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
@@ -8,6 +10,7 @@ import io.cistern.internal.reclaim.ThresholdNotifier;
 import io.cistern.internal.routing.Route;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// The listeners of one [DeviceMemory]: reached by [DeviceMemory#listeners]. Each method returns a
@@ -17,10 +20,12 @@ import org.jspecify.annotations.Nullable;
 public final class Listeners {
     private final OutOfMemoryHandler outOfMemory;
     private final ThresholdNotifier notifier;
+    private final Observers observers;
     private final int deviceCount;
     private final List<StreamClosing> streamListeners = new CopyOnWriteArrayList<>();
 
-    Listeners(OutOfMemoryHandler outOfMemory, ThresholdNotifier notifier, int deviceCount) {
+    Listeners(OutOfMemoryHandler outOfMemory, ThresholdNotifier notifier, Observers observers, int deviceCount) {
+        this.observers = observers;
         this.outOfMemory = outOfMemory;
         this.notifier = notifier;
         this.deviceCount = deviceCount;
@@ -66,8 +71,8 @@ public final class Listeners {
     /// Hears that a stream [ends][DeviceMemory#streamClosing].
     @FunctionalInterface
     public interface StreamClosing {
-        /// Releases what the program keeps for a stream. Called on the thread that announces the end, outside all
-        /// locks, while the stream still exists.
+        /// Releases what the program keeps for a stream. Called on the thread that announces the end, outside
+        /// all locks, while the stream still exists.
         ///
         /// @param device the stream's device
         /// @param stream a `CUstream`
@@ -83,8 +88,9 @@ public final class Listeners {
 
     /// Calls a listener whenever a device has no memory for a request, in one of two steps.
     ///
-    /// @param step [ReclaimStep#CALLBACKS] for memory that the program can spare; [ReclaimStep#SPILL], which comes
-    ///     after the idle memory of all allocators, for memory that is moved elsewhere and will be wanted again
+    /// @param step [ReclaimStep#CALLBACKS] for memory that the program can spare; [ReclaimStep#SPILL], which
+    ///     comes after the idle memory of all allocators, for memory that is moved elsewhere and will be
+    ///     wanted again
     /// @return a registration; closing it removes the listener
     /// @throws IllegalArgumentException for another step
     public Registration onMemoryPressure(ReclaimStep step, MemoryPressure listener) {
@@ -135,6 +141,29 @@ public final class Listeners {
     public Registration onStreamClosing(StreamClosing listener) {
         streamListeners.add(listener);
         return () -> streamListeners.remove(listener);
+    }
+
+    /// Tells an observer of every [event][MemoryEvent] from now on. Without observers nothing of that costs
+    /// anything.
+    ///
+    /// Observers are called on the thread that did it, several threads at once, outside all locks of
+    /// allocators, in the course of the program's calls: they should be quick. What they throw is logged once
+    /// and changes nothing for the program. What an observer itself does to the same device memory is told to
+    /// no observer.
+    ///
+    /// @return a registration; closing it removes the observer, and calls that have begun may go on
+    public Registration onEvent(Consumer<? super MemoryEvent> observer) {
+        return observers.add(observer)::run;
+    }
+
+    /// Tells the observers of a moment in the program, such as the begin of a step, so that it stands beside
+    /// what happened to the memory.
+    ///
+    /// @param text what the moment is, for people
+    public void annotate(String text) {
+        if (observers.any()) {
+            observers.tell(new MemoryEvent.Annotated(text));
+        }
     }
 
     void streamClosing(int device, long stream, Failures failures) {

@@ -1,5 +1,7 @@
 package io.cistern;
 
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.internal.events.Observers;
 import io.cistern.internal.routing.ScopeStack;
 import io.cistern.internal.routing.ScopeStacks;
 import java.lang.ref.Reference;
@@ -15,13 +17,14 @@ import org.jspecify.annotations.Nullable;
 /// DeviceBuffer outside = DeviceBuffer.allocate(bytes, stream);           // from the current allocator again
 /// ```
 ///
-/// Scopes nest. Of several scopes that fit an allocation, the innermost serves it. A scope changes where memory comes
-/// from and nothing else: blocks may outlive it, and may be freed anywhere.
+/// Scopes nest. Of several scopes that fit an allocation, the innermost serves it. A scope changes where
+/// memory comes from and nothing else: blocks may outlive it, and may be freed anywhere.
 ///
 /// **Threads.** A scope belongs to the thread that opened it, platform or virtual, and is closed by it, the
 /// innermost first. Other threads are not in it unless a [ScopeCarrier] carries it to them.
 public final class Scope implements AutoCloseable {
     private final ScopeStacks stacks;
+    private final Observers observers;
     private final Allocator allocator;
     private final @Nullable ScopeStack outer;
     private final ScopeStack scopes;
@@ -37,12 +40,16 @@ public final class Scope implements AutoCloseable {
             ScopeStack scopes,
             Runnable whenClosed) {
         this.stacks = memory.scopes();
+        this.observers = memory.observers();
         this.allocator = allocator;
         this.outer = outer;
         this.scopes = scopes;
         this.whenClosed = whenClosed;
         OpenScopes watch = memory.openScopes();
         this.entry = watch == null ? null : watch.entered(this, allocator);
+        if (observers.any()) {
+            observers.tell(new MemoryEvent.ScopeEntered(allocator.toString()));
+        }
         stacks.set(scopes);
     }
 
@@ -74,6 +81,9 @@ public final class Scope implements AutoCloseable {
                 entry.closed();
             }
             stacks.set(outer);
+            if (observers.any()) {
+                observers.tell(new MemoryEvent.ScopeLeft(allocator.toString()));
+            }
             whenClosed.run();
         } finally {
             Reference.reachabilityFence(this); // a scope that closes was not dropped

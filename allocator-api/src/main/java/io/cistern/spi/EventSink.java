@@ -1,7 +1,7 @@
 package io.cistern.spi;
 
-/// Receives what an allocator did with the driver's memory. Its methods never throw, and may be called under the
-/// allocator's locks.
+/// Receives what an allocator did with the driver's memory. Its methods never throw, and may be called under
+/// the allocator's locks.
 public interface EventSink {
     /// Reports that a range was obtained from the driver, or that pages were mapped into one.
     void segmentAcquired(int device, long address, long byteSize);
@@ -20,4 +20,12 @@ public interface EventSink {
     ///
     /// @param formerAddress where it was used before
     default void pageMoved(int device, long formerAddress, long address, long byteSize) {}
+
+    /// Reports that a freed block can't be handed out again yet, since another stream may still use it.
+    ///
+    /// @param byteSize bytes of the memory that waits: those that were asked for or more
+    default void freeDeferred(int device, long address, long byteSize) {}
+
+    /// Reports that a block whose free was [deferred][#freeDeferred] can be handed out again.
+    default void freeCompleted(int device, long address, long byteSize) {}
 }

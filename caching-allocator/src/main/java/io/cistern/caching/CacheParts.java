@@ -79,7 +79,7 @@ record CacheParts(
                 : new SegmentGrowth(device, plain(segments, driver), reserved, ranges, options.segments(), deviceBytes);
         ThreadCaches caches = new ThreadCaches(
                 threadCaches, device, options.threadCaches().bytes(), options.largestInThreadCache(), counters, ranges);
-        Shards open = new Shards(growth.splitPolicy(), clock, counters);
+        Shards open = new Shards(growth.splitPolicy(), clock, reserved);
         RecycledShards ended = new RecycledShards(growth, fences, order, open, ranges, caches, counters);
         DeviceShards shards = new DeviceShards(ranges, open, ended, fences, options.blockSizes(), options.givesBack());
         return new CacheParts(device, deviceBytes, reserved, growth, fences, order, shards, caches);

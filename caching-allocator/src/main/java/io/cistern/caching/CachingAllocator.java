@@ -6,6 +6,7 @@ import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.caching.internal.thread.ThreadCacheRefill;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.diagnostics.StreamMemory;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -40,8 +41,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Frees** are believed: the framework, which has the record of every block, finds a second free, an unknown
 /// address and a wrong size before it calls. Called alone, this finds unknown addresses outside its regions at
-/// once, and the others when the block leaves the thread cache; except where the size is given as 0, for which no
-/// thread cache is used. More is found by the [checking levels][io.cistern.caching.options.CheckLevel].
+/// once, and the others when the block leaves the thread cache; except where the size is given as 0, for
+/// which no thread cache is used. More is found by the [checking
+/// levels][io.cistern.caching.options.CheckLevel].
 final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, StreamUses, MemorySharing {
     /// Made before it is wanted.
     private final Runnable closing = this::closeCaches;
@@ -190,6 +192,16 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     public List<StreamMemory> heldByStream(int device) {
         DeviceCache cache = caches.get(device);
         return cache == null ? List.of() : cache.describe();
+    }
+
+    @Override
+    public List<SegmentMemory> segments(int device) {
+        DeviceCache cache = caches.get(device);
+        return cache == null
+                ? List.of()
+                : cache.shards.all().stream()
+                        .flatMap(shard -> shard.segments().stream())
+                        .toList();
     }
 
     @Override

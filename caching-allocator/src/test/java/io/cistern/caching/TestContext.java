@@ -90,12 +90,21 @@ public final class TestContext extends OneDeviceContext {
         SegmentGrowth maker = new SegmentGrowth(
                 0,
                 source,
-                new Reserved(0, new TestContext(source), new DeviceCounters(Long.MAX_VALUE)),
+                reserved(source),
                 ranges,
                 CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.USUAL)
                         .segments(),
                 TOTAL_BYTES);
         return new PlainSegment(maker, shard(0, small).memory, new Segment(address, byteSize, 0), address, byteSize);
+    }
+
+    /// What a cache holds, told to nobody who looks.
+    public static Reserved reserved() {
+        return reserved(new TestRanges(0));
+    }
+
+    private static Reserved reserved(TestRanges source) {
+        return new Reserved(0, new TestContext(source), new DeviceCounters(Long.MAX_VALUE));
     }
 
     /// The timeline of a stream that begins with the clock.
@@ -105,8 +114,7 @@ public final class TestContext extends OneDeviceContext {
 
     /// A shard that belongs to no cache.
     static StreamShard shard(long stream, boolean small) {
-        return new StreamShard(
-                timeline(stream), small, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+        return new StreamShard(timeline(stream), small, SplitPolicy.ANY, new MissClock(), reserved());
     }
 
     /// Bytes that the allocator said it has.

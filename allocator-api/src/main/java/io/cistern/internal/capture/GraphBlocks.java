@@ -1,7 +1,9 @@
 package io.cistern.internal.capture;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.errors.UnknownAddressException;
+import io.cistern.internal.events.Observers;
 import io.cistern.internal.order.CaptureOrder;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.routing.Route;
@@ -202,8 +204,8 @@ public final class GraphBlocks {
         }
     }
 
-    /// Destroys a graph that nobody will launch: once no block is alive, since with an allocator whose blocks are
-    /// nodes of the graph, their addresses would be others' then.
+    /// Destroys a graph that nobody will launch: once no block is alive, since with an allocator whose blocks
+    /// are nodes of the graph, their addresses would be others' then.
     public void giveUp(StreamCapture capture, long graph) {
         capture.givenUp = graph;
         synchronized (this) {
@@ -282,6 +284,7 @@ public final class GraphBlocks {
             kept.remove(block);
             throw failure;
         }
+        post(MemoryEvent.FreeDeferred::new, own, address, byteSize);
         return true;
     }
 
@@ -295,8 +298,8 @@ public final class GraphBlocks {
         }
     }
 
-    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that throws
-    /// is run again at the next occasion; one that equals another that waits is not added.
+    /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that
+    /// throws is run again at the next occasion; one that equals another that waits is not added.
     ///
     /// @return false if they are gone already, and the action does not run
     public synchronized boolean whenGone(Runnable action) {
@@ -336,14 +339,15 @@ public final class GraphBlocks {
         if (!enter(block)) {
             throw new UnknownAddressException(address); // freed twice
         }
+        post(MemoryEvent.FreeDeferred::new, route, address, byteSize);
         if (!noted && !usedElsewhere.remove(address) && captures.isInto(this, device, stream)) {
             reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
                     .push(address);
         }
     }
 
-    /// Null where the block goes on to its allocator. Where the Java heap is full, it is alive again, since its free
-    /// can't be ended.
+    /// Null where the block goes on to its allocator. Where the Java heap is full, it is alive again, since
+    /// its free can't be ended.
     private @Nullable Kept blockToKeep(Route route, long address, long byteSize, boolean noted) {
         try {
             Kept block = new Kept(route, address);
@@ -421,6 +425,9 @@ public final class GraphBlocks {
             }
         }
         try {
+            if (captures.registry().observers().any()) {
+                captures.router().visitLive(block.address, this::freeCompleted);
+            }
             captures.router().free(block.address, stream);
         } catch (OutOfMemoryError full) {
             if (captures.router().isLive(block.address)) { // else its allocator has it back
@@ -428,6 +435,14 @@ public final class GraphBlocks {
             }
             throw full;
         }
+    }
+
+    private void freeCompleted(long address, long byteSize, Route route) {
+        post(MemoryEvent.FreeCompleted::new, route, address, byteSize);
+    }
+
+    private void post(Observers.RangeEvent event, Route route, long address, long byteSize) {
+        captures.registry().observers().post(event, route.toString(), route.device(), address, byteSize);
     }
 
     /// Where blocks go that are kept here.

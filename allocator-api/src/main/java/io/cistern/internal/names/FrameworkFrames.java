@@ -2,14 +2,14 @@ package io.cistern.internal.names;
 
 import java.util.List;
 
-/// Tells the framework's frames on a stack from those of the program: a reader of a leak or a misuse wants to see
-/// the code that called the framework.
+/// Tells the framework's frames on a stack from those of the program: a reader of a leak or a misuse wants to
+/// see the code that called the framework.
 public final class FrameworkFrames {
     private static final String PROGRAM_API = "io.cistern.";
 
     /// Packages whose classes stand between a program and an allocator; of the first, its own classes alone.
     private static final List<String> LAYERS =
-            List.of("io.cistern.internal.", "io.cistern.graph.", "io.cistern.buffers.");
+            List.of("io.cistern.internal.", "io.cistern.graph.", "io.cistern.buffers.", "io.cistern.observability.");
 
     private FrameworkFrames() {}
 

@@ -2,6 +2,8 @@ package io.cistern.internal.reclaim;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -26,16 +28,16 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** The request's alone; what it has in common with others is in [Shared].
 final class ReclaimAttempt {
-    /// How often an allocator is asked to give back after waiting: what waits on the stream of the request, what
-    /// is idle on others, and all the rest.
+    /// How often an allocator is asked to give back after waiting: what waits on the stream of the request,
+    /// what is idle on others, and all the rest.
     private static final int MAX_ROUNDS = 3;
 
-    /// So long a thread waits for the turns of others while nobody gets on: longer than the work that is enqueued
-    /// on a device takes as a rule. Then it takes what it can have without a turn and without waiting.
+    /// So long a thread waits for the turns of others while nobody gets on: longer than the work that is
+    /// enqueued on a device takes as a rule. Then it takes what it can have without a turn and without waiting.
     private static final long PATIENCE_NANOS = 10_000_000_000L;
 
-    /// Between two looks at what other threads have freed, at first: what a free and an allocation of the driver
-    /// take.
+    /// Between two looks at what other threads have freed, at first: what a free and an allocation of the
+    /// driver take.
     private static final long PAUSE_NANOS = 100_000;
 
     /// At last: still short for people.
@@ -152,7 +154,11 @@ final class ReclaimAttempt {
             route.reclaim().ifPresent(this::tellFailed);
         }
         thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
-        return last.with(handler.reports.report(route, request.stream(), last, tried));
+        OutOfMemoryReport report = handler.reports.report(route, request.stream(), last, tried);
+        if (registry.observers().any()) {
+            registry.observers().tell(new MemoryEvent.OutOfMemory(report));
+        }
+        return last.with(report);
     }
 
     /// Idle memory that goes back to the driver does not help where a limit refused.
@@ -186,8 +192,8 @@ final class ReclaimAttempt {
         return address == 0 && gave ? alone(ReclaimStep.OTHER_ALLOCATORS, () -> trim(false, false)) : address;
     }
 
-    /// Takes what others give up after their work. If another thread waits for that too long, this one does not:
-    /// it may be the one that has to let the work go on. It takes what has become idle meanwhile.
+    /// Takes what others give up after their work. If another thread waits for that too long, this one does
+    /// not: it may be the one that has to let the work go on. It takes what has become idle meanwhile.
     private long waitForOthers() {
         return inTurn(shared.waiting, ReclaimStep.OTHER_ALLOCATORS, mine -> trim(mine, false));
     }
@@ -240,6 +246,9 @@ final class ReclaimAttempt {
             return;
         }
         TriedStep now = new TriedStep(step, given, driver.nanoTime() - begun);
+        if (registry.observers().any()) {
+            registry.observers().tell(new MemoryEvent.Reclaimed(route.device(), request.byteSize(), now));
+        }
         boolean again = !tried.isEmpty() && tried.getLast().step() == step;
         tried.add(again ? tried.removeLast().plus(now) : now);
     }

@@ -1,5 +1,7 @@
 package io.cistern.internal.registry;
 
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.internal.events.Observers;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.routing.Route;
 import java.lang.invoke.MethodHandles;
@@ -14,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /// Which allocator is current on each device, outside scopes.
 ///
-/// A change writes one route a device with a release store. An allocation that read the route before either gets in
-/// before its allocator closes, and is waited for, or is refused and looks again.
+/// A change writes one route a device with a release store. An allocation that read the route before either
+/// gets in before its allocator closes, and is waited for, or is refused and looks again.
 ///
 /// **Threads.** Any; changes are made one at a time.
 public final class CurrentAllocators {
@@ -32,16 +34,19 @@ public final class CurrentAllocators {
 
     private final boolean publishes;
     private final IntFunction<OpenAllocator> configured;
+    private final Observers observers;
 
     /// @param routes what [#route] reads, by device; all null
     /// @param publishes whether routes are written, or each allocation outside scopes is to ask here
     /// @param configured gives the open allocator that is current on a device where the program chose none
-    CurrentAllocators(@Nullable Route[] routes, boolean publishes, IntFunction<OpenAllocator> configured) {
+    CurrentAllocators(
+            @Nullable Route[] routes, boolean publishes, IntFunction<OpenAllocator> configured, Observers observers) {
         this.chosen = new OpenAllocator[routes.length];
         this.byConfiguration = new boolean[routes.length];
         this.routes = routes;
         this.publishes = publishes;
         this.configured = configured;
+        this.observers = observers;
     }
 
     /// The route of the current allocator on a device, in one read; null where there is none yet, or none is
@@ -100,7 +105,12 @@ public final class CurrentAllocators {
     }
 
     public synchronized void set(int device, OpenAllocator next) {
-        chosen[Devices.check(device, chosen.length)] = next;
+        OpenAllocator former = chosen[Devices.check(device, chosen.length)];
+        if (observers.any() && former != next) {
+            observers.post(
+                    new MemoryEvent.CurrentChanged(device, former == null ? "" : former.toString(), next.toString()));
+        }
+        chosen[device] = next;
         byConfiguration[device] = false;
         if (publishes) {
             ROUTE.setRelease(routes, device, next.route(device));

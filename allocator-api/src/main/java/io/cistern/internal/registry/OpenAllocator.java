@@ -1,5 +1,7 @@
 package io.cistern.internal.registry;
 
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
@@ -31,8 +33,8 @@ import org.jspecify.annotations.Nullable;
 
 /// An allocator that was opened: a plug-in's object with its routes, limit and figures.
 ///
-/// **Life.** Open → closing: its routes refuse, and live blocks are counted down → drained: the plug-in's object
-/// is closed. A block that is freed last drains it, on whichever thread that is.
+/// **Life.** Open → closing: its routes refuse, and live blocks are counted down → drained: the plug-in's
+/// object is closed. A block that is freed last drains it, on whichever thread that is.
 ///
 /// **Invariant**: undrained = open routes, beside routes included, + calls that use the plug-in's object
 /// directly, + allocators that are built on it.
@@ -286,9 +288,21 @@ public final class OpenAllocator {
         if (isDrained()) {
             return new TrimResult(0, OptionalLong.of(0), List.of());
         }
-        return backend.extension(MemoryReclaim.class)
+        long begun = System.nanoTime();
+        TrimResult result = backend.extension(MemoryReclaim.class)
                 .flatMap(reclaim -> reclaim.trim(device, keepBytes, mode))
                 .orElseGet(() -> new PlainTrim(backend, registry.driver()).trim(device, keepBytes, mode));
+        Observers observers = registry.observers();
+        if (observers.any()) {
+            observers.post(new MemoryEvent.Trimmed(
+                    toString(),
+                    device,
+                    keepBytes,
+                    mode == TrimMode.SYNCHRONIZE,
+                    result.returnedBytes(),
+                    System.nanoTime() - begun));
+        }
+        return result;
     }
 
     /// Obtains memory from the driver and keeps it idle, if the allocator keeps any.

@@ -47,17 +47,19 @@ public final class OpenContext implements AllocatorContext {
 
     /// Prepares to open a plug-in from a spec.
     ///
+    /// @param name what events call it
     /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
     ///     them, before those of the catalogue; they are not closed here
-    public OpenContext(Registry registry, AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
-        this(registry, new SpecOptions(spec), ownSources, newReserved(registry), inCall(registry), null);
+    public OpenContext(Registry registry, AllocatorSpec spec, String name, Map<String, SegmentSource> ownSources) {
+        this(registry, new SpecOptions(spec), ownSources, registry.reserved(name), inCall(registry), null);
     }
 
     /// Prepares to open a plug-in from a spec for graphs.
     ///
+    /// @param name what events call it
     /// @param order between captured streams
-    public OpenContext(Registry registry, AllocatorSpec spec, StreamOrder order) {
-        this(registry, new SpecOptions(spec), Map.of(), newReserved(registry), whole(registry), order);
+    public OpenContext(Registry registry, AllocatorSpec spec, String name, StreamOrder order) {
+        this(registry, new SpecOptions(spec), Map.of(), registry.reserved(name), whole(registry), order);
     }
 
     /// @param order null for one of its own
@@ -93,10 +95,6 @@ public final class OpenContext implements AllocatorContext {
     /// Nobody asks what is behind an adaptor again, nor what serves graphs.
     private static MemoryReclaim.Choice whole(Registry registry) {
         return new MemoryReclaim.Choice(registry.reclaimSteps());
-    }
-
-    private static ReservedBytes newReserved(Registry registry) {
-        return new ReservedBytes(registry.environment().deviceCount());
     }
 
     /// What the plug-in and all that it is built on tell of the memory that they hold.

@@ -3,6 +3,7 @@ package io.cistern.internal.registry;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.order.DriverEnvironment;
@@ -34,8 +35,8 @@ import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// The allocators of one device memory that are open, and which of them are current: they are opened by spec or from
-/// an object, chosen, exchanged and listed.
+/// The allocators of one device memory that are open, and which of them are current: they are opened by spec
+/// or from an object, chosen, exchanged and listed.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Registry {
@@ -50,6 +51,7 @@ public final class Registry {
     private final DriverEnvironment environment;
     private final Router router;
     private final Leaks leaks;
+    private final Observers observers;
     private final Set<ReclaimStep> reclaimSteps;
     private final @Nullable Budgets[] budgets;
     private final Surroundings surroundings;
@@ -70,6 +72,7 @@ public final class Registry {
             Catalog catalog,
             Router router,
             Leaks leaks,
+            Observers observers,
             Set<ReclaimStep> reclaimSteps,
             IntFunction<@Nullable Budgets> budgets,
             @Nullable Route[] currentRoutes,
@@ -79,6 +82,7 @@ public final class Registry {
         this.catalog = catalog;
         this.router = router;
         this.leaks = leaks;
+        this.observers = observers;
         this.reclaimSteps = Set.copyOf(reclaimSteps);
         this.surroundings = surroundings;
         this.environment = new DriverEnvironment(driver);
@@ -86,7 +90,7 @@ public final class Registry {
         for (int device = 0; device < currentRoutes.length; device++) {
             this.budgets[device] = budgets.apply(device);
         }
-        this.currents = new CurrentAllocators(currentRoutes, publishes, configured::get);
+        this.currents = new CurrentAllocators(currentRoutes, publishes, configured::get, observers);
     }
 
     /// Opens an allocator from a spec, with a limit on the bytes of all its blocks, or none.
@@ -95,7 +99,7 @@ public final class Registry {
     /// @throws IllegalStateException if the device memory is closed
     public OpenAllocator open(AllocatorSpec given, @Nullable LimitHandle limit) {
         AllocatorSpec spec = catalog.complete(given);
-        OpenContext context = context(spec, Map.of());
+        OpenContext context = context(spec, spec.text(), Map.of());
         AllocatorProvider provider = catalog.allocator(spec.name());
         DeviceAllocator backend = openBackend(provider, context);
         return add(spec, backend, context.reserved(), limit, provider.servesGraphs(), context::close);
@@ -107,12 +111,12 @@ public final class Registry {
     /// @throws IllegalStateException if the device memory is closed
     public OpenAllocator open(String name, DeviceAllocator made, @Nullable LimitHandle limit) {
         requireOpen();
-        ReservedBytes nothingTold = new ReservedBytes(environment.deviceCount());
+        ReservedBytes nothingTold = reserved(name);
         return add(new AllocatorSpec(name, Map.of(), name), made, nothingTold, limit, false, () -> {});
     }
 
-    /// Opens an adaptor around an allocator that is open, which stays open itself: its memory goes back once both
-    /// are closed.
+    /// Opens an adaptor around an allocator that is open, which stays open itself: its memory goes back once
+    /// both are closed.
     ///
     /// @param name a name for statistics and messages
     /// @param limit on the adaptor's blocks; without one that of the upstream holds
@@ -133,15 +137,15 @@ public final class Registry {
                     adaptor.apply(new SharedUpstream(leaks.sites().unrecorded(upstream.backend())));
             LimitHandle its = limit == null ? upstream.limit() : limit;
             AllocatorSpec spec = new AllocatorSpec(name, Map.of(), name);
-            return add(spec, made, inFiguresOfUpstream(), its, false, end);
+            return add(spec, made, inFiguresOfUpstream(name), its, false, end);
         } catch (Throwable failure) {
             end.run();
             throw failure;
         }
     }
 
-    private ReservedBytes inFiguresOfUpstream() {
-        ReservedBytes nothing = new ReservedBytes(environment.deviceCount());
+    private ReservedBytes inFiguresOfUpstream(String name) {
+        ReservedBytes nothing = reserved(name);
         IntStream.range(0, environment.deviceCount()).forEach(device -> nothing.reservedChanged(device, 0));
         return nothing;
     }
@@ -153,10 +157,10 @@ public final class Registry {
     public OpenAllocator openForGraphs(OpenAllocator usual, StreamOrder order, Runnable whenDrained) {
         AllocatorSpec spec = usual.spec();
         requireOpen();
-        OpenContext context = new OpenContext(this, spec, order);
+        AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), "graphs of " + spec.text());
+        OpenContext context = new OpenContext(this, spec, named.text(), order);
         AllocatorProvider provider = catalog.allocator(spec.name());
         DeviceAllocator backend = context.open(() -> provider.openForGraphs(context));
-        AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), "graphs of " + spec.text());
         return add(named, backend, context.reserved(), usual.limit(), false, () -> {
             context.close();
             whenDrained.run();
@@ -166,7 +170,8 @@ public final class Registry {
     /// Opens what a pool allocates from.
     ///
     /// @param poolName the pool for people
-    /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed with the pool
+    /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed with the
+    ///     pool
     /// @param whenDrained runs when the pool's last use has ended and its last block is gone
     public OpenAllocator openForPool(
             String poolName,
@@ -178,7 +183,7 @@ public final class Registry {
         PoolEnd end;
         DeviceAllocator backend;
         try {
-            context = context(spec, ownSource);
+            context = context(spec, poolName, ownSource);
             end = new PoolEnd(whenDrained, context, ownSource.values());
             backend = openBackend(catalog.allocator(spec.name()), context);
         } catch (Throwable failure) {
@@ -189,8 +194,8 @@ public final class Registry {
         return add(named, backend, context.reserved(), limit, false, end);
     }
 
-    /// What follows the last use of a pool, each step whatever the others did. It needs no memory of the Java heap:
-    /// nobody takes the steps again.
+    /// What follows the last use of a pool, each step whatever the others did. It needs no memory of the Java
+    /// heap: nobody takes the steps again.
     private static final class PoolEnd implements Runnable {
         private final Failures failures = new Failures();
         private final Runnable[] steps;
@@ -210,9 +215,21 @@ public final class Registry {
         }
     }
 
-    private OpenContext context(AllocatorSpec spec, Map<String, SegmentSource> ownSources) {
+    private OpenContext context(AllocatorSpec spec, String name, Map<String, SegmentSource> ownSources) {
         requireOpen();
-        return new OpenContext(this, spec, ownSources);
+        return new OpenContext(this, spec, name, ownSources);
+    }
+
+    /// For what an allocator tells of its memory.
+    ///
+    /// @param name what events call it
+    ReservedBytes reserved(String name) {
+        return new ReservedBytes(name, environment.deviceCount(), observers);
+    }
+
+    /// Who is told of events.
+    public Observers observers() {
+        return observers;
     }
 
     private DeviceAllocator openBackend(AllocatorProvider provider, OpenContext context) {
@@ -258,8 +275,8 @@ public final class Registry {
         throw new IllegalStateException("allocator " + route + " is closed");
     }
 
-    /// Serves a request that a route could not, from idle blocks of pools that lend. What is lent is charged to the
-    /// lender's limits and to that of the scope that asks.
+    /// Serves a request that a route could not, from idle blocks of pools that lend. What is lent is charged
+    /// to the lender's limits and to that of the scope that asks.
     ///
     /// @param limit that of the scope which chose the route, or null
     /// @return 0 if the route is a pool's own or no pool can help
@@ -299,8 +316,8 @@ public final class Registry {
     ///
     /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
     /// @throws IllegalStateException as [OpenAllocator#requireOutside]: it stays then too
-    /// @throws RuntimeException the first failure of a former allocator that closes, with the others suppressed in
-    ///     it; all of them are closed then, and the new one is current
+    /// @throws RuntimeException the first failure of a former allocator that closes, with the others
+    ///     suppressed in it; all of them are closed then, and the new one is current
     public OpenAllocator swap(AllocatorSpec spec) {
         currents.all().forEach(OpenAllocator::requireOutside);
         OpenAllocator next = open(spec, null);

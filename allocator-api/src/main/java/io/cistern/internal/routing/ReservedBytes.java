@@ -1,10 +1,13 @@
 package io.cistern.internal.routing;
 
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.internal.events.Observers;
 import io.cistern.spi.EventSink;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
-/// What one allocator, with all that it is built on, tells of the memory that it holds, by device.
+/// What one allocator, with all that it is built on, tells of the memory that it holds, by device. Events go
+/// on to the observers.
 ///
 /// **Threads.** Any; nothing here waits, since allocators tell under their locks.
 public final class ReservedBytes implements EventSink {
@@ -14,8 +17,13 @@ public final class ReservedBytes implements EventSink {
     private final AtomicLongArray tells;
 
     private final AtomicReferenceArray<Meter> meters;
+    private final String allocator;
+    private final Observers observers;
 
-    public ReservedBytes(int deviceCount) {
+    /// @param allocator what events call the allocator
+    public ReservedBytes(String allocator, int deviceCount, Observers observers) {
+        this.allocator = allocator;
+        this.observers = observers;
         bytes = new AtomicLongArray(deviceCount);
         tells = new AtomicLongArray(deviceCount);
         meters = new AtomicReferenceArray<>(deviceCount);
@@ -35,10 +43,40 @@ public final class ReservedBytes implements EventSink {
     }
 
     @Override
-    public void segmentAcquired(int device, long address, long byteSize) {}
+    public void segmentAcquired(int device, long address, long byteSize) {
+        observers.post(MemoryEvent.SegmentAcquired::new, allocator, device, address, byteSize);
+    }
 
     @Override
-    public void segmentReleased(int device, long address, long byteSize) {}
+    public void segmentReleased(int device, long address, long byteSize) {
+        observers.post(MemoryEvent.SegmentReleased::new, allocator, device, address, byteSize);
+    }
+
+    @Override
+    public void freeDeferred(int device, long address, long byteSize) {
+        observers.post(MemoryEvent.FreeDeferred::new, allocator, device, address, byteSize);
+    }
+
+    @Override
+    public void freeCompleted(int device, long address, long byteSize) {
+        observers.post(MemoryEvent.FreeCompleted::new, allocator, device, address, byteSize);
+    }
+
+    @Override
+    public void pageMoved(int device, long formerAddress, long address, long byteSize) {
+        if (observers.any()) { // the lambda needs the Java heap
+            try {
+                observers.post(
+                        (name, on, at, bytes) -> new MemoryEvent.PageMoved(name, on, formerAddress, at, bytes),
+                        allocator,
+                        device,
+                        address,
+                        byteSize);
+            } catch (OutOfMemoryError lost) {
+                // Losing the event is better than losing the page.
+            }
+        }
+    }
 
     @Override
     public void reservedChanged(int device, long change) {

@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
 /// another thread.
 ///
 /// **Errors.** A StackOverflowError may come at any call. So what has to be counted is counted by writes to
-/// fields where a call failed; where that can't be, room on the stack is [looked for][StackRoom] before anything
-/// changes.
+/// fields where a call failed; where that can't be, room on the stack is [looked for][StackRoom] before
+/// anything changes.
 ///
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A
 /// virtual thread enters shared counters to count, one compare-and-set more.
@@ -154,8 +154,8 @@ public final class Router implements OwnerTable.Freeing {
         return allocateSlowly(route, null, byteSize, stream, 0);
     }
 
-    /// Enters a block into the books of a route that its allocator handed out before, in the course of its free:
-    /// it is not given back then.
+    /// Enters a block into the books of a route that its allocator handed out before, in the course of its
+    /// free: it is not given back then.
     public void adopt(Route route, long address, long byteSize) {
         allocateSlowly(route, null, byteSize, 0, address);
     }
@@ -300,8 +300,8 @@ public final class Router implements OwnerTable.Freeing {
 
     /// Frees the block of a record that was found.
     ///
-    /// The compare-and-set in `take` holds up all reads after it. So what the rest needs is read before, from an
-    /// owner that may change until then if the program frees twice; when it did, the slow way looks again.
+    /// The compare-and-set in `take` holds up all reads after it. So what the rest needs is read before, from
+    /// an owner that may change until then if the program frees twice; when it did, the slow way looks again.
     ///
     /// @return false if there is no live record
     @Override
@@ -395,8 +395,8 @@ public final class Router implements OwnerTable.Freeing {
         return true;
     }
 
-    /// Frees a block behind its uses on other streams: with the graph for which one of them is captured, else on
-    /// the stream of the free. What can't be waited for now is kept.
+    /// Frees a block behind its uses on other streams: with the graph for which one of them is captured, else
+    /// on the stream of the free. What can't be waited for now is kept.
     private void freeUsed(
             BlockUses others, BlockUses.Waits waits, Route route, long address, long byteSize, long stream) {
         CaptureRoutes captures = routes.captures;
@@ -419,8 +419,8 @@ public final class Router implements OwnerTable.Freeing {
         }
     }
 
-    /// Keeps a block with its uses, for a graph or until no capture is under way. Where the Java heap is full, it
-    /// is alive again, and still used.
+    /// Keeps a block with its uses, for a graph or until no capture is under way. Where the Java heap is
+    /// full, it is alive again, and still used.
     ///
     /// @param forGraph whether a stream that uses it is captured
     /// @return false if that one is not any more
@@ -516,6 +516,14 @@ public final class Router implements OwnerTable.Freeing {
     /// Is told of live blocks.
     public interface BlockVisitor {
         void block(long address, long byteSize, Route route);
+    }
+
+    /// Visits the live block that begins at an address, if one does.
+    public void visitLive(long address, BlockVisitor visitor) {
+        long owner = AddressCheck.isLegal(address) ? owners.ownerOf(address) : OwnerTable.NONE;
+        if (owner != OwnerTable.NONE) {
+            visitor.block(address, OwnerTable.byteSizeOf(owner), owners.routeOf(owner));
+        }
     }
 
     /// Visits all live blocks; weakly consistent while other threads allocate and free, exact at rest.

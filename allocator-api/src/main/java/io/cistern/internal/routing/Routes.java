@@ -1,6 +1,7 @@
 package io.cistern.internal.routing;
 
 import io.cistern.cuda.process.ProcessFence;
+import io.cistern.internal.events.Observers;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.internal.threads.ThreadTable;
 import io.cistern.spi.DeviceAllocator;
@@ -15,12 +16,14 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Indices** are few. So the index of a route that has drained is given to another one, after a rest.
 ///
-/// **Closing** refuses new allocations and waits for calls under way. The frees of the live blocks end the route.
+/// **Closing** refuses new allocations and waits for calls under way. The frees of the live blocks end the
+/// route.
 ///
 /// **Threads.** Any. A route is opened or retired by one thread at a time.
 public final class Routes {
-    /// An index rests until so many others have come after it. A thread that frees a block twice may look at its
-    /// record while the block is freed and its route drains; so it does not meet the next route of that index.
+    /// An index rests until so many others have come after it. A thread that frees a block twice may look at
+    /// its record while the block is freed and its route drains; so it does not meet the next route of that
+    /// index.
     private static final int RESTING = 1024;
 
     private final ThreadTable<ThreadCounters> threads;
@@ -82,7 +85,8 @@ public final class Routes {
     /// Opens a route of an allocator that tells nothing of the memory that it holds.
     public Route open(
             String name, int device, DeviceAllocator allocator, @Nullable Budgets budgets, Runnable whenDrained) {
-        return open(name, device, allocator, new ReservedBytes(device + 1), budgets, whenDrained);
+        return open(
+                name, device, allocator, new ReservedBytes(name, device + 1, new Observers()), budgets, whenDrained);
     }
 
     /// Opens another way to the allocator of a route, whose blocks are charged to other budgets.
@@ -143,8 +147,8 @@ public final class Routes {
         return more;
     }
 
-    /// Takes the index of a route that has drained. The last free was counted down, but may not have counted itself
-    /// yet.
+    /// Takes the index of a route that has drained. The last free was counted down, but may not have counted
+    /// itself yet.
     private void retire(Route route) {
         while (route.live() != 0) {
             pause();
@@ -167,14 +171,15 @@ public final class Routes {
         }
     }
 
-    /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is left,
-    /// at once if there is none now.
+    /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is
+    /// left, at once if there is none now.
     ///
-    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each block
-    /// has its record. 3. The records are marked, if there are any: that looks at the whole owner table, so an idle
-    /// route is spared it. A free that finds a mark counts. 4. Frees that took a record before it was marked have
-    /// ended: as many blocks are counted alive as are marked. Then nobody is inside the allocator but frees that
-    /// count. The calling thread must not be [inside][#isInside] it, nor may it come to be: see [#beginClosing].
+    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each
+    /// block has its record. 3. The records are marked, if there are any: that looks at the whole owner
+    /// table, so an idle route is spared it. A free that finds a mark counts. 4. Frees that took a record
+    /// before it was marked have ended: as many blocks are counted alive as are marked. Then nobody is inside
+    /// the allocator but frees that count. The calling thread must not be [inside][#isInside] it, nor may it
+    /// come to be: see [#beginClosing].
     public void close(Route route) {
         route.refuse();
         awaitAllocations(route);
@@ -185,8 +190,8 @@ public final class Routes {
         route.expectDraining(marked);
     }
 
-    /// Waits until the allocations through a route that began before it refused have ended. One under way may be
-    /// waiting for the driver, so this sleeps rather than spins.
+    /// Waits until the allocations through a route that began before it refused have ended. One under way may
+    /// be waiting for the driver, so this sleeps rather than spins.
     private void awaitAllocations(Route route) {
         if (ProcessFence.isSupported()) {
             ProcessFence.everywhere();
@@ -203,8 +208,8 @@ public final class Routes {
         LockSupport.parkNanos(20_000);
     }
 
-    /// Whether the calling thread can't wait for the calls of an allocator: it is in one, or a thread in one waits
-    /// for it.
+    /// Whether the calling thread can't wait for the calls of an allocator: it is in one, or a thread in one
+    /// waits for it.
     ///
     /// @param ways routes to that allocator: all of those which may have blocks
     public boolean isInside(List<Route> ways) {

@@ -22,6 +22,7 @@ final class ApiPackagesTests {
             Set.of("io.cistern.diagnostics"),
             Set.of("io.cistern.errors"),
             Set.of("io.cistern.spi"),
+            Set.of("io.cistern.internal.events"),
             Set.of("io.cistern.internal.order", "io.cistern.internal.options", "io.cistern.internal.direct"),
             Set.of("io.cistern.internal.routing"),
             Set.of("io.cistern.internal.leaks"),

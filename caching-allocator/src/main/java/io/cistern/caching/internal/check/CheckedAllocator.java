@@ -3,6 +3,7 @@ package io.cistern.caching.internal.check;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.BlockHistory;
 import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.diagnostics.StreamMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryMisuseException;
@@ -23,8 +24,9 @@ import java.util.OptionalLong;
 
 /// The checks of level `checked`, around an allocator: there is nothing of it where the level is `off`.
 ///
-/// A call that is refused changes nothing, but for a stream whose end was not announced: that end is made up for,
-/// and a free is carried out. The record of a block goes before its free, since the address may come back at once.
+/// A call that is refused changes nothing, but for a stream whose end was not announced: that end is made up
+/// for, and a free is carried out. The record of a block goes before its free, since the address may come
+/// back at once.
 public final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistics, MemoryReclaim, StreamUses {
     private final DeviceAllocator allocator;
     private final MemoryStatistics statistics;
@@ -172,6 +174,11 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemorySt
     @Override
     public List<StreamMemory> heldByStream(int device) {
         return statistics.heldByStream(device);
+    }
+
+    @Override
+    public List<SegmentMemory> segments(int device) {
+        return statistics.segments(device);
     }
 
     @Override

@@ -6,9 +6,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/// Where freed memory still has the pattern it was filled with. Memory that comes from the driver, or goes back to
-/// it, has none, nor has a page that moved: its bytes may have changed under either address. It hears of that as an
-/// event sink, and passes it on. No two ranges overlap.
+/// Where freed memory still has the pattern it was filled with. Memory that comes from the driver, or goes
+/// back to it, has none, nor has a page that moved: its bytes may have changed under either address. It hears
+/// of that as an event sink, and passes it on. No two ranges overlap.
 ///
 /// **Threads.** Any.
 public final class PoisonedRanges implements EventSink {
@@ -47,8 +47,8 @@ public final class PoisonedRanges implements EventSink {
         return taken;
     }
 
-    /// Forgets what lies in a range; where the Java heap is full, all that it knows: what changes memory must not fail
-    /// for it, and memory that is not known to have the pattern is not verified.
+    /// Forgets what lies in a range; where the Java heap is full, all that it knows: what changes memory must
+    /// not fail for it, and memory that is not known to have the pattern is not verified.
     private synchronized void forget(long from, long byteSize) {
         try {
             take(from, byteSize);
@@ -90,5 +90,15 @@ public final class PoisonedRanges implements EventSink {
         forget(formerAddress, byteSize);
         forget(address, byteSize);
         next.pageMoved(device, formerAddress, address, byteSize);
+    }
+
+    @Override
+    public void freeDeferred(int device, long address, long byteSize) {
+        next.freeDeferred(device, address, byteSize);
+    }
+
+    @Override
+    public void freeCompleted(int device, long address, long byteSize) {
+        next.freeCompleted(device, address, byteSize);
     }
 }

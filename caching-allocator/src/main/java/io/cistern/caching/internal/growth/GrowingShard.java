@@ -1,7 +1,6 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.CacheStat;
-import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShortLock;
@@ -17,13 +16,14 @@ import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
+import io.cistern.caching.internal.page.Reserved;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /// The memory of one shard: its blocks together with the pages under them. [Growth] adds to it with the shard's
-/// driver lock held; [PageTable][io.cistern.caching.internal.page.PageTable] moves pages in and out with its own
-/// lock held.
+/// driver lock held; [PageTable][io.cistern.caching.internal.page.PageTable] moves pages in and out with its
+/// own lock held.
 ///
 /// **Threading.** The lock guards all that is here, and every method takes it, except where one says that the
 /// caller has.
@@ -31,6 +31,7 @@ public final class GrowingShard implements PageOwner {
     public final ShortLock lock = new ShortLock();
     public final BlockHeap heap;
     public final ShardCounters counters;
+    public final Reserved reserved;
     private final RangeOwner shard;
     private final Blocks blocks;
     private final FreeRuns freeRuns;
@@ -42,14 +43,11 @@ public final class GrowingShard implements PageOwner {
 
     /// No memory yet.
     public GrowingShard(
-            RangeOwner shard,
-            StreamTimeline timeline,
-            SplitPolicy splitPolicy,
-            MissClock clock,
-            DeviceCounters device) {
+            RangeOwner shard, StreamTimeline timeline, SplitPolicy splitPolicy, MissClock clock, Reserved reserved) {
         this.shard = shard;
+        this.reserved = reserved;
         this.timeline = timeline;
-        this.counters = new ShardCounters(shard.isSmall(), device);
+        this.counters = new ShardCounters(shard.isSmall(), reserved.counters);
         this.blocks = new Blocks();
         this.marks = new IdleMarks(blocks, clock);
         this.heap = new BlockHeap(blocks, splitPolicy, marks, counters);
@@ -106,7 +104,8 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Claims the window where the fewest bytes are missing, the last one being gone. With the page table's lock.
+    /// Claims the window where the fewest bytes are missing, the last one being gone. With the page table's
+    /// lock.
     ///
     /// @param idle pages that count as being there, or null for none
     /// @return null if no window is large enough

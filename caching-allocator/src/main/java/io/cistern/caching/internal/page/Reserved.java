@@ -6,8 +6,8 @@ import io.cistern.spi.EventSink;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 
-/// Bytes that one device's cache holds from the driver, and the most it ever held. `bytes = acquired − released`;
-/// the peak is exact, because every change goes through here.
+/// Bytes that one device's cache holds from the driver, and the most it ever held. `bytes = acquired −
+/// released`; the peak is exact, because every change goes through here.
 public final class Reserved {
     private final int device;
     private final EventSink events;
@@ -72,6 +72,16 @@ public final class Reserved {
     public void released(long address, long byteSize) {
         subtract(byteSize);
         events.segmentReleased(device, address, byteSize);
+    }
+
+    /// A freed block has to wait for other streams.
+    public void announceDeferred(long address, long byteSize) {
+        events.freeDeferred(device, address, byteSize);
+    }
+
+    /// A block whose free was deferred is free.
+    public void announceCompleted(long address, long byteSize) {
+        events.freeCompleted(device, address, byteSize);
     }
 
     public long bytes() {

@@ -9,10 +9,12 @@ import java.util.Arrays;
 
 /// Blocks of a shard that were used on other streams last and wait until those have got past the free.
 ///
-/// 1. A free only puts the block on the open list, with the stream of the free; nothing is recorded, and nothing
-/// is needed of the Java heap.
-/// 2. The next allocation of the shard *closes* it: the blocks go onto lists, one for all that wait for the same
-///    streams, more than one if [uses][io.cistern.caching.internal.order.RecordedUses] were recorded; each stream
+/// 1. A free only puts the block on the open list, with the stream of the free; nothing is recorded, and
+/// nothing is needed of the Java heap.
+/// 2. The next allocation of the shard *closes* it: the blocks go onto lists, one for all that wait for the
+/// same
+///    streams, more than one if [uses][io.cistern.caching.internal.order.RecordedUses] were recorded; each
+/// stream
 ///    gets a fence a list, recorded later than all frees in it and therefore covering them.
 /// 3. Later allocations poll the fences, ever less often while none has passed. A list whose fences have all
 /// passed is free.
@@ -61,6 +63,7 @@ final class FencedFrees {
         openHead = block;
         waiting++;
         untilPoll = 0;
+        memory.reserved.announceDeferred(blocks.address[block], blocks.byteSize[block]);
     }
 
     /// Whether anything waits. Under the shard's lock.
@@ -123,6 +126,7 @@ final class FencedFrees {
 
     private void free(int block) {
         memory.counters.waited(blocks.byteSize[block]);
+        memory.reserved.announceCompleted(blocks.address[block], blocks.byteSize[block]);
         memory.heap.makeFree(block);
     }
 

@@ -1,10 +1,10 @@
 package io.cistern.caching.internal.shard;
 
-import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.Reserved;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 /// The shards of the streams of one device that have not ended: of each stream one for small blocks and one for
 /// large ones, with one timeline. Small blocks, of which there are many, would cut up the room of large ones.
 ///
-/// They stand in an open-addressed table that is replaced, not changed, so that look-ups take no lock. The places of
-/// both shards of a stream begin at one.
+/// They stand in an open-addressed table that is replaced, not changed, so that look-ups take no lock. The
+/// places of both shards of a stream begin at one.
 ///
 /// **Threads.** Any.
 public final class Shards {
@@ -30,16 +30,16 @@ public final class Shards {
 
     private final SplitPolicy splitPolicy;
     private final MissClock clock;
-    private final DeviceCounters counters;
+    private final Reserved reserved;
     /// Never changed once it is here.
     private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
     /// Of the streams that have shards. Guarded by itself, which is taken before the monitor of this object.
     private final Map<Long, StreamTimeline> timelines = new HashMap<>();
 
-    public Shards(SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
+    public Shards(SplitPolicy splitPolicy, MissClock clock, Reserved reserved) {
         this.splitPolicy = splitPolicy;
         this.clock = clock;
-        this.counters = counters;
+        this.reserved = reserved;
     }
 
     /// The shard of a stream for blocks of a size, or null.
@@ -72,13 +72,13 @@ public final class Shards {
         }
     }
 
-    /// The shard of a stream; if there is none, one that an ended stream left, or a new one. One stream inherits
-    /// at a time.
+    /// The shard of a stream; if there is none, one that an ended stream left, or a new one. One stream
+    /// inherits at a time.
     public synchronized StreamShard open(StreamTimeline timeline, boolean small, Left ended) {
         StreamShard shard = find(timeline.key, small);
         if (shard == null) {
             StreamShard left = ended.inherit(timeline, small);
-            shard = left != null ? left : new StreamShard(timeline, small, splitPolicy, clock, counters);
+            shard = left != null ? left : new StreamShard(timeline, small, splitPolicy, clock, reserved);
             List<StreamShard> all = all();
             all.add(shard);
             table = tableOf(all);
@@ -97,8 +97,8 @@ public final class Shards {
         return both;
     }
 
-    /// Takes the shards of a stream out, and its timeline, so that a later stream of its key has another; nothing,
-    /// if the Java heap has no memory for that.
+    /// Takes the shards of a stream out, and its timeline, so that a later stream of its key has another;
+    /// nothing, if the Java heap has no memory for that.
     ///
     /// @return the shards
     List<StreamShard> remove(long key) {

@@ -1,6 +1,5 @@
 package io.cistern.caching.internal.shard;
 
-import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.base.SplitPolicy;
@@ -14,6 +13,8 @@ import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.Reserved;
+import io.cistern.diagnostics.SegmentMemory;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -40,8 +41,8 @@ public final class StreamShard implements RangeOwner {
     public final boolean small;
     public final ReentrantLock driverLock = new ReentrantLock();
 
-    /// Held by a thread that waits for the work of the stream, to give back what is idle here: a second one finds
-    /// what the first one's wait gave. Taken before the driver lock.
+    /// Held by a thread that waits for the work of the stream, to give back what is idle here: a second one
+    /// finds what the first one's wait gave. Taken before the driver lock.
     public final ReentrantLock waiting = new ReentrantLock();
 
     public final TransferCache transferCache = new TransferCache(this);
@@ -58,11 +59,12 @@ public final class StreamShard implements RangeOwner {
 
     /// @param splitPolicy see [Growth#splitPolicy]
     /// @param clock the device's
+    /// @param reserved the device's
     public StreamShard(
-            StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, DeviceCounters device) {
+            StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, Reserved reserved) {
         this.stream = timeline.key;
         this.small = small;
-        this.memory = new GrowingShard(this, timeline, splitPolicy, clock, device);
+        this.memory = new GrowingShard(this, timeline, splitPolicy, clock, reserved);
         this.returns = new ShardReturns(memory);
         this.lock = memory.lock;
         this.heap = memory.heap;
@@ -183,8 +185,9 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Takes a live block back. It is free at once if later work of this shard's stream runs after the last uses
-    /// anyway; a shard of a stream that ended takes no stream for its own, since the handle may be another's now.
+    /// Takes a live block back. It is free at once if later work of this shard's stream runs after the last
+    /// uses anyway; a shard of a stream that ended takes no stream for its own, since the handle may be
+    /// another's now.
     ///
     /// @param asked bytes that the caller had asked for
     /// @param lastStream the stream of the free
@@ -373,6 +376,16 @@ public final class StreamShard implements RangeOwner {
         lock.lock();
         try {
             return ShardSurvey.of(this, heap.blocks, heap.ranges(), tellReturnable);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// The memory of this shard with its blocks.
+    public List<SegmentMemory> segments() {
+        lock.lock();
+        try {
+            return ShardSegments.of(this, heap.blocks, heap.ranges());
         } finally {
             lock.unlock();
         }

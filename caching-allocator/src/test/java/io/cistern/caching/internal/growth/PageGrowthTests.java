@@ -46,8 +46,7 @@ class PageGrowthTests {
             fences,
             new PagePolicy(2 * MIB, 2 * MIB, PageFit.USUAL, PageReuse.WAIT, false),
             1L << 30);
-    private final StreamShard shard =
-            new StreamShard(TestContext.timeline(0), false, SplitPolicy.ANY, clock, reserved.counters);
+    private final StreamShard shard = new StreamShard(TestContext.timeline(0), false, SplitPolicy.ANY, clock, reserved);
 
     @AfterEach
     void close() {

@@ -3,13 +3,12 @@ package io.cistern.caching.internal.shard;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.caching.TestContext;
-import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.MissClock;
 import org.junit.jupiter.api.Test;
 
 class ShardsTests {
-    private final Shards table = new Shards(SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+    private final Shards table = new Shards(SplitPolicy.ANY, new MissClock(), TestContext.reserved());
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {

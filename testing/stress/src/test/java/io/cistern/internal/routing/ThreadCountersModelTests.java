@@ -1,5 +1,6 @@
 package io.cistern.internal.routing;
 
+import io.cistern.internal.events.Observers;
 import org.jetbrains.lincheck.datastructures.IntGen;
 import org.jetbrains.lincheck.datastructures.Operation;
 import org.jetbrains.lincheck.datastructures.Param;
@@ -16,7 +17,7 @@ public class ThreadCountersModelTests {
             0,
             "route",
             new Addresses(1 << 20, 1),
-            new Meter(0, new ReservedBytes(1)),
+            new Meter(0, new ReservedBytes("test", 1, new Observers())),
             null,
             ThreadCounters.table(_ -> {}),
             _ -> {},

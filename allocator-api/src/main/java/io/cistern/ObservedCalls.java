@@ -1,0 +1,67 @@
+package io.cistern;
+
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.internal.events.Observers;
+import io.cistern.internal.names.StackRoom;
+import io.cistern.internal.routing.Router;
+import java.util.function.LongSupplier;
+
+/// A program's allocations and frees while somebody observes them. What observers do, and what they need of
+/// the Java heap, changes nothing for the program.
+///
+/// **Threads.** Any.
+final class ObservedCalls {
+    private final Router router;
+    private final Observers observers;
+
+    ObservedCalls(Router router, Observers observers) {
+        this.router = router;
+        this.observers = observers;
+    }
+
+    long allocate(long stream, LongSupplier allocation) {
+        StackRoom.require();
+        long begun = System.nanoTime();
+        long address = 0;
+        try {
+            address = allocation.getAsLong();
+            return address;
+        } finally {
+            allocated(address, stream, System.nanoTime() - begun);
+        }
+    }
+
+    /// @param address 0 if there is none; what the allocator posted is told then too
+    private void allocated(long address, long stream, long nanos) {
+        try {
+            router.visitLive(
+                    address,
+                    (at, byteSize, route) -> observers.post(
+                            new MemoryEvent.Allocated(route.toString(), route.device(), stream, at, byteSize, nanos)));
+        } catch (OutOfMemoryError lost) {
+            // Losing the event is better than losing the block.
+        }
+        observers.deliver();
+    }
+
+    void free(long address, long stream, Runnable free) {
+        StackRoom.require();
+        freed(address, stream);
+        try {
+            free.run();
+        } finally {
+            observers.deliver();
+        }
+    }
+
+    private void freed(long address, long stream) {
+        try {
+            router.visitLive(
+                    address,
+                    (at, byteSize, route) -> observers.tell(
+                            new MemoryEvent.Freed(route.toString(), route.device(), stream, at, byteSize)));
+        } catch (OutOfMemoryError lost) {
+            // As above.
+        }
+    }
+}

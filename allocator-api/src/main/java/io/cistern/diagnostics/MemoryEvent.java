@@ -1,0 +1,136 @@
+package io.cistern.diagnostics;
+
+/// Something that happened to the memory of one [io.cistern.DeviceMemory], told to the observers that
+/// [io.cistern.Listeners#onEvent] registers.
+///
+/// **A block's life.** [Allocated] → [Freed]. After that its memory may be handed out again in stream order,
+/// unless [FreeDeferred] follows: then another stream, or a graph, may still use it, until [FreeCompleted].
+///
+/// **Whose events.** Those of blocks, trims, swaps, scopes and refusals come for every allocator. Those of
+/// segments, pages and deferred frees come from allocators that report them ([io.cistern.spi.EventSink]), as
+/// `caching` does.
+///
+/// **Order.** The events of one thread come in their order, except that those of segments, pages and deferred
+/// frees wait until the thread has left the allocator. Events of different threads come at the same time.
+public sealed interface MemoryEvent {
+    /// A program got a block.
+    ///
+    /// @param allocator the spec, or the pool's name, of the allocator that made it
+    /// @param device the device
+    /// @param stream the stream it is for
+    /// @param address where it begins
+    /// @param byteSize bytes asked for
+    /// @param nanos how long the allocation took
+    record Allocated(String allocator, int device, long stream, long address, long byteSize, long nanos)
+            implements MemoryEvent {}
+
+    /// A program is freeing a block. The event comes before the free, so before the address can be handed out
+    /// again.
+    ///
+    /// @param allocator the spec, or the pool's name, of the allocator that made it
+    /// @param device the device
+    /// @param stream the stream of its last use
+    /// @param address where it begins
+    /// @param byteSize bytes asked for
+    record Freed(String allocator, int device, long stream, long address, long byteSize) implements MemoryEvent {}
+
+    /// A freed block has to wait for another stream, or for a graph, that may still use it.
+    ///
+    /// @param allocator the spec, or the pool's name, of the allocator that has it
+    /// @param device the device
+    /// @param address where it begins
+    /// @param byteSize bytes of the memory that waits: those asked for or more
+    record FreeDeferred(String allocator, int device, long address, long byteSize) implements MemoryEvent {}
+
+    /// A block whose free was deferred can be handed out again.
+    ///
+    /// @param allocator the spec, or the pool's name, of the allocator that has it
+    /// @param device the device
+    /// @param address where it begins
+    /// @param byteSize bytes of the memory that waited
+    record FreeCompleted(String allocator, int device, long address, long byteSize) implements MemoryEvent {}
+
+    /// An allocator obtained a range from the driver, or mapped pages into one.
+    ///
+    /// @param allocator its spec, or the pool's name
+    /// @param device the device
+    /// @param address where it begins
+    /// @param byteSize its length
+    record SegmentAcquired(String allocator, int device, long address, long byteSize) implements MemoryEvent {}
+
+    /// An allocator gave a range back to the driver, or unmapped pages from one.
+    ///
+    /// @param allocator its spec, or the pool's name
+    /// @param device the device
+    /// @param address where it begins
+    /// @param byteSize its length
+    record SegmentReleased(String allocator, int device, long address, long byteSize) implements MemoryEvent {}
+
+    /// An allocator uses a physical page at another address from now on.
+    ///
+    /// @param allocator its spec, or the pool's name
+    /// @param device the device
+    /// @param formerAddress where it was used before
+    /// @param address where it is used now
+    /// @param byteSize its length
+    record PageMoved(String allocator, int device, long formerAddress, long address, long byteSize)
+            implements MemoryEvent {}
+
+    /// An allocator gave idle memory back to the driver because it was asked to.
+    ///
+    /// @param allocator its spec, or the pool's name
+    /// @param device the device
+    /// @param keepBytes bytes that might stay
+    /// @param waited whether it waited for running work
+    /// @param returnedBytes bytes that went back
+    /// @param nanos how long it took
+    record Trimmed(String allocator, int device, long keepBytes, boolean waited, long returnedBytes, long nanos)
+            implements MemoryEvent {}
+
+    /// Another allocator became current on a device.
+    ///
+    /// @param device the device
+    /// @param former the spec of the one that was; empty if there was none
+    /// @param allocator the spec of the one that is
+    record CurrentChanged(int device, String former, String allocator) implements MemoryEvent {}
+
+    /// A thread entered a scope.
+    ///
+    /// @param allocator the allocator or pool that serves it
+    record ScopeEntered(String allocator) implements MemoryEvent {}
+
+    /// A thread left a scope.
+    ///
+    /// @param allocator the allocator or pool that served it
+    record ScopeLeft(String allocator) implements MemoryEvent {}
+
+    /// A request found no memory, and the framework tried a step to free some.
+    ///
+    /// @param device the device
+    /// @param byteSize bytes of the request
+    /// @param step the step, with what it gave and how long it took
+    record Reclaimed(int device, long byteSize, TriedStep step) implements MemoryEvent {}
+
+    /// A request fails: there was no memory for it, or a limit refused it.
+    ///
+    /// @param report what is known
+    record OutOfMemory(OutOfMemoryReport report) implements MemoryEvent {}
+
+    /// A stream waits for another one: [io.cistern.CudaStream#await] made it.
+    ///
+    /// @param device the device of both
+    /// @param stream the one that waits
+    /// @param awaited the one that it waits for
+    record StreamWaited(int device, long stream, long awaited) implements MemoryEvent {}
+
+    /// The end of a stream was announced.
+    ///
+    /// @param device the device
+    /// @param stream the stream
+    record StreamClosed(int device, long stream) implements MemoryEvent {}
+
+    /// A program marked a moment by [io.cistern.Listeners#annotate].
+    ///
+    /// @param text the program's words
+    record Annotated(String text) implements MemoryEvent {}
+}

@@ -1,0 +1,34 @@
+package io.cistern.diagnostics;
+
+import java.util.List;
+import java.util.OptionalLong;
+
+/// A range of memory that an allocator holds from the driver, and the blocks that fill it.
+///
+/// @param address where it begins
+/// @param byteSize its length: the sum of its blocks' lengths
+/// @param stream the stream that its idle blocks serve; empty if any stream, or one that has ended
+/// @param blocks the blocks by address, each beginning where the one before ends
+public record SegmentMemory(long address, long byteSize, OptionalLong stream, List<Block> blocks) {
+    /// Copies the list.
+    public SegmentMemory {
+        blocks = List.copyOf(blocks);
+    }
+
+    /// A part of a segment.
+    ///
+    /// @param address where it begins
+    /// @param byteSize its length
+    /// @param state what it is used for
+    public record Block(long address, long byteSize, State state) {}
+
+    /// What a block is used for.
+    public enum State {
+        /// Handed out, or kept by a thread's cache to be handed out next.
+        TAKEN,
+        /// Freed, but another stream may still use it.
+        WAITING,
+        /// Free.
+        IDLE
+    }
+}

@@ -1,0 +1,146 @@
+package io.cistern.internal.events;
+
+import io.cistern.diagnostics.MemoryEvent;
+import java.lang.System.Logger.Level;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.function.Consumer;
+
+/// The observers of one device memory, and the events that wait to be told.
+///
+/// **Idea.** Nobody asks for events as a rule, so each place that has one asks [#any] first. Observers run
+/// under no lock of an allocator: what is [posted][#post] under one is told when the thread has left the
+/// allocator ([#deliver]).
+///
+/// Nothing here throws. An observer that throws misses that event; the first failure is logged. What
+/// an observer does to the same device memory is told to nobody.
+///
+/// **Threads.** Any; observers are called on the thread that did it.
+public final class Observers {
+    /// What the calling thread has to tell.
+    private static final class Posted {
+        final Deque<MemoryEvent> events = new ArrayDeque<>();
+        boolean telling;
+    }
+
+    /// Replaced under the monitor.
+    private volatile Consumer<?>[] all = {};
+
+    /// Whether there are any.
+    private volatile boolean any;
+
+    @SuppressWarnings("ThreadLocalUsage") // a thread may tell of several device memories
+    private final ThreadLocal<Posted> posted = ThreadLocal.withInitial(Posted::new);
+
+    private volatile boolean hasFailed;
+
+    /// Whether anybody observes.
+    public boolean any() {
+        return any;
+    }
+
+    /// Tells an observer of all events from now on.
+    ///
+    /// @return removes it
+    public Runnable add(Consumer<? super MemoryEvent> observer) {
+        Consumer<MemoryEvent> own = observer::accept; // so that one which is added twice is removed once
+        synchronized (this) {
+            Consumer<?>[] more = Arrays.copyOf(all, all.length + 1);
+            more[all.length] = own;
+            all = more;
+            any = true;
+        }
+        return () -> remove(own);
+    }
+
+    private synchronized void remove(Consumer<?> observer) {
+        Consumer<?>[] left =
+                Arrays.stream(all).filter(each -> !each.equals(observer)).toArray(Consumer<?>[]::new);
+        all = left;
+        any = left.length != 0;
+    }
+
+    /// Tells of an event, after those that the thread [posted][#post]. Under no lock of an allocator.
+    public void tell(MemoryEvent event) {
+        post(event);
+        deliver();
+    }
+
+    /// Tells of an event later. Under any lock.
+    @SuppressWarnings("CatchingUnchecked") // an event that is lost is better than an allocation
+    public void post(MemoryEvent event) {
+        try {
+            Posted mine = posted.get();
+            if (!mine.telling) {
+                mine.events.add(event);
+            }
+        } catch (RuntimeException | Error lost) {
+            failed(lost);
+        }
+    }
+
+    /// An event of a range of addresses.
+    @FunctionalInterface
+    public interface RangeEvent {
+        MemoryEvent of(String allocator, int device, long address, long byteSize);
+    }
+
+    /// Tells of an event of a range later, if anybody observes. Under any lock, and in a full Java heap,
+    /// where the event is lost.
+    public void post(RangeEvent event, String allocator, int device, long address, long byteSize) {
+        if (any()) {
+            try {
+                post(event.of(allocator, device, address, byteSize));
+            } catch (OutOfMemoryError lost) {
+                failed(lost);
+            }
+        }
+    }
+
+    /// Tells what the thread posted. Under no lock of an allocator.
+    @SuppressWarnings("CatchingUnchecked")
+    public void deliver() {
+        try {
+            Posted mine = posted.get();
+            if (mine.telling) {
+                return;
+            }
+            mine.telling = true;
+            try {
+                for (MemoryEvent event = mine.events.poll(); event != null; event = mine.events.poll()) {
+                    toAll(event);
+                }
+            } finally {
+                mine.telling = false;
+            }
+        } catch (RuntimeException | Error lost) {
+            failed(lost);
+        }
+    }
+
+    @SuppressWarnings({"unchecked", "CatchingUnchecked"})
+    private void toAll(MemoryEvent event) {
+        for (Consumer<?> observer : all) {
+            try {
+                ((Consumer<MemoryEvent>) observer).accept(event);
+            } catch (RuntimeException | Error broken) {
+                failed(broken);
+            }
+        }
+    }
+
+    @SuppressWarnings("CatchingUnchecked")
+    private void failed(Throwable failure) {
+        if (hasFailed) {
+            return;
+        }
+        hasFailed = true;
+        try {
+            System.getLogger(Observers.class.getName())
+                    .log(Level.WARNING, "an observer of device memory failed; later failures are not logged", failure);
+        } catch (RuntimeException | Error alsoBroken) {
+            // A diagnostic must not fail what it is about.
+        }
+    }
+}

@@ -1,0 +1,54 @@
+package io.cistern.caching.internal.shard;
+
+import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.Blocks;
+import io.cistern.diagnostics.SegmentMemory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+
+/// The memory of one shard as segments: each stretch of addresses that have memory, with its blocks. In a plain
+/// segment that is all of it; in an arena of pages, what lies between two holes.
+final class ShardSegments {
+    private final List<SegmentMemory> segments = new ArrayList<>();
+    private final List<SegmentMemory.Block> stretch = new ArrayList<>();
+    private final OptionalLong stream;
+
+    private ShardSegments(OptionalLong stream) {
+        this.stream = stream;
+    }
+
+    /// Walks all blocks. With the lock of the shard.
+    static List<SegmentMemory> of(StreamShard shard, Blocks blocks, List<AddressRange> ranges) {
+        var walk = new ShardSegments(shard.isClosed() ? OptionalLong.empty() : OptionalLong.of(shard.stream));
+        for (AddressRange range : ranges) {
+            for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+                walk.add(blocks, block);
+            }
+            walk.endStretch();
+        }
+        return walk.segments;
+    }
+
+    private void add(Blocks blocks, int block) {
+        switch (blocks.state[block]) {
+            case Blocks.LIVE -> add(blocks, block, SegmentMemory.State.TAKEN);
+            case Blocks.FENCED -> add(blocks, block, SegmentMemory.State.WAITING);
+            case Blocks.FREE -> add(blocks, block, SegmentMemory.State.IDLE);
+            default -> endStretch(); // it has no memory, or a thread gets or gives it back just now
+        }
+    }
+
+    private void add(Blocks blocks, int block, SegmentMemory.State state) {
+        stretch.add(new SegmentMemory.Block(blocks.address[block], blocks.byteSize[block], state));
+    }
+
+    private void endStretch() {
+        if (!stretch.isEmpty()) {
+            long from = stretch.getFirst().address();
+            long to = stretch.getLast().address() + stretch.getLast().byteSize();
+            segments.add(new SegmentMemory(from, to - from, stream, stretch));
+            stretch.clear();
+        }
+    }
+}
