@@ -5,7 +5,7 @@
 module io.cistern.observability {
     requires static org.jspecify;
     requires static pickle; // for snapshots that PyTorch's tools open
-    requires com.fasterxml.jackson.jr.ob;
+    requires com.fasterxml.jackson.core;
     requires transitive io.cistern.api;
 
     exports io.cistern.observability;
