@@ -22,6 +22,7 @@ module io.cistern.api {
             io.cistern.cli,
             io.cistern.loader,
             io.cistern.nccl,
+            io.cistern.observability,
             io.cistern.pressure;
     exports io.cistern.internal.options to
             io.cistern.cli;
