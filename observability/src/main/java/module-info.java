@@ -6,7 +6,7 @@
 module io.cistern.observability {
     requires static org.jspecify;
     requires static pickle; // for snapshots that PyTorch's tools open
-    requires com.fasterxml.jackson.jr.ob;
+    requires com.fasterxml.jackson.core;
     requires jdk.jfr;
     requires transitive io.cistern.api;
     requires transitive java.management;
