@@ -1,12 +1,19 @@
 /// What happened to device memory, and what it looks like now: the history of events, and snapshots for people and
-/// tools.
+/// tools; events of Java Flight Recorder ([io.cistern.observability.jfr]); a bean of JMX
+/// ([io.cistern.observability.jmx]).
 @org.jspecify.annotations.NullMarked
 @SuppressWarnings("requires-automatic") // the pickle library has no module name but that of its JAR
 module io.cistern.observability {
     requires static org.jspecify;
     requires static pickle; // for snapshots that PyTorch's tools open
     requires com.fasterxml.jackson.core;
+    requires jdk.jfr;
     requires transitive io.cistern.api;
+    requires transitive java.management;
 
     exports io.cistern.observability;
+    exports io.cistern.observability.jfr;
+    exports io.cistern.observability.jmx;
+    opens io.cistern.observability.jfr to
+            jdk.jfr; // makes the settings of events
 }

@@ -45,6 +45,7 @@ class CentralRulesTests {
                         "cistern-jcuda",
                         "cistern-memory-pressure",
                         "cistern-nccl-allocator",
+                        "cistern-observability",
                         "cistern-pluggable-loader",
                         "cistern-simulated-gpu");
     }
