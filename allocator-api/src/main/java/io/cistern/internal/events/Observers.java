@@ -6,6 +6,7 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /// The observers of one device memory, and the events that wait to be told.
 ///
@@ -62,9 +63,30 @@ public final class Observers {
     }
 
     /// Tells of an event, after those that the thread [posted][#post]. Under no lock of an allocator.
+    @SuppressWarnings("CatchingUnchecked")
     public void tell(MemoryEvent event) {
-        post(event);
-        deliver();
+        try {
+            Posted mine = posted.get();
+            if (!mine.telling) {
+                tell(mine, event);
+            }
+        } catch (RuntimeException | Error lost) {
+            failed(lost);
+        }
+    }
+
+    private void tell(Posted mine, @Nullable MemoryEvent last) {
+        mine.telling = true;
+        try {
+            for (MemoryEvent event = mine.events.poll(); event != null; event = mine.events.poll()) {
+                toAll(event);
+            }
+            if (last != null) {
+                toAll(last);
+            }
+        } finally {
+            mine.telling = false;
+        }
     }
 
     /// Tells of an event later. Under any lock.
@@ -103,16 +125,8 @@ public final class Observers {
     public void deliver() {
         try {
             Posted mine = posted.get();
-            if (mine.telling) {
-                return;
-            }
-            mine.telling = true;
-            try {
-                for (MemoryEvent event = mine.events.poll(); event != null; event = mine.events.poll()) {
-                    toAll(event);
-                }
-            } finally {
-                mine.telling = false;
+            if (!mine.telling && !mine.events.isEmpty()) {
+                tell(mine, null);
             }
         } catch (RuntimeException | Error lost) {
             failed(lost);
