@@ -60,7 +60,7 @@ final class EventWriter implements Consumer<MemoryEvent> {
         }
         AllocationSampleEvent sample = new AllocationSampleEvent();
         if (sample.isEnabled()) {
-            int stripe = (int) Thread.currentThread().threadId() & STRIPES - 1;
+            int stripe = (int) Thread.currentThread().threadId() & (STRIPES - 1);
             if (sinceSample.addAndGet(stripe, block.byteSize()) >= SampleInterval.bytes()) {
                 sample.allocator = block.allocator();
                 sample.device = block.device();
