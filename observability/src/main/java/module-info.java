@@ -17,6 +17,7 @@ module io.cistern.observability {
     exports io.cistern.observability.jfr;
     exports io.cistern.observability.jmx;
     exports io.cistern.observability.nvtx;
+
     opens io.cistern.observability.jfr to
             jdk.jfr; // makes the settings of events
 

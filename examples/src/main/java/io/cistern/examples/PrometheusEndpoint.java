@@ -28,7 +28,7 @@ public final class PrometheusEndpoint {
         PrometheusMeterRegistry registry = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
         try (CudaStream stream = CudaStream.open(memory, DEVICE);
                 DeviceBuffer _ = DeviceBuffer.allocate(64 << 20, stream);
-                DeviceMemoryMetrics metrics = DeviceMemoryMetrics.withEvents(memory)) {
+                DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
             metrics.bindTo(registry);
             HttpServer server = serve(registry, once ? 0 : PORT);
             URI page = URI.create("http://localhost:" + server.getAddress().getPort() + "/metrics");
@@ -60,8 +60,8 @@ public final class PrometheusEndpoint {
         try (var body = page.toURL().openStream()) {
             new String(body.readAllBytes(), StandardCharsets.UTF_8)
                     .lines()
-                    .filter(line -> line.startsWith("cistern_memory_requested_bytes")
-                            || line.startsWith("cistern_blocks_live"))
+                    .filter(line ->
+                            line.startsWith("cistern_memory_requested_bytes") || line.startsWith("cistern_blocks_live"))
                     .forEach(System.out::println);
         }
     }

@@ -111,13 +111,10 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
             figures.add(ofAllocator(allocator, id, pool, device));
         }
         var driver = memory.driver();
-        long free = driver.devices().isUsed(device) ? driver.memory().info(device).freeBytes() : UNKNOWN;
+        long free =
+                driver.devices().isUsed(device) ? driver.memory().info(device).freeBytes() : UNKNOWN;
         return new OfDevice(
-                device,
-                driver.devices().name(device),
-                driver.devices().totalBytes(device),
-                free,
-                figures);
+                device, driver.devices().name(device), driver.devices().totalBytes(device), free, figures);
     }
 
     private static OfAllocator ofAllocator(Allocator allocator, int id, String pool, int device) {

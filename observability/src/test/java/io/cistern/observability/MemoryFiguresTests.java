@@ -20,7 +20,9 @@ final class MemoryFiguresTests extends ObservedMemory {
         var device = MemoryFigures.of(memory).devices().getFirst();
         assertThat(device.name()).isEqualTo(gpu.devices().name(DEVICE));
         assertThat(device.totalBytes()).isEqualTo(256 * MIB);
-        assertThat(device.freeBytes()).isEqualTo(gpu.memory().info(DEVICE).freeBytes()).isLessThan(256 * MIB);
+        assertThat(device.freeBytes())
+                .isEqualTo(gpu.memory().info(DEVICE).freeBytes())
+                .isLessThan(256 * MIB);
         free(address);
     }
 
@@ -41,9 +43,7 @@ final class MemoryFiguresTests extends ObservedMemory {
         assertThat(figures.reservedBytes()).isEqualTo(statistics.reservedBytes().orElseThrow());
         assertThat(figures.largestFreeBytes()).isPositive();
         assertThat(figures.strandedBytes()).isNotNegative();
-        assertThat(figures.tiers())
-                .extracting(MemoryFigures.TierHits::tier)
-                .contains("thread_cache", "shard");
+        assertThat(figures.tiers()).extracting(MemoryFigures.TierHits::tier).contains("thread_cache", "shard");
         free(address);
     }
 
@@ -62,7 +62,8 @@ final class MemoryFiguresTests extends ObservedMemory {
         };
         try (var mine = memory.open(OpenOptions.made("mine", silent))) {
             long address = mine.allocate(5, DEVICE, stream);
-            var figures = MemoryFigures.of(memory).devices().getFirst().allocators().getLast();
+            var figures =
+                    MemoryFigures.of(memory).devices().getFirst().allocators().getLast();
             assertThat(figures.name()).isEqualTo("mine");
             assertThat(figures.current()).isFalse();
             assertThat(figures.requestedBytes()).isEqualTo(5);

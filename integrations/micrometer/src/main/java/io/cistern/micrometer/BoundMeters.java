@@ -55,9 +55,10 @@ final class BoundMeters {
 
     private void addDevice(int device) {
         Tags tags = Tags.of("device", Integer.toString(device));
-        ofAll.add(Gauge.builder("cistern.device.memory.total", memory, at -> at.driver()
-                        .devices()
-                        .totalBytes(device))
+        ofAll.add(Gauge.builder(
+                        "cistern.device.memory.total",
+                        memory,
+                        at -> at.driver().devices().totalBytes(device))
                 .description("Memory of the device")
                 .baseUnit(BaseUnits.BYTES)
                 .tags(tags)
@@ -103,9 +104,7 @@ final class BoundMeters {
     /// The spec, with a number if another allocator has it already.
     private String freeName(String spec, String pool) {
         Set<String> taken = new HashSet<>();
-        byAllocator.values().stream()
-                .filter(each -> each.pool.equals(pool))
-                .forEach(each -> taken.add(each.name));
+        byAllocator.values().stream().filter(each -> each.pool.equals(pool)).forEach(each -> taken.add(each.name));
         String name = spec;
         for (int number = 2; taken.contains(name); number++) {
             name = spec + "#" + number;

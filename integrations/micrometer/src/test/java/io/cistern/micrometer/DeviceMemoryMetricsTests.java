@@ -124,7 +124,7 @@ final class DeviceMemoryMetricsTests {
 
     @Test
     void eventsAreCounted() {
-        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.withEvents(memory, Duration.ZERO)) {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.withSlowAllocations(memory, Duration.ZERO)) {
             metrics.bindTo(registry);
             free(allocate(8 * MIB));
             memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
@@ -142,8 +142,19 @@ final class DeviceMemoryMetricsTests {
                     .isOne();
             assertThat(registry.get("cistern.reclaims").timers()).isNotEmpty();
         }
-        assertThatThrownBy(() -> DeviceMemoryMetrics.withEvents(memory, Duration.ofNanos(-1)))
+        assertThatThrownBy(() -> DeviceMemoryMetrics.withSlowAllocations(memory, Duration.ofNanos(-1)))
                 .isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
+    void refusalsAreCountedWithoutObservingBlocks() {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            metrics.bindTo(registry);
+            free(allocate(1000));
+            assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+            assertThat(registry.get("cistern.out.of.memory").counter().count()).isOne();
+            assertThat(registry.find("cistern.allocation.slow").timer()).isNull();
+        }
     }
 
     @Test

@@ -7,6 +7,7 @@ import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.catalog.Catalog;
 import io.micrometer.core.instrument.binder.MeterBinder;
+import java.time.Duration;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -41,8 +42,8 @@ import org.springframework.core.env.Environment;
 /// **Properties.** All of Cistern's settings can stand among the application's properties, by their own keys; they
 /// become system properties before device memory is opened, unless there is such a system property already. What the
 /// process's own device memory needs has to be there before anybody else opens it. One property is of this module:
-/// `cistern.metrics.events`, `false` by default, adds the meters that [count
-/// events][DeviceMemoryMetrics#withEvents(DeviceMemory)].
+/// `cistern.metrics.slow-allocations`, a duration as `1ms`, adds the meter of [slow
+/// allocations][DeviceMemoryMetrics#withSlowAllocations].
 @AutoConfiguration
 public final class CisternAutoConfiguration {
     /// For Spring.
@@ -80,9 +81,10 @@ public final class CisternAutoConfiguration {
         @Bean
         @ConditionalOnMissingBean
         DeviceMemoryMetrics deviceMemoryMetrics(DeviceMemory memory, Environment environment) {
-            return environment.getProperty(SpringSettings.METRICS_EVENTS, Boolean.class, false)
-                    ? DeviceMemoryMetrics.withEvents(memory)
-                    : DeviceMemoryMetrics.of(memory);
+            Duration slow = environment.getProperty(SpringSettings.SLOW_ALLOCATIONS, Duration.class);
+            return slow == null
+                    ? DeviceMemoryMetrics.of(memory)
+                    : DeviceMemoryMetrics.withSlowAllocations(memory, slow);
         }
     }
 

@@ -8,7 +8,7 @@ import org.springframework.core.env.ConfigurableEnvironment;
 
 /// Cistern's settings among the properties of a Spring application.
 final class SpringSettings {
-    static final String METRICS_EVENTS = "cistern.metrics.events";
+    static final String SLOW_ALLOCATIONS = "cistern.metrics.slow-allocations";
 
     private static final String PREFIX = "cistern.";
     private static final String OURS = "metrics.";

@@ -86,7 +86,7 @@ final class CisternAutoConfigurationTests {
 
     @Test
     void itsMetersAreInTheRegistry() {
-        try (var context = run(WithDriver.class, WebApplicationType.NONE, "cistern.metrics.events=true")) {
+        try (var context = run(WithDriver.class, WebApplicationType.NONE, "cistern.metrics.slow-allocations=0ms")) {
             DeviceMemory memory = context.getBean(DeviceMemory.class);
             long stream = memory.driver().streams().create(DEVICE);
             long address = memory.allocate(3 * MIB, DEVICE, stream);
@@ -97,6 +97,7 @@ final class CisternAutoConfigurationTests {
                             .gauge()
                             .value())
                     .isEqualTo(3.0 * MIB);
+            assertThat(registry.get("cistern.allocation.slow").timer().count()).isOne();
             memory.free(address, stream);
             assertThat(context.getBeansOfType(DeviceMemoryMetrics.class)).hasSize(1);
         }

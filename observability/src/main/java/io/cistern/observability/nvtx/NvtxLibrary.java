@@ -25,8 +25,7 @@ final class NvtxLibrary {
     @SuppressWarnings("restricted")
     private NvtxLibrary(SymbolLookup symbols) {
         Linker linker = Linker.nativeLinker();
-        markA = linker.downcallHandle(
-                symbols.findOrThrow("nvtxMarkA"), FunctionDescriptor.ofVoid(ValueLayout.ADDRESS));
+        markA = linker.downcallHandle(symbols.findOrThrow("nvtxMarkA"), FunctionDescriptor.ofVoid(ValueLayout.ADDRESS));
         rangeStartA = linker.downcallHandle(
                 symbols.findOrThrow("nvtxRangeStartA"),
                 FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.ADDRESS));

@@ -36,6 +36,6 @@ public final class NvtxRanges {
             }
             return () -> {};
         }
-        return memory.listeners().onEvent(new NvtxWriter(library));
+        return memory.listeners().onRareEvent(new NvtxWriter(library));
     }
 }

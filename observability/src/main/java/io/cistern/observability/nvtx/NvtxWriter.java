@@ -63,7 +63,6 @@ final class NvtxWriter implements Consumer<MemoryEvent> {
     }
 
     private static String text(OutOfMemoryReport report) {
-        return "out of memory: " + report.byteSize() + " bytes, device " + report.device() + "; "
-                + report.deviceText();
+        return "out of memory: " + report.byteSize() + " bytes, device " + report.device() + "; " + report.deviceText();
     }
 }

@@ -65,10 +65,7 @@ final class FlightEventsTests extends ObservedMemory {
             assertThat(event.getInt("device")).isEqualTo(DEVICE);
             assertThat(event.getLong("address")).isPositive();
             assertThat(event.getStackTrace().getFrames())
-                    .anyMatch(frame -> frame.getMethod()
-                            .getType()
-                            .getName()
-                            .equals(ObservedMemory.class.getName()));
+                    .anyMatch(frame -> frame.getMethod().getType().getName().equals(ObservedMemory.class.getName()));
         });
         assertThat(events.stream().mapToLong(event -> event.getLong("byteSize")).sum())
                 .isGreaterThanOrEqualTo(8 * MIB);
@@ -97,16 +94,16 @@ final class FlightEventsTests extends ObservedMemory {
             List<RecordedEvent> refusals = recorded(
                     recording,
                     "cistern.OutOfMemory",
-                    () -> assertThatThrownBy(() -> allocate(300 * MIB))
-                            .isInstanceOf(DeviceOutOfMemoryException.class));
+                    () -> assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class));
             assertThat(refusals).hasSize(1);
             RecordedEvent refusal = refusals.getFirst();
             assertThat(refusal.getLong("byteSize")).isEqualTo(300 * MIB);
             assertThat(refusal.getLong("totalBytes")).isEqualTo(256 * MIB);
             assertThat(refusal.getString("allocator")).isEqualTo("caching");
             List<RecordedEvent> steps = in(recording, "cistern.ReclaimStep");
-            assertThat(steps).isNotEmpty().allSatisfy(step -> assertThat(step.getLong("byteSize"))
-                    .isEqualTo(300 * MIB));
+            assertThat(steps)
+                    .isNotEmpty()
+                    .allSatisfy(step -> assertThat(step.getLong("byteSize")).isEqualTo(300 * MIB));
         }
     }
 
@@ -161,8 +158,7 @@ final class FlightEventsTests extends ObservedMemory {
         try (Registration _ = FlightEvents.register(memory)) {
             try (Recording all = new Recording()) {
                 all.enable("cistern.SlowAllocation").with("slowerThan", "0 ns");
-                List<RecordedEvent> slow =
-                        recorded(all, "cistern.SlowAllocation", () -> free(allocate(1000)));
+                List<RecordedEvent> slow = recorded(all, "cistern.SlowAllocation", () -> free(allocate(1000)));
                 assertThat(slow).hasSize(1);
                 assertThat(slow.getFirst().getDuration("took")).isPositive();
             }
@@ -210,8 +206,10 @@ final class FlightEventsTests extends ObservedMemory {
 
     @Test
     void leaksAreRecordedByPlaceWhenTheMemoryCloses() throws Exception {
-        DeviceMemory leaking =
-                DeviceMemory.builder(gpu).catalog(found()).leakLevel(LeakLevel.SITES).open();
+        DeviceMemory leaking = DeviceMemory.builder(gpu)
+                .catalog(found())
+                .leakLevel(LeakLevel.SITES)
+                .open();
         leaking.setCurrent("caching");
         FlightEvents.register(leaking);
         long[] blocks = new long[3];
@@ -238,7 +236,10 @@ final class FlightEventsTests extends ObservedMemory {
         try (Registration _ = FlightEvents.register(memory);
                 Recording recording = new Recording()) {
             FlightEvents.register(memory).close();
-            assertThat(recorded(recording, "cistern.Annotation", () -> memory.listeners().annotate("once")))
+            assertThat(recorded(
+                            recording,
+                            "cistern.Annotation",
+                            () -> memory.listeners().annotate("once")))
                     .hasSize(1);
         }
     }
@@ -266,8 +267,10 @@ final class FlightEventsTests extends ObservedMemory {
             try (Registration _ = FlightEvents.register(memory)) {
                 memory.listeners().annotate("one");
                 try (Recording late = new Recording()) {
-                    assertThat(recorded(late, "cistern.Annotation", () -> memory.listeners()
-                                    .annotate("two")))
+                    assertThat(recorded(
+                                    late,
+                                    "cistern.Annotation",
+                                    () -> memory.listeners().annotate("two")))
                             .hasSize(1);
                 }
                 memory.listeners().annotate("three");
