@@ -31,6 +31,7 @@ module io.cistern.api {
     exports io.cistern.internal.routing to
             io.cistern.buffers;
 
+    uses io.cistern.ModuleSupport.Observer;
     uses io.cistern.cuda.CudaDriverProvider;
     uses io.cistern.spi.catalog.CatalogProvider;
 

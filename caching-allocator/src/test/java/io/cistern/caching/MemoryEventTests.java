@@ -62,6 +62,23 @@ final class MemoryEventTests extends PoolFixture {
     }
 
     @Test
+    void anObserverOfRareEventsHearsOfNoBlocks() {
+        List<MemoryEvent> rare = new CopyOnWriteArrayList<>();
+        try (Registration _ = memory.listeners().onRareEvent(rare::add)) {
+            free(allocate(1000));
+            assertThat(rare).hasSize(1).hasOnlyElementsOfType(MemoryEvent.SegmentAcquired.class);
+            try (Registration _ = observe()) {
+                free(allocate(1000));
+                assertThat(told(MemoryEvent.Allocated.class)).hasSize(1);
+                assertThat(told(MemoryEvent.Freed.class)).hasSize(1);
+            }
+            assertThat(rare).hasSize(1);
+            assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+            assertThat(rare).anyMatch(MemoryEvent.OutOfMemory.class::isInstance);
+        }
+    }
+
+    @Test
     void everyAllocatorIsObservedPlugInsToo() throws InterruptedException {
         DeviceAllocator plugIn = new DeviceAllocator() {
             @Override

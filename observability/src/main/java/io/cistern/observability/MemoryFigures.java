@@ -50,10 +50,11 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
 
     /// The figures of an allocator on a device: see [AllocatorStatistics] and [MemoryStatistics].
     ///
-    /// @param id a number that tells allocators of one spec apart, as long as the same ones are open: the place
-    ///     among those of its name, from 1
+    /// @param id the place among those of its name and pool, from 1: tells them apart as long as the same ones are
+    ///     open
     /// @param name its spec
     /// @param pool the pool's tag, or its number if it has none; empty if it belongs to no pool
+    /// @param current whether it is current on the device
     /// @param liveBlocks blocks alive
     /// @param allocations allocations so far
     /// @param frees frees so far
@@ -68,6 +69,7 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
             int id,
             String name,
             String pool,
+            boolean current,
             long liveBlocks,
             long allocations,
             long frees,
@@ -104,26 +106,25 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
         Map<String, Integer> ids = new LinkedHashMap<>();
         List<OfAllocator> figures = new ArrayList<>();
         for (Allocator allocator : allocators) {
-            int id = ids.merge(allocator.toString(), 1, Integer::sum);
-            figures.add(ofAllocator(allocator, id, device));
+            String pool = allocator.pool().map(MemoryFigures::poolName).orElse("");
+            int id = ids.merge(allocator + " " + pool, 1, Integer::sum);
+            figures.add(ofAllocator(allocator, id, pool, device));
         }
         var driver = memory.driver();
-        long free = driver.devices().isUsed(device) ? driver.memory().info(device).freeBytes() : UNKNOWN;
+        long free =
+                driver.devices().isUsed(device) ? driver.memory().info(device).freeBytes() : UNKNOWN;
         return new OfDevice(
-                device,
-                driver.devices().name(device),
-                driver.devices().totalBytes(device),
-                free,
-                figures);
+                device, driver.devices().name(device), driver.devices().totalBytes(device), free, figures);
     }
 
-    private static OfAllocator ofAllocator(Allocator allocator, int id, int device) {
+    private static OfAllocator ofAllocator(Allocator allocator, int id, String pool, int device) {
         AllocatorStatistics counted = allocator.statistics(device);
         Map<String, Long> own = allocator.memoryStatistics(device);
         return new OfAllocator(
                 id,
                 allocator.toString(),
-                allocator.pool().map(MemoryFigures::poolName).orElse(""),
+                pool,
+                allocator.memory().currents().isCurrent(device, allocator),
                 counted.liveBlocks(),
                 counted.allocations(),
                 counted.frees(),

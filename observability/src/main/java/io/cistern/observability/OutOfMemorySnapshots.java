@@ -37,7 +37,7 @@ public final class OutOfMemorySnapshots {
     /// @return a registration; closing it ends this
     public static Registration writeTo(DeviceMemory memory, Path folder, int most) {
         var snapshots = new OutOfMemorySnapshots(memory, folder, most);
-        return memory.listeners().onEvent(snapshots::hear);
+        return memory.listeners().onRareEvent(snapshots::hear);
     }
 
     private void hear(MemoryEvent event) {

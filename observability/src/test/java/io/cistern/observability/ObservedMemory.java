@@ -1,6 +1,7 @@
 package io.cistern.observability;
 
 import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
@@ -10,39 +11,42 @@ import java.util.ServiceLoader;
 import org.junit.jupiter.api.AfterEach;
 
 /// Device memory of a small simulated GPU, with `caching` as the current allocator.
-abstract class ObservedMemory {
-    static final int DEVICE = 0;
-    static final long MIB = 1 << 20;
+public abstract class ObservedMemory {
+    protected static final int DEVICE = 0;
+    protected static final long MIB = 1 << 20;
 
-    final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).capacityBytes(256 * MIB).build();
-    final DeviceMemory memory = DeviceMemory.builder(gpu).catalog(found()).open();
-    final long stream = gpu.streams().create(DEVICE);
-    final MemoryHistory history = MemoryHistory.of(memory);
+    protected final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(1).capacityBytes(256 * MIB).build();
+    protected final DeviceMemory memory =
+            DeviceMemory.builder(gpu).catalog(found()).open();
+    protected final long stream = gpu.streams().create(DEVICE);
+    protected final MemoryHistory history = MemoryHistory.of(memory);
 
-    ObservedMemory() {
+    protected ObservedMemory() {
         memory.setCurrent("caching");
     }
 
-    private static Catalog found() {
-        List<AllocatorProvider> allocators = ServiceLoader.load(AllocatorProvider.class).stream()
+    protected static Catalog found() {
+        return Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class));
+    }
+
+    private static <P> List<P> all(Class<P> service) {
+        return ServiceLoader.load(service).stream()
                 .map(ServiceLoader.Provider::get)
                 .toList();
-        List<SegmentSourceProvider> sources = ServiceLoader.load(SegmentSourceProvider.class).stream()
-                .map(ServiceLoader.Provider::get)
-                .toList();
-        return Catalog.of(allocators, sources);
     }
 
     @AfterEach
     void close() {
+        memory.pools().all().forEach(MemoryPool::close);
         memory.close();
     }
 
-    long allocate(long byteSize) {
+    protected long allocate(long byteSize) {
         return memory.allocate(byteSize, DEVICE, stream);
     }
 
-    void free(long address) {
+    protected void free(long address) {
         memory.free(address, stream);
     }
 }

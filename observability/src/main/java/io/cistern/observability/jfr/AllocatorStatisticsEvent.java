@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
 final class AllocatorStatisticsEvent extends CisternEvent {
     @Label("Pool")
     @Description("The tag of the pool that it belongs to")
-    @Nullable String pool;
+    @Nullable
+    String pool;
 
     @Label("Requested")
     @DataAmount

@@ -10,5 +10,6 @@ import org.jspecify.annotations.Nullable;
 @Description("The program marked a moment")
 final class AnnotationEvent extends CisternEvent {
     @Label("Text")
-    @Nullable String text;
+    @Nullable
+    String text;
 }

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
 abstract class CisternEvent extends Event {
     @Label("Allocator")
     @Description("The allocator's spec, or the pool's name")
-    @Nullable String allocator;
+    @Nullable
+    String allocator;
 
     @Label("Device")
     @Description("The device's ordinal")

@@ -12,5 +12,6 @@ import org.jspecify.annotations.Nullable;
 @StackTrace(true)
 final class CurrentChangedEvent extends CisternEvent {
     @Label("Former Allocator")
-    @Nullable String former;
+    @Nullable
+    String former;
 }

@@ -22,7 +22,8 @@ final class DeviceStatisticsEvent extends Event {
     int device;
 
     @Label("Name")
-    @Nullable String name;
+    @Nullable
+    String name;
 
     @Label("Total")
     @DataAmount

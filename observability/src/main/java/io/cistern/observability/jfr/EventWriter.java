@@ -28,9 +28,19 @@ final class EventWriter implements Consumer<MemoryEvent> {
         switch (told) {
             case MemoryEvent.Allocated block -> allocated(block);
             case MemoryEvent.SegmentAcquired segment ->
-                segment(new SegmentAcquiredEvent(), segment.allocator(), segment.device(), segment.address(), segment.byteSize());
+                segment(
+                        new SegmentAcquiredEvent(),
+                        segment.allocator(),
+                        segment.device(),
+                        segment.address(),
+                        segment.byteSize());
             case MemoryEvent.SegmentReleased segment ->
-                segment(new SegmentReleasedEvent(), segment.allocator(), segment.device(), segment.address(), segment.byteSize());
+                segment(
+                        new SegmentReleasedEvent(),
+                        segment.allocator(),
+                        segment.device(),
+                        segment.address(),
+                        segment.byteSize());
             case MemoryEvent.PageMoved page -> moved(page);
             case MemoryEvent.Trimmed trim -> trimmed(trim);
             case MemoryEvent.CurrentChanged change -> changed(change);
@@ -60,7 +70,7 @@ final class EventWriter implements Consumer<MemoryEvent> {
         }
         AllocationSampleEvent sample = new AllocationSampleEvent();
         if (sample.isEnabled()) {
-            int stripe = (int) Thread.currentThread().threadId() & STRIPES - 1;
+            int stripe = (int) Thread.currentThread().threadId() & (STRIPES - 1);
             if (sinceSample.addAndGet(stripe, block.byteSize()) >= SampleInterval.bytes()) {
                 sample.allocator = block.allocator();
                 sample.device = block.device();

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
 final class LeakEvent extends CisternEvent {
     @Label("Site")
     @Description("The frames that asked for them, the innermost first; empty if the leak level does not keep them")
-    @Nullable String site;
+    @Nullable
+    String site;
 
     @Label("Blocks")
     long blocks;

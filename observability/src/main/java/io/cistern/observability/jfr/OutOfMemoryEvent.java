@@ -45,5 +45,6 @@ final class OutOfMemoryEvent extends CisternEvent {
     long largestFreeBytes;
 
     @Label("Steps Tried")
-    @Nullable String steps;
+    @Nullable
+    String steps;
 }

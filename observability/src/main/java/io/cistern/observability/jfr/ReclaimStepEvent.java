@@ -16,7 +16,8 @@ final class ReclaimStepEvent extends CisternEvent {
     long byteSize;
 
     @Label("Step")
-    @Nullable String step;
+    @Nullable
+    String step;
 
     @Label("Bytes Reclaimed")
     @Description("As far as the step can tell")

@@ -7,5 +7,4 @@ import jdk.jfr.Name;
 @Name("cistern.Scope")
 @Label("Scope")
 @Description("A thread allocated from an allocator or a pool by a scope")
-final class ScopeEvent extends CisternEvent {
-}
+final class ScopeEvent extends CisternEvent {}

@@ -9,5 +9,4 @@ import jdk.jfr.StackTrace;
 @Label("Segment Acquired")
 @Description("An allocator obtained memory from the driver, or mapped pages")
 @StackTrace(true)
-final class SegmentAcquiredEvent extends SegmentEvent {
-}
+final class SegmentAcquiredEvent extends SegmentEvent {}

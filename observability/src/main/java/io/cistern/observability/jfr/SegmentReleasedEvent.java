@@ -9,5 +9,4 @@ import jdk.jfr.StackTrace;
 @Label("Segment Released")
 @Description("An allocator gave memory back to the driver, or unmapped pages")
 @StackTrace(true)
-final class SegmentReleasedEvent extends SegmentEvent {
-}
+final class SegmentReleasedEvent extends SegmentEvent {}
