@@ -28,7 +28,10 @@ function refusals(run) {
     advice: ((report && report.advice) || []).join(" ") }];
 }
 
-/** Sites whose live bytes only grow: the least of each tenth of the recording is above the least of the one before. */
+/**
+ * Sites whose live bytes only grow: the least of each tenth of the recorded events is above the least of the one
+ * before, in nearly all tenths or in the last half.
+ */
 function leaks(run) {
   const history = run.history;
   if (!history || history.size < 20) {
@@ -38,18 +41,31 @@ function leaks(run) {
   for (const [site, floors] of floorsBySite(run)) {
     const rises = floors.filter((floor, i) => i > 0 && floor > floors[i - 1]).length;
     const growth = floors[9] - floors[0];
-    if (rises >= 8 && growth > Math.max(2 ** 16, run.requestedBytes / 50) && floors[9] > 1.5 * floors[1]) {
+    if ((rises >= 8 || lastRises(floors) >= 5) && growth > Math.max(2 ** 16, run.requestedBytes / 50) && floors[9] > 1.5 * floors[1]) {
       found.push({ site, growth, rises });
     }
   }
   return found.sort((a, b) => b.growth - a.growth).slice(0, 3).map((each) => leakFinding(run, each));
 }
 
+/** How many tenths at the end lie above the one before. */
+function lastRises(floors) {
+  let rises = 0;
+  while (rises < 9 && floors[9 - rises] > floors[8 - rises]) {
+    rises++;
+  }
+  return rises;
+}
+
 function leakFinding(run, { site, growth, rises }) {
-  const { lives, endSeconds, size } = run.history;
-  let made = 0, freed = 0, live = 0, bytes = 0;
+  const { lives, seconds, size } = run.history;
+  let made = 0, freed = 0, live = 0, bytes = 0, first = Infinity, last = 0;
   for (let i = 0; i < lives.size; i++) {
     if (lives.site[i] === site) {
+      if (lives.born[i] >= 0) {
+        first = Math.min(first, seconds[lives.born[i]]);
+        last = Math.max(last, seconds[lives.born[i]]);
+      }
       made += lives.born[i] >= 0 ? 1 : 0;
       freed += lives.died[i] < size ? 1 : 0;
       live += lives.died[i] < size ? 0 : 1;
@@ -59,13 +75,13 @@ function leakFinding(run, { site, growth, rises }) {
   const blocks = run.liveBlocks.filter((block) => block.site === site);
   const oldest = Math.max(0, ...blocks.map((block) => block.ageNanos ?? 0)) / 1e9;
   const threads = [...new Set(blocks.map((block) => run.threads.texts[block.threadNumber]))];
-  const rate = growth / (endSeconds * 0.9 || 1);
+  const rate = last > first ? growth / (last - first) : 0;
   const free = sum(run.devices, (device) => device.freeBytes || 0);
   const isNeverFreed = freed === 0;
   return { grade: "bad", where: "holders",
     title: (isNeverFreed ? "Likely leak: " : "Possible leak: ") + bytesText(bytes) + " live from "
       + run.sites.texts[site],
-    text: "Its " + counted(live, "live block") + (live === 1 ? " has" : " have") + " grown through " + (rises + 1)
+    text: "It holds " + counted(live, "live block") + ", and grew through " + (rises + 1)
       + " of 10 parts of the recording, by " + bytesText(rate) + "/s. "
       + (isNeverFreed ? "None of the " + countText(made) + " blocks that were allocated there was ever freed."
         : countText(freed) + " of its " + countText(made) + " blocks were freed.")
@@ -76,7 +92,7 @@ function leakFinding(run, { site, growth, rises }) {
 }
 
 function floorsBySite(run) {
-  const { lives, life, kind, seconds, size, endSeconds } = run.history;
+  const { lives, life, kind, size } = run.history;
   const now = new Map();
   const floors = new Map();
   for (let i = 0; i < lives.size; i++) {
@@ -84,8 +100,6 @@ function floorsBySite(run) {
     now.set(site, (now.get(site) || 0) + (lives.born[i] < 0 ? lives.bytes[i] : 0));
   }
   now.forEach((bytes, site) => floors.set(site, new Float64Array(10).fill(Infinity)));
-  const first = size > 0 ? Math.min(seconds[0], 0) : 0;
-  const span = (endSeconds - first) || 1;
   const lastTenth = new Map();
   const fillTo = (site, tenth) => { // It had its present bytes in all tenths up to this one.
     const floor = floors.get(site);
@@ -96,7 +110,7 @@ function floorsBySite(run) {
   };
   forEachChange(life, kind, size, (i, each, sign) => {
     const site = lives.site[each];
-    fillTo(site, Math.min(9, Math.floor((10 * (seconds[i] - first)) / span)));
+    fillTo(site, Math.floor((10 * i) / size));
     now.set(site, now.get(site) + sign * lives.bytes[each]);
     fillTo(site, lastTenth.get(site));
   });

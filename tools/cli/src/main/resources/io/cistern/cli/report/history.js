@@ -2,7 +2,7 @@
 
 const KIND = Object.fromEntries(["other", "allocated", "freed", "freeDeferred", "freeCompleted", "segmentAcquired",
   "segmentReleased", "pageMoved", "trimmed", "currentChanged", "reclaimed", "outOfMemory", "streamWaited",
-  "streamClosed", "annotated"].map((name, number) => [name, number]));
+  "streamClosed", "annotated", "scopeEntered", "scopeLeft"].map((name, number) => [name, number]));
 
 /** Texts and their numbers. */
 class Names {
@@ -66,10 +66,12 @@ class History {
     }
     this.marks = [];
     this.reclaims = [];
+    const scopesOf = new Map(); // Of each thread, the innermost last.
     const lives = new Lives();
     const open = new Map();
     for (let i = 0; i < size; i++) {
       this.read(i, events[i], run, lives, open);
+      this.noteScope(i, events[i], run, lives, scopesOf);
     }
     this.addBlocksFromBefore(run, lives, open);
     this.lives = lives.seal();
@@ -118,18 +120,35 @@ class History {
     }
   }
 
+  noteScope(i, event, run, lives, scopesOf) {
+    const scopes = scopesOf.get(this.thread[i]);
+    if (this.kind[i] === KIND.scopeEntered) {
+      scopesOf.set(this.thread[i], [...(scopes || []), run.scopes.of(event.allocator)]);
+    } else if (this.kind[i] === KIND.scopeLeft && scopes) {
+      scopesOf.set(this.thread[i], scopes.slice(0, -1));
+    } else if (this.kind[i] === KIND.allocated) {
+      lives.columns.scope[this.life[i]] = scopes && scopes.length > 0 ? scopes[scopes.length - 1] : run.scopes.of(NO_SCOPE);
+    }
+  }
+
   /** What is live now and was allocated before the first event that is known; and how much each block really takes. */
   addBlocksFromBefore(run, lives, open) {
     const columns = lives.columns;
     const rounding = run.rounding();
+    const addresses = Float64Array.from(open.keys()).sort();
     for (const block of run.liveBlocks) {
-      let life = open.get(block.address);
+      // The program's address may lie a little behind where the block begins, as with guards around it.
+      const address = addresses[firstAfter(addresses, block.address - 1)];
+      let life = address < block.address + block.byteSize ? open.get(address) : undefined;
       if (life === undefined) {
         life = lives.add({ bytes: block.requestedBytes, thread: block.threadNumber, stream: block.streamNumber,
           allocator: block.owner, site: block.site, stack: block.stack, scope: block.scopeNumber });
         open.set(block.address, life);
       }
-      columns.scope[life] = block.scopeNumber;
+      if (block.scope == null && columns.scope[life] >= 0) {
+        block.scopeNumber = columns.scope[life];
+        block.scope = run.scopes.texts[block.scopeNumber];
+      }
       columns.rounded[life] = block.byteSize;
     }
     for (const life of open.values()) {

@@ -12,7 +12,8 @@ function holdersSection(run) {
   const place = element("div", {});
   const show = (by) => place.replaceChildren(holderTable(run, by));
   show("site");
-  return section("holders", "Who holds what", choice("By", HOLDER_CHOICES, "site", show), place);
+  const choices = HOLDER_CHOICES.filter(([by]) => by !== "scope" || run.scopes.texts.length > 1);
+  return section("holders", "Who holds what", choice("By", choices, "site", show), place);
 }
 
 function holderTable(run, by) {

@@ -58,13 +58,15 @@ class Ranges {
     return stream;
   }
 
-  /** A block of a stream lies here, so the range serves that stream. */
-  serve(address, stream) {
-    const item = this.items[this.indexAt(address)];
-    if (item && address < item.to && item.stream !== stream && item.stream !== SHARED) {
-      this.count(item.stream, item.from - item.to);
-      this.count(stream, item.to - item.from);
-      item.stream = stream;
+  /** A block of a stream lies here, so these ranges serve that stream. */
+  serve(from, to, stream) {
+    for (let index = Math.max(0, this.indexAt(from)); index < this.items.length && this.items[index].from < to; index++) {
+      const item = this.items[index];
+      if (item.to > from && item.stream !== stream && item.stream !== SHARED) {
+        this.count(item.stream, item.from - item.to);
+        this.count(stream, item.to - item.from);
+        item.stream = stream;
+      }
     }
   }
 }
@@ -100,21 +102,24 @@ function changeRanges(ranges, history, i) {
   const { kind, address, former, bytes, stream } = history;
   const end = address[i] + bytes[i];
   if (kind[i] === KIND.segmentAcquired) {
-    ranges.add(address[i], end, firstStream(history, i));
+    ranges.add(address[i], end, streamNear(history, i));
   } else if (kind[i] === KIND.segmentReleased) {
     ranges.remove(address[i], end);
   } else if (kind[i] === KIND.pageMoved) {
-    ranges.add(address[i], end, ranges.remove(former[i], former[i] + bytes[i]));
+    const before = ranges.remove(former[i], former[i] + bytes[i]);
+    const now = streamNear(history, i);
+    ranges.add(address[i], end, now >= 0 && before !== SHARED ? now : before);
   } else if (kind[i] === KIND.allocated) {
-    ranges.serve(address[i], stream[i]);
+    ranges.serve(address[i], end, stream[i]);
   }
 }
 
-/** The stream of the request that a new segment is for, as a rule among the next events; -1 if not. */
-function firstStream(history, acquired) {
+/** The stream of the request that memory came for, which is among the events before or after; -1 if it is not. */
+function streamNear(history, came) {
   const { kind, address, bytes, stream, size } = history;
-  for (let i = acquired + 1; i < Math.min(size, acquired + 32); i++) {
-    if (kind[i] === KIND.allocated && address[i] >= address[acquired] && address[i] < address[acquired] + bytes[acquired]) {
+  const end = address[came] + bytes[came];
+  for (let i = Math.max(0, came - 16); i < Math.min(size, came + 32); i++) {
+    if (kind[i] === KIND.allocated && address[i] < end && address[i] + bytes[i] > address[came]) {
       return stream[i];
     }
   }

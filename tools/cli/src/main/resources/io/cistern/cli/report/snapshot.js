@@ -1,6 +1,7 @@
 // One snapshot as the page uses it: the segments, live blocks and history of one device, or of all.
 
 const NO_STACK = "no call stack";
+const NO_SCOPE = "no scope";
 
 class Run {
   constructor(snapshot, name, device) {
@@ -43,7 +44,7 @@ class Run {
         block.owner = owner;
         block.threadNumber = this.threads.of(block.thread ?? "unknown thread");
         block.streamNumber = this.streams.of(block.stream ?? segment.stream ?? null);
-        block.scopeNumber = this.scopes.of(block.scope ?? "no scope");
+        block.scopeNumber = this.scopes.of(block.scope ?? NO_SCOPE);
         Object.assign(block, this.origin(block));
         this.liveBlocks.push(block);
       }

@@ -12,9 +12,10 @@ function summarySection(run) {
 function momentLine(run) {
   const { snapshot, history } = run;
   const runtime = snapshot.runtime || {};
-  return element("p", { class: "faint" }, "Taken " + String(snapshot.takenAt).replace("T", " ").replace("Z", " UTC")
-    + ", " + snapshot.reason + ". Cistern " + (runtime.cistern ?? "?") + ", Java " + (runtime.java ?? "?")
-    + (runtime.driver ? ", " + runtime.driver : "") + (runtime.processId ? ", process " + runtime.processId : "") + ". "
+  const parts = [["Cistern ", runtime.cistern], ["Java ", runtime.java], ["", runtime.driver],
+    ["process ", runtime.processId]].filter((part) => part[1] != null).map((part) => part.join(""));
+  return element("p", { class: "faint" }, "Taken " + String(snapshot.takenAt).replace(/(\.\d+)?Z$/, " UTC").replace("T", " ")
+    + ", " + snapshot.reason + ". " + (parts.length > 0 ? parts.join(", ") + ". " : "")
     + (history ? counted(history.size, "event") + " in " + secondsText(run.endSeconds) + "." : "No history."));
 }
 

@@ -139,7 +139,7 @@ final class SampleProgram {
         report.put("advice", List.of("process 4242 holds 1.46 GiB of the device: end it or give it another device"));
         Map<String, Object> asked = new LinkedHashMap<>();
         asked.put("name", ALLOCATOR);
-        asked.put("pool", null);
+        asked.put("pool", "");
         asked.put("reservedBytes", reservedBytes());
         asked.put("requestedBytes", requestedBytes());
         asked.put("liveBlocks", live.size());
@@ -166,7 +166,7 @@ final class SampleProgram {
         snapshot.put("takenAt", STARTED.plusNanos(nanos).toString());
         snapshot.put("reason", reason);
         snapshot.put(
-                "runtime", Map.of("cistern", "0.1.0", "java", "25", "processId", 123, "driver", "simulated, CUDA 13"));
+                "runtime", Map.of("java", "25", "processId", 123, "driver", "simulated, CUDA 13"));
         snapshot.put("settings", Map.of("cistern.allocator", ALLOCATOR));
         snapshot.put(
                 "devices",
