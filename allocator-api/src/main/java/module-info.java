@@ -22,6 +22,7 @@ module io.cistern.api {
             io.cistern.cli,
             io.cistern.loader,
             io.cistern.nccl,
+            io.cistern.observability,
             io.cistern.pressure;
     exports io.cistern.internal.options to
             io.cistern.cli;
@@ -30,6 +31,7 @@ module io.cistern.api {
     exports io.cistern.internal.routing to
             io.cistern.buffers;
 
+    uses io.cistern.ModuleSupport.Observer;
     uses io.cistern.cuda.CudaDriverProvider;
     uses io.cistern.spi.catalog.CatalogProvider;
 

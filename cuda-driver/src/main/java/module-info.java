@@ -26,6 +26,7 @@ module io.cistern.cuda {
             io.cistern.cli,
             io.cistern.loader,
             io.cistern.nccl,
+            io.cistern.observability,
             io.cistern.simulated;
 
     uses io.cistern.cuda.CudaDriverProvider;

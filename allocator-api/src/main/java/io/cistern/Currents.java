@@ -54,6 +54,13 @@ public final class Currents {
         return exchanged;
     }
 
+    /// Returns whether an allocator is current on a device. Opens none.
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public boolean isCurrent(int device, Allocator allocator) {
+        return registry.currents().isCurrent(device, allocator.opened());
+    }
+
     /// Opens an allocator from a spec, makes it current for all devices, and closes the former current ones,
     /// whose memory goes back with their last block. Allocations of other threads go to the old one or to the
     /// new one; none fails because of the swap.

@@ -782,7 +782,9 @@ public final class DeviceMemory implements AutoCloseable {
                     SettingProblems.untold(settings, driver.devices().count())) {
                 System.getLogger(DeviceMemory.class.getName()).log(System.Logger.Level.WARNING, problem);
             }
-            return new DeviceMemory(this);
+            DeviceMemory memory = new DeviceMemory(this);
+            settings.get(Setting.OBSERVE).ifPresent(names -> NamedObservers.begin(memory, names));
+            return memory;
         }
     }
 }

@@ -153,7 +153,15 @@ public final class Listeners {
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
     public Registration onEvent(Consumer<? super MemoryEvent> observer) {
-        return observers.add(observer)::run;
+        return observers.add(observer, true)::run;
+    }
+
+    /// Tells an observer of every event from now on, except of blocks that are [allocated][MemoryEvent.Allocated] and
+    /// [freed][MemoryEvent.Freed]. All else is as with [#onEvent]; allocations and frees cost far less.
+    ///
+    /// @return a registration; closing it removes the observer, and calls that have begun may go on
+    public Registration onRareEvent(Consumer<? super MemoryEvent> observer) {
+        return observers.add(observer, false)::run;
     }
 
     /// Tells the observers of a moment in the program, such as the begin of a step, so that it stands beside

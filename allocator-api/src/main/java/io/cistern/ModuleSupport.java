@@ -16,6 +16,19 @@ import java.util.function.Function;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ModuleSupport {
+    /// Observes device memories that are opened where the setting `cistern.observe` names it: a service that
+    /// [java.util.ServiceLoader] finds.
+    public interface Observer {
+        /// Returns its name in the setting.
+        String name();
+
+        /// Begins to observe, before the program has the device memory, and until that is closed. What it throws is
+        /// logged and changes nothing for the program.
+        ///
+        /// @param memory was opened just now
+        void observe(DeviceMemory memory);
+    }
+
     private final DeviceMemory memory;
     private final Router router;
     private final Pools pools;

@@ -13,6 +13,11 @@ package io.cistern.diagnostics;
 /// **Order.** The events of one thread come in their order, except that those of segments, pages and deferred
 /// frees wait until the thread has left the allocator. Events of different threads come at the same time.
 public sealed interface MemoryEvent {
+    /// Returns the device; -1 for what is of no device, or of several.
+    default int device() {
+        return -1;
+    }
+
     /// A program got a block.
     ///
     /// @param allocator the spec, or the pool's name, of the allocator that made it
@@ -114,7 +119,12 @@ public sealed interface MemoryEvent {
     /// A request fails: there was no memory for it, or a limit refused it.
     ///
     /// @param report what is known
-    record OutOfMemory(OutOfMemoryReport report) implements MemoryEvent {}
+    record OutOfMemory(OutOfMemoryReport report) implements MemoryEvent {
+        @Override
+        public int device() {
+            return report.device();
+        }
+    }
 
     /// A stream waits for another one: [io.cistern.CudaStream#await] made it.
     ///

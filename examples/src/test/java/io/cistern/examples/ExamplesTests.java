@@ -43,6 +43,14 @@ class ExamplesTests {
     }
 
     @Test
+    void thePrometheusEndpointServesTheMeters() throws Exception {
+        assertThat(run(Map.of(), PrometheusEndpoint.class, List.of(), List.of("once")))
+                .contains(
+                        "cistern_memory_requested_bytes{allocator=\"caching\",device=\"0\",pool=\"none\"} 6.7108864E7",
+                        "cistern_blocks_live{allocator=\"caching\",device=\"0\",pool=\"none\"} 1.0");
+    }
+
+    @Test
     void aScopedPoolServesItsRegionAndDrainsWithItsLastBlock() throws Exception {
         assertThat(run(ScopedPool.class))
                 .containsExactly(

@@ -6,12 +6,13 @@ import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /// The observers of one device memory, and the events that wait to be told.
 ///
-/// **Idea.** Nobody asks for events as a rule, so each place that has one asks [#any] first. Observers run
-/// under no lock of an allocator: what is [posted][#post] under one is told when the thread has left the
-/// allocator ([#deliver]).
+/// **Idea.** Nobody asks for events as a rule, so each place that has one asks [#any] first, and those of blocks,
+/// which are far more than all others, [#anyOfBlocks]. Observers run under no lock of an allocator: what is
+/// [posted][#post] under one is told when the thread has left the allocator ([#deliver]).
 ///
 /// Nothing here throws. An observer that throws misses that event; the first failure is logged. What
 /// an observer does to the same device memory is told to nobody.
@@ -24,11 +25,19 @@ public final class Observers {
         boolean telling;
     }
 
+    /// An observer.
+    ///
+    /// @param ofBlocks whether it is told of blocks too
+    private record Observer(Consumer<? super MemoryEvent> told, boolean ofBlocks) {}
+
     /// Replaced under the monitor.
-    private volatile Consumer<?>[] all = {};
+    private volatile Observer[] all = {};
 
     /// Whether there are any.
     private volatile boolean any;
+
+    /// Whether any of them is told of blocks.
+    private volatile boolean anyOfBlocks;
 
     @SuppressWarnings("ThreadLocalUsage") // a thread may tell of several device memories
     private final ThreadLocal<Posted> posted = ThreadLocal.withInitial(Posted::new);
@@ -40,31 +49,60 @@ public final class Observers {
         return any;
     }
 
-    /// Tells an observer of all events from now on.
-    ///
-    /// @return removes it
-    public Runnable add(Consumer<? super MemoryEvent> observer) {
-        Consumer<MemoryEvent> own = observer::accept; // so that one which is added twice is removed once
-        synchronized (this) {
-            Consumer<?>[] more = Arrays.copyOf(all, all.length + 1);
-            more[all.length] = own;
-            all = more;
-            any = true;
-        }
-        return () -> remove(own);
+    /// Whether anybody observes blocks that are allocated and freed.
+    public boolean anyOfBlocks() {
+        return anyOfBlocks;
     }
 
-    private synchronized void remove(Consumer<?> observer) {
-        Consumer<?>[] left =
-                Arrays.stream(all).filter(each -> !each.equals(observer)).toArray(Consumer<?>[]::new);
-        all = left;
-        any = left.length != 0;
+    /// Tells an observer of events from now on.
+    ///
+    /// @param ofBlocks whether of blocks that are allocated and freed, too
+    /// @return removes it
+    public Runnable add(Consumer<? super MemoryEvent> observer, boolean ofBlocks) {
+        Observer added = new Observer(observer::accept, ofBlocks); // one that is added twice is removed once
+        synchronized (this) {
+            Observer[] more = Arrays.copyOf(all, all.length + 1);
+            more[all.length] = added;
+            replace(more);
+        }
+        return () -> remove(added);
+    }
+
+    private synchronized void remove(Observer observer) {
+        replace(Arrays.stream(all).filter(each -> !each.equals(observer)).toArray(Observer[]::new));
+    }
+
+    private void replace(Observer[] observers) {
+        all = observers;
+        any = observers.length != 0;
+        anyOfBlocks = Arrays.stream(observers).anyMatch(Observer::ofBlocks);
     }
 
     /// Tells of an event, after those that the thread [posted][#post]. Under no lock of an allocator.
+    @SuppressWarnings("CatchingUnchecked")
     public void tell(MemoryEvent event) {
-        post(event);
-        deliver();
+        try {
+            Posted mine = posted.get();
+            if (!mine.telling) {
+                tell(mine, event);
+            }
+        } catch (RuntimeException | Error lost) {
+            failed(lost);
+        }
+    }
+
+    private void tell(Posted mine, @Nullable MemoryEvent last) {
+        mine.telling = true;
+        try {
+            for (MemoryEvent event = mine.events.poll(); event != null; event = mine.events.poll()) {
+                toAll(event);
+            }
+            if (last != null) {
+                toAll(last);
+            }
+        } finally {
+            mine.telling = false;
+        }
     }
 
     /// Tells of an event later. Under any lock.
@@ -103,27 +141,23 @@ public final class Observers {
     public void deliver() {
         try {
             Posted mine = posted.get();
-            if (mine.telling) {
-                return;
-            }
-            mine.telling = true;
-            try {
-                for (MemoryEvent event = mine.events.poll(); event != null; event = mine.events.poll()) {
-                    toAll(event);
-                }
-            } finally {
-                mine.telling = false;
+            if (!mine.telling && !mine.events.isEmpty()) {
+                tell(mine, null);
             }
         } catch (RuntimeException | Error lost) {
             failed(lost);
         }
     }
 
-    @SuppressWarnings({"unchecked", "CatchingUnchecked"})
+    @SuppressWarnings("CatchingUnchecked")
     private void toAll(MemoryEvent event) {
-        for (Consumer<?> observer : all) {
+        boolean ofBlock = event instanceof MemoryEvent.Allocated || event instanceof MemoryEvent.Freed;
+        for (Observer observer : all) {
+            if (ofBlock && !observer.ofBlocks) {
+                continue;
+            }
             try {
-                ((Consumer<MemoryEvent>) observer).accept(event);
+                observer.told.accept(event);
             } catch (RuntimeException | Error broken) {
                 failed(broken);
             }

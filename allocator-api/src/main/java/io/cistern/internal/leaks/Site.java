@@ -1,34 +1,20 @@
 package io.cistern.internal.leaks;
 
-import io.cistern.internal.names.FrameworkFrames;
-import java.io.Serial;
+import io.cistern.internal.names.CallStack;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 
 /// Who asked for a block, when, and for which stream.
-///
-/// The stack is kept as an exception keeps it, and turned into text when somebody asks: faster than a
-/// [StackWalker], which must resolve each frame at once, even where it looks at few only.
 public final class Site {
     private static final int FEW_FRAMES = 8;
 
     private final long stream;
     private final long madeAtNanos = System.nanoTime();
-    private final Stack stack = new Stack();
+    private final CallStack stack = new CallStack();
     private final int mostFrames;
     private final Optional<String> thread;
     private volatile boolean unreachable;
-
-    private static final class Stack extends Throwable {
-        @Serial
-        private static final long serialVersionUID = 1L;
-
-        Stack() {
-            super(null, null, false, true);
-        }
-    }
 
     /// The calling code.
     ///
@@ -51,10 +37,7 @@ public final class Site {
 
     /// The frames, the innermost first.
     public List<StackTraceElement> frames() {
-        return Arrays.stream(stack.getStackTrace())
-                .dropWhile(frame -> FrameworkFrames.contains(frame.getClassName()))
-                .limit(mostFrames)
-                .toList();
+        return stack.frames(mostFrames);
     }
 
     /// The thread's name, where it was kept.

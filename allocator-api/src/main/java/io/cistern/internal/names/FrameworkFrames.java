@@ -9,7 +9,7 @@ public final class FrameworkFrames {
 
     /// Packages whose classes stand between a program and an allocator; of the first, its own classes alone.
     private static final List<String> LAYERS =
-            List.of("io.cistern.internal.", "io.cistern.graph.", "io.cistern.buffers.", "io.cistern.observability.");
+            List.of("io.cistern.internal.", "io.cistern.graph.", "io.cistern.buffers.", "io.cistern.observability.MemoryHistory$");
 
     private FrameworkFrames() {}
 

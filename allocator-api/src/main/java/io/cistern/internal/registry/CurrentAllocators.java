@@ -93,6 +93,11 @@ public final class CurrentAllocators {
         return Arrays.asList(chosen).contains(allocator);
     }
 
+    /// Whether an allocator is current on a device.
+    public synchronized boolean isCurrent(int device, OpenAllocator allocator) {
+        return chosen[Devices.check(device, chosen.length)] == allocator;
+    }
+
     /// Those that are current on any device.
     public synchronized Set<OpenAllocator> all() {
         Set<OpenAllocator> all = new LinkedHashSet<>();

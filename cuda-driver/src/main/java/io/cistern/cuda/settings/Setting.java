@@ -55,6 +55,13 @@ public enum Setting {
     LEAKS("cistern.leaks", "`off`, `sampled`, `sites`, `all`", "`off`", "how much is kept about live blocks"),
     /// How much the caching allocator checks.
     CHECK("cistern.check", "`off`, `checked`, `paranoid`", "`off`", "how much `caching` checks"),
+    /// Which observers begin with each device memory.
+    OBSERVE(
+            "cistern.observe",
+            "names of observers, as `jfr,jmx`",
+            "none",
+            "the observers of each device memory that is opened: `jfr`, `jmx` and `nvtx` of `cistern-observability`, and"
+                    + " your own (`ModuleSupport.Observer`)"),
     /// Scopes that were forgotten or not carried.
     SCOPES_REPORT(
             "cistern.scopes.report",
@@ -93,6 +100,12 @@ public enum Setting {
     /// NCCL's library.
     NCCL_LIBRARY(
             "cistern.nccl.library", "a name or a path, of the file or its folder", "`libnccl.so.2`", "NCCL's library"),
+    /// NVTX's library.
+    NVTX_LIBRARY(
+            "cistern.nvtx.library",
+            "a name or a path",
+            "`libnvToolsExt.so.1`, else `libnvtx3interop.so.1`",
+            "the library that hands marks and ranges to NVIDIA's profilers"),
     /// How many devices the simulated GPU has.
     SIMULATED_DEVICES("cistern.simulated.devices", "a number from 1 to 999", "1", "devices of the simulated GPU"),
     /// How much memory they have.

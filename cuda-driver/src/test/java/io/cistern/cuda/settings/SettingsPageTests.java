@@ -22,8 +22,8 @@ class SettingsPageTests {
             says. What is set for one device comes before what is set for all, of the same origin. A blank value counts as
             not set. A key that is none of these, a file that others may write to, and a key that a file sets twice are
             errors, with the nearest key or the cure; where the program chooses its allocators itself, they are warnings, once
-            in a process. An invalid value is an error that lists the valid ones; `cistern.leaks` and those that are `true`
-            or `false` warn instead and count as not set. `cistern doctor` prints every value with its source.
+            in a process. An invalid value is an error that lists the valid ones; `cistern.leaks`, `cistern.observe` and those
+            that are `true` or `false` warn instead and count as not set. `cistern doctor` prints every value with its source.
 
             N is a device's ordinal, NAME a name of your own: lower-case letters, digits, `-` and `_`.
 

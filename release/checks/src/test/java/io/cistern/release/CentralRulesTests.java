@@ -44,9 +44,12 @@ class CentralRulesTests {
                         "cistern-guice",
                         "cistern-jcuda",
                         "cistern-memory-pressure",
+                        "cistern-micrometer",
                         "cistern-nccl-allocator",
+                        "cistern-observability",
                         "cistern-pluggable-loader",
-                        "cistern-simulated-gpu");
+                        "cistern-simulated-gpu",
+                        "cistern-spring-boot");
     }
 
     @ParameterizedTest

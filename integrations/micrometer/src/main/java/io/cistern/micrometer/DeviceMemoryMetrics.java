@@ -1,0 +1,93 @@
+package io.cistern.micrometer;
+
+import io.cistern.DeviceMemory;
+import io.cistern.Registration;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.binder.MeterBinder;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/// Meters of a [DeviceMemory] for Micrometer, and so for Prometheus, OpenTelemetry and others.
+///
+/// ```java
+/// DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory);
+/// metrics.bindTo(registry);
+/// ```
+///
+/// | meter | what | tags |
+/// |---|---|---|
+/// | `cistern.device.memory.total`, `.free` | bytes of the device, as the driver says | `device` |
+/// | `cistern.memory.requested`, `.requested.peak` | bytes that live blocks were asked for | `device`, `allocator`,
+/// `pool` |
+/// | `cistern.memory.reserved` | bytes held from the driver | same |
+/// | `cistern.memory.largest.free` | bytes of the largest block that is free | same |
+/// | `cistern.memory.stranded` | idle bytes that only one stream can use now | same |
+/// | `cistern.memory.allocated` | bytes that were asked for so far, a counter | same |
+/// | `cistern.blocks.live` | live blocks | same |
+/// | `cistern.allocations`, `cistern.frees` | counters | same |
+/// | `cistern.allocators` | allocators that are open or have live blocks | |
+/// | `cistern.out.of.memory` | requests that failed, a counter | `device`, `allocator` |
+/// | `cistern.reclaims` | a timer of the steps tried for memory | `device`, `step` |
+/// | `cistern.trims` | a timer of trims on request | `device`, `allocator` |
+/// | `cistern.allocation.slow` | a timer of allocations over a threshold: [#withSlowAllocations] | `device`,
+/// `allocator` |
+///
+/// `allocator` is the spec; a second one of the same spec is `caching#2`. `pool` is the pool's tag, or its number,
+/// or `none`. A figure that an allocator can't tell is NaN. Allocators that open later appear, and those that are
+/// gone disappear, when `cistern.allocators` is read, as each export does.
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
+    private static final long NEVER = Long.MAX_VALUE;
+
+    private final DeviceMemory memory;
+    private final long slowNanos;
+    private final List<BoundMeters> bound = new CopyOnWriteArrayList<>();
+    private final List<Registration> observing = new CopyOnWriteArrayList<>();
+
+    private DeviceMemoryMetrics(DeviceMemory memory, long slowNanos) {
+        this.memory = memory;
+        this.slowNanos = slowNanos;
+    }
+
+    /// Returns the meters that cost an allocation next to nothing.
+    public static DeviceMemoryMetrics of(DeviceMemory memory) {
+        return new DeviceMemoryMetrics(memory, NEVER);
+    }
+
+    /// Returns these meters and that of slow allocations. Each allocation and free then pays for being
+    /// [observed][io.cistern.Listeners#onEvent].
+    ///
+    /// @param slow how long an allocation takes at least to count as slow, such as 1 ms
+    /// @throws IllegalArgumentException if it is negative
+    public static DeviceMemoryMetrics withSlowAllocations(DeviceMemory memory, Duration slow) {
+        if (slow.isNegative()) {
+            throw new IllegalArgumentException("slow is negative: " + slow);
+        }
+        return new DeviceMemoryMetrics(memory, slow.toNanos());
+    }
+
+    /// Adds the meters to a registry.
+    @Override
+    public void bindTo(MeterRegistry registry) {
+        BoundMeters meters = new BoundMeters(memory, registry);
+        bound.add(meters);
+        meters.begin();
+        EventMeters events = new EventMeters(registry, slowNanos);
+        observing.add(
+                slowNanos == NEVER
+                        ? memory.listeners().onRareEvent(events)
+                        : memory.listeners().onEvent(events));
+    }
+
+    /// Removes the meters from the registries, but for those of events, which stay as they are.
+    @Override
+    public void close() {
+
+        observing.forEach(Registration::close);
+        bound.forEach(BoundMeters::end);
+        bound.clear();
+        observing.clear();
+    }
+}

@@ -1,0 +1,2 @@
+/// Device memory as meters of Micrometer.
+package io.cistern.micrometer;

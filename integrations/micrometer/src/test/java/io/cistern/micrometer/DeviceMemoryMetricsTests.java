@@ -1,0 +1,181 @@
+package io.cistern.micrometer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.Catalog;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.search.RequiredSearch;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.micrometer.prometheusmetrics.PrometheusConfig;
+import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import java.time.Duration;
+import java.util.List;
+import java.util.ServiceLoader;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/// The meters of a device memory.
+final class DeviceMemoryMetricsTests {
+    private static final int DEVICE = 0;
+    private static final long MIB = 1 << 20;
+
+    private final SimulatedGpu gpu =
+            SimulatedGpu.builder().devices(1).capacityBytes(256 * MIB).build();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+            .open();
+    private final long stream = gpu.streams().create(DEVICE);
+    private final MeterRegistry registry = new SimpleMeterRegistry();
+
+    DeviceMemoryMetricsTests() {
+        memory.setCurrent("caching");
+    }
+
+    private static <P> List<P> all(Class<P> service) {
+        return ServiceLoader.load(service).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
+    }
+
+    @AfterEach
+    void close() {
+        memory.close();
+    }
+
+    private long allocate(long byteSize) {
+        return memory.allocate(byteSize, DEVICE, stream);
+    }
+
+    private void free(long address) {
+        memory.free(address, stream);
+    }
+
+    private RequiredSearch meter(String name) {
+        return registry.get(name).tags("device", "0", "allocator", "caching", "pool", "none");
+    }
+
+    @Test
+    void gaugesAndCountersFollowTheAllocator() {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            metrics.bindTo(registry);
+            long address = allocate(3 * MIB);
+            free(allocate(MIB));
+            assertThat(meter("cistern.memory.requested").gauge().value()).isEqualTo(3.0 * MIB);
+            assertThat(meter("cistern.memory.requested").gauge().getId().getBaseUnit())
+                    .isEqualTo("bytes");
+            assertThat(meter("cistern.memory.requested.peak").gauge().value()).isEqualTo(4.0 * MIB);
+            assertThat(meter("cistern.memory.reserved").gauge().value()).isGreaterThanOrEqualTo(4.0 * MIB);
+            assertThat(meter("cistern.memory.largest.free").gauge().value()).isGreaterThanOrEqualTo(MIB);
+            assertThat(meter("cistern.memory.stranded").gauge().value()).isNotNegative();
+            assertThat(meter("cistern.blocks.live").gauge().value()).isOne();
+            assertThat(meter("cistern.allocations").functionCounter().count()).isEqualTo(2);
+            assertThat(meter("cistern.frees").functionCounter().count()).isOne();
+            assertThat(meter("cistern.memory.allocated").functionCounter().count())
+                    .isEqualTo(4.0 * MIB);
+            free(address);
+        }
+    }
+
+    @Test
+    void aDeviceHasItsTotalAndItsFreeMemory() {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            metrics.bindTo(registry);
+            long address = allocate(3 * MIB);
+            assertThat(registry.get("cistern.device.memory.total").gauge().value())
+                    .isEqualTo(256.0 * MIB);
+            assertThat(registry.get("cistern.device.memory.free").gauge().value())
+                    .isEqualTo(gpu.memory().info(DEVICE).freeBytes());
+            free(address);
+        }
+    }
+
+    @Test
+    void metersComeAndGoWithTheirAllocators() {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            metrics.bindTo(registry);
+            try (MemoryPool pool = MemoryPool.builder(memory).tag("gradients").open();
+                    Allocator _ = memory.open("caching")) {
+                assertThat(registry.get("cistern.allocators").gauge().value()).isEqualTo(3);
+                free(pool.allocate(MIB, DEVICE, stream));
+                assertThat(registry.get("cistern.allocations")
+                                .tag("pool", "gradients")
+                                .functionCounter()
+                                .count())
+                        .isOne();
+                assertThat(registry.find("cistern.memory.requested")
+                                .tag("allocator", "caching#2")
+                                .gauge())
+                        .isNotNull();
+            }
+            assertThat(registry.get("cistern.allocators").gauge().value()).isOne();
+            assertThat(registry.find("cistern.memory.requested").gauges()).hasSize(1);
+        }
+        assertThat(registry.getMeters()).isEmpty();
+    }
+
+    @Test
+    void eventsAreCounted() {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.withSlowAllocations(memory, Duration.ZERO)) {
+            metrics.bindTo(registry);
+            free(allocate(8 * MIB));
+            memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+            assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+            assertThat(registry.get("cistern.allocation.slow")
+                            .tags("device", "0", "allocator", "caching")
+                            .timer()
+                            .count())
+                    .isOne();
+            assertThat(registry.get("cistern.trims").timer().count()).isOne();
+            assertThat(registry.get("cistern.out.of.memory")
+                            .tags("device", "0", "allocator", "caching")
+                            .counter()
+                            .count())
+                    .isOne();
+            assertThat(registry.get("cistern.reclaims").timers()).isNotEmpty();
+        }
+        assertThatThrownBy(() -> DeviceMemoryMetrics.withSlowAllocations(memory, Duration.ofNanos(-1)))
+                .isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
+    void refusalsAreCountedWithoutObservingBlocks() {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            metrics.bindTo(registry);
+            free(allocate(1000));
+            assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+            assertThat(registry.get("cistern.out.of.memory").counter().count()).isOne();
+            assertThat(registry.find("cistern.allocation.slow").timer()).isNull();
+        }
+    }
+
+    @Test
+    void prometheusScrapesThemUnderItsNames() {
+        PrometheusMeterRegistry prometheus = new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            metrics.bindTo(prometheus);
+            long address = allocate(3 * MIB);
+            assertThat(prometheus.scrape().lines())
+                    .contains(
+                            "# TYPE cistern_memory_requested_bytes gauge",
+                            "cistern_memory_requested_bytes{allocator=\"caching\",device=\"0\",pool=\"none\"} 3145728.0",
+                            "# TYPE cistern_allocations_total counter",
+                            "cistern_allocations_total{allocator=\"caching\",device=\"0\",pool=\"none\"} 1.0");
+            try (Allocator second = memory.open("direct")) {
+                prometheus.scrape();
+                free(second.allocate(5, DEVICE, stream));
+                assertThat(prometheus.scrape().lines())
+                        .contains("cistern_allocations_total{allocator=\"direct\",device=\"0\",pool=\"none\"} 1.0");
+            }
+            free(address);
+        }
+    }
+}

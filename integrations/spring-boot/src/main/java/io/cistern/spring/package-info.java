@@ -1,0 +1,2 @@
+/// Device memory in Spring Boot.
+package io.cistern.spring;

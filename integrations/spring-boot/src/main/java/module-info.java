@@ -1,0 +1,20 @@
+/// Device memory in Spring Boot: [io.cistern.spring.CisternAutoConfiguration].
+@org.jspecify.annotations.NullMarked
+// Spring's libraries name their modules in manifests alone.
+@SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
+module io.cistern.spring {
+    requires static org.jspecify;
+    requires static io.cistern.micrometer;
+    requires static micrometer.core;
+    requires static spring.boot.health;
+    requires spring.beans;
+    requires spring.boot;
+    requires spring.boot.autoconfigure;
+    requires spring.context;
+    requires spring.core;
+    requires transitive io.cistern.api;
+
+    exports io.cistern.spring;
+
+    opens io.cistern.spring; // Spring makes the beans
+}

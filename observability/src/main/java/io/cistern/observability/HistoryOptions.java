@@ -1,0 +1,31 @@
+package io.cistern.observability;
+
+/// How a [MemoryHistory] records.
+///
+/// @param capacity events kept for each device, at least 1; rounded up to a power of two. An event takes some
+///     hundred bytes, and some more with its stack
+/// @param stacks whether to record the place in the program with each event, which takes about a microsecond
+public record HistoryOptions(int capacity, boolean stacks) {
+    private static final int USUAL_CAPACITY = 1 << 17;
+    private static final int MAX_CAPACITY = 1 << 28;
+
+    /// Checks the capacity.
+    ///
+    /// @throws IllegalArgumentException if it is less than 1 or more than 2^28
+    public HistoryOptions {
+        if (capacity < 1 || capacity > MAX_CAPACITY) {
+            throw new IllegalArgumentException("capacity must be 1 to " + MAX_CAPACITY + ", not " + capacity);
+        }
+        capacity = Integer.highestOneBit(2 * capacity - 1);
+    }
+
+    /// Returns options for 131,072 events a device, with stacks.
+    public static HistoryOptions withStacks() {
+        return new HistoryOptions(USUAL_CAPACITY, true);
+    }
+
+    /// Returns options for 131,072 events a device, without stacks.
+    public static HistoryOptions withoutStacks() {
+        return new HistoryOptions(USUAL_CAPACITY, false);
+    }
+}

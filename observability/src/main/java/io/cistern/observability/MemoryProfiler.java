@@ -1,0 +1,151 @@
+package io.cistern.observability;
+
+import io.cistern.DeviceMemory;
+import io.cistern.Registration;
+import io.cistern.diagnostics.MemoryEvent;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/// Tells how much device memory the program's functions take, by name: how often each was called, what its
+/// calls allocated, and the most that one call had live at once.
+///
+/// ```java
+/// try (MemoryProfiler profiler = MemoryProfiler.open(memory)) {
+///     try (MemoryProfiler.Call call = profiler.begin("load")) {
+///         …
+///     }
+///     System.out.println(profiler.text());
+/// }
+/// ```
+///
+/// A call counts what its own thread allocates and frees, on all devices, with the calls inside it. A block
+/// that another thread frees stays counted as live. The cost is that of an observer.
+///
+/// **Threads.** Any thread may call any method at any time. A call is ended by the thread that began it, the
+/// innermost first.
+public final class MemoryProfiler implements AutoCloseable {
+    private final Map<String, Figures> byName = new ConcurrentHashMap<>();
+
+    @SuppressWarnings("ThreadLocalUsage") // a thread may be in calls of several profilers
+    private final ThreadLocal<@Nullable Call> innermost = new ThreadLocal<>();
+
+    private final Registration registration;
+
+    private MemoryProfiler(DeviceMemory memory) {
+        registration = memory.listeners().onEvent(this::hear);
+    }
+
+    /// Starts to count.
+    public static MemoryProfiler open(DeviceMemory memory) {
+        return new MemoryProfiler(memory);
+    }
+
+    /// What the calls of one function took.
+    ///
+    /// @param name its name
+    /// @param calls how often it was called
+    /// @param allocations blocks that it allocated, over all calls
+    /// @param totalBytes bytes of those
+    /// @param peakBytes the most bytes that one call had live at once, of those that it allocated
+    public record Figures(String name, long calls, long allocations, long totalBytes, long peakBytes) {
+        private Figures plus(Figures more) {
+            return new Figures(
+                    name,
+                    calls + more.calls,
+                    allocations + more.allocations,
+                    totalBytes + more.totalBytes,
+                    Math.max(peakBytes, more.peakBytes));
+        }
+    }
+
+    /// One call of a function, from [MemoryProfiler#begin] to its close.
+    public final class Call implements AutoCloseable {
+        private final String name;
+        private final @Nullable Call outer;
+        private long liveBytes;
+        private long peakBytes;
+        private long allocations;
+        private long totalBytes;
+
+        private Call(String name, @Nullable Call outer) {
+            this.name = name;
+            this.outer = outer;
+        }
+
+        private void allocated(long byteSize) {
+            allocations++;
+            totalBytes += byteSize;
+            liveBytes += byteSize;
+            peakBytes = Math.max(peakBytes, liveBytes);
+        }
+
+        /// Ends the call.
+        ///
+        /// @throws IllegalStateException if it is not the thread's innermost
+        @Override
+        public void close() {
+            if (innermost.get() != this) {
+                throw new IllegalStateException(
+                        "the call of " + name + " is not the innermost one of this thread: end those inside it first");
+            }
+            if (outer == null) {
+                innermost.remove();
+            } else {
+                innermost.set(outer);
+            }
+            byName.merge(name, new Figures(name, 1, allocations, totalBytes, peakBytes), Figures::plus);
+        }
+    }
+
+    /// Begins a call of a function.
+    ///
+    /// @param name its name, for the figures
+    public Call begin(String name) {
+        Call call = new Call(name, innermost.get());
+        innermost.set(call);
+        return call;
+    }
+
+    private void hear(MemoryEvent event) {
+        switch (event) {
+            case MemoryEvent.Allocated block -> {
+                for (Call call = innermost.get(); call != null; call = call.outer) {
+                    call.allocated(block.byteSize());
+                }
+            }
+            case MemoryEvent.Freed block -> {
+                for (Call call = innermost.get(); call != null; call = call.outer) {
+                    call.liveBytes -= block.byteSize();
+                }
+            }
+            default -> {} // takes none of the program's memory
+        }
+    }
+
+    /// Returns the figures of all functions whose calls have ended, the highest peak first.
+    public List<Figures> figures() {
+        return byName.values().stream()
+                .sorted(Comparator.comparingLong(Figures::peakBytes).reversed().thenComparing(Figures::name))
+                .toList();
+    }
+
+    /// Returns the figures as a table for people.
+    public String text() {
+        StringBuilder text =
+                new StringBuilder("%-32s %10s %12s %16s %16s%n".formatted("function", "calls", "blocks", "bytes", "peak"));
+        for (Figures each : figures()) {
+            text.append("%-32s %10d %12d %16d %16d%n"
+                    .formatted(each.name, each.calls, each.allocations, each.totalBytes, each.peakBytes));
+        }
+        return text.toString();
+    }
+
+    /// Stops to count. The figures stay.
+    @Override
+    public void close() {
+        registration.close();
+    }
+}

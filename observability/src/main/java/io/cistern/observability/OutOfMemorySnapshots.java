@@ -1,0 +1,63 @@
+package io.cistern.observability;
+
+import io.cistern.DeviceMemory;
+import io.cistern.Registration;
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.diagnostics.OutOfMemoryReport;
+import java.io.IOException;
+import java.lang.System.Logger.Level;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/// Writes a [snapshot][MemorySnapshot] to a folder whenever a request fails for want of memory, up to a
+/// number of files: `cistern-oom-PID-1.json`, `-2.json`, …
+///
+/// The thread whose request fails writes the file, before it gets the exception. What goes wrong is logged.
+///
+/// **Threads.** Any.
+public final class OutOfMemorySnapshots {
+    private static final System.Logger LOG = System.getLogger(OutOfMemorySnapshots.class.getName());
+
+    private final DeviceMemory memory;
+    private final Path folder;
+    private final int most;
+    private final AtomicInteger written = new AtomicInteger();
+
+    private OutOfMemorySnapshots(DeviceMemory memory, Path folder, int most) {
+        this.memory = memory;
+        this.folder = folder;
+        this.most = most;
+    }
+
+    /// Writes snapshots from now on.
+    ///
+    /// @param folder where; made if it does not exist
+    /// @param most how many files are written at most; further refusals write none
+    /// @return a registration; closing it ends this
+    public static Registration writeTo(DeviceMemory memory, Path folder, int most) {
+        var snapshots = new OutOfMemorySnapshots(memory, folder, most);
+        return memory.listeners().onRareEvent(snapshots::hear);
+    }
+
+    private void hear(MemoryEvent event) {
+        if (event instanceof MemoryEvent.OutOfMemory refusal && written.get() < most) {
+            int number = written.incrementAndGet();
+            if (number <= most) {
+                write(refusal.report(), number);
+            }
+        }
+    }
+
+    private void write(OutOfMemoryReport report, int number) {
+        Path file = folder.resolve(
+                "cistern-oom-" + ProcessHandle.current().pid() + "-" + number + ".json");
+        try {
+            Files.createDirectories(folder);
+            MemorySnapshot.take(memory, report).write(file);
+            LOG.log(Level.WARNING, "device {0} is out of memory: see {1}", report.device(), file);
+        } catch (IOException failure) {
+            LOG.log(Level.WARNING, "the snapshot " + file + " could not be written", failure);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+package io.cistern.observability.internal;
+
+import io.cistern.diagnostics.MemoryEvent;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/// The fields of an event by the names that the JSON of a snapshot has: `event` says which one it is.
+final class EventFields {
+    private EventFields() {}
+
+    /// The fields in their order; values are strings, numbers and booleans.
+    static Map<String, Object> of(MemoryEvent event) {
+        Map<String, Object> fields = new LinkedHashMap<>();
+        fields.put("event", name(event));
+        if (event.device() >= 0) {
+            fields.put("device", event.device());
+        }
+        switch (event) {
+            case MemoryEvent.Allocated e -> {
+                range(fields, e.allocator(), e.address(), e.byteSize());
+                fields.put("stream", e.stream());
+                fields.put("tookNanos", e.nanos());
+            }
+            case MemoryEvent.Freed e -> {
+                range(fields, e.allocator(), e.address(), e.byteSize());
+                fields.put("stream", e.stream());
+            }
+            case MemoryEvent.FreeDeferred e -> range(fields, e.allocator(), e.address(), e.byteSize());
+            case MemoryEvent.FreeCompleted e -> range(fields, e.allocator(), e.address(), e.byteSize());
+            case MemoryEvent.SegmentAcquired e -> range(fields, e.allocator(), e.address(), e.byteSize());
+            case MemoryEvent.SegmentReleased e -> range(fields, e.allocator(), e.address(), e.byteSize());
+            case MemoryEvent.PageMoved e -> {
+                range(fields, e.allocator(), e.address(), e.byteSize());
+                fields.put("formerAddress", e.formerAddress());
+            }
+            case MemoryEvent.Trimmed e -> trimmed(fields, e);
+            case MemoryEvent.CurrentChanged e -> {
+                fields.put("former", e.former());
+                fields.put("allocator", e.allocator());
+            }
+            case MemoryEvent.ScopeEntered e -> fields.put("allocator", e.allocator());
+            case MemoryEvent.ScopeLeft e -> fields.put("allocator", e.allocator());
+            case MemoryEvent.Reclaimed e -> {
+                fields.put("byteSize", e.byteSize());
+                fields.put("step", e.step().step().text());
+                fields.put("gaveBytes", e.step().byteSize());
+                fields.put("tookNanos", e.step().nanos());
+            }
+            case MemoryEvent.OutOfMemory e -> {
+                fields.put("byteSize", e.report().byteSize());
+                fields.put("stream", e.report().stream());
+            }
+            case MemoryEvent.StreamWaited e -> {
+                fields.put("stream", e.stream());
+                fields.put("awaited", e.awaited());
+            }
+            case MemoryEvent.StreamClosed e -> fields.put("stream", e.stream());
+            case MemoryEvent.Annotated e -> fields.put("text", e.text());
+        }
+        return fields;
+    }
+
+    private static void range(Map<String, Object> fields, String allocator, long address, long byteSize) {
+        fields.put("allocator", allocator);
+        fields.put("address", address);
+        fields.put("byteSize", byteSize);
+    }
+
+    private static void trimmed(Map<String, Object> fields, MemoryEvent.Trimmed event) {
+        fields.put("allocator", event.allocator());
+        fields.put("keepBytes", event.keepBytes());
+        fields.put("waited", event.waited());
+        fields.put("returnedBytes", event.returnedBytes());
+        fields.put("tookNanos", event.nanos());
+    }
+
+    /// `freeDeferred` for `FreeDeferred`.
+    private static String name(MemoryEvent event) {
+        String name = event.getClass().getSimpleName();
+        return Character.toLowerCase(name.charAt(0)) + name.substring(1);
+    }
+}

@@ -1,0 +1,217 @@
+package io.cistern.observability.internal;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.MemoryPool;
+import io.cistern.diagnostics.LiveBlock;
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.diagnostics.OutOfMemoryReport;
+import io.cistern.diagnostics.SegmentMemory;
+import io.cistern.observability.HistoryEntry;
+import io.cistern.observability.MemoryHistory;
+import io.cistern.observability.MemorySnapshot;
+import io.cistern.observability.MemorySnapshot.AllocatorFigures;
+import io.cistern.observability.MemorySnapshot.Block;
+import io.cistern.observability.MemorySnapshot.Device;
+import io.cistern.observability.MemorySnapshot.History;
+import io.cistern.observability.MemorySnapshot.Segment;
+import io.cistern.observability.MemorySnapshot.State;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.TreeMap;
+
+/// Puts a snapshot together from what allocators tell, what the framework knows of live blocks, and the
+/// history.
+///
+/// 1. The live blocks of all allocators, by address. 2. The segments that allocators tell of; adaptors tell
+/// those of the allocator below too, so each counts once. 3. A part of a segment that is handed out is live
+/// if a live block lies in it, else a thread's cache has it. 4. Live blocks outside all segments stand alone.
+///
+/// **Threads.** One thread's.
+public final class SnapshotBuilder {
+    private final DeviceMemory memory;
+    private final Optional<History> history;
+    private final long now = System.nanoTime();
+
+    /// By address, how each block began its life that the history knows.
+    private final Map<Long, HistoryEntry> births = new HashMap<>();
+
+    /// Of one device, by address; taken out once they stand in a segment.
+    private final TreeMap<Long, LiveBlock> live = new TreeMap<>();
+
+    public SnapshotBuilder(DeviceMemory memory) {
+        this.memory = memory;
+        this.history = recorded(MemoryHistory.of(memory));
+        history.ifPresent(known -> known.entries().forEach(this::noteBirth));
+    }
+
+    private static Optional<History> recorded(MemoryHistory history) {
+        return history.options()
+                .map(options -> new History(
+                        history.startedAt(), history.startNanos(), options, history.lost(), history.entries()));
+    }
+
+    private void noteBirth(HistoryEntry entry) {
+        if (entry.event() instanceof MemoryEvent.Allocated block) {
+            births.put(block.address(), entry);
+        }
+    }
+
+    public MemorySnapshot build(String reason, Optional<OutOfMemoryReport> outOfMemory) {
+        List<Device> devices = new ArrayList<>();
+        List<Segment> segments = new ArrayList<>();
+        for (int device = 0; device < memory.environment().deviceCount(); device++) {
+            devices.add(device(device));
+            addSegments(device, segments);
+        }
+        return new MemorySnapshot(
+                Instant.now(),
+                reason,
+                settings(),
+                memory.driver().description(),
+                devices,
+                figures(),
+                segments,
+                history,
+                outOfMemory);
+    }
+
+    private Device device(int device) {
+        var info = memory.driver().memory().info(device);
+        String name = memory.driver().devices().name(device);
+        return new Device(device, name, info.totalBytes(), info.freeBytes());
+    }
+
+    private static Map<String, String> settings() {
+        Map<String, String> settings = new TreeMap<>();
+        System.getenv().forEach((name, value) -> {
+            if (name.startsWith("CISTERN_")) {
+                settings.put(name, value);
+            }
+        });
+        for (String name : System.getProperties().stringPropertyNames()) {
+            if (name.startsWith("cistern.")) {
+                settings.put(name, System.getProperty(name, ""));
+            }
+        }
+        return settings;
+    }
+
+    private List<AllocatorFigures> figures() {
+        List<AllocatorFigures> all = new ArrayList<>();
+        for (Allocator allocator : memory.allocators()) {
+            Optional<String> pool = allocator.pool().map(MemoryPool::tag);
+            for (int device = 0; device < memory.environment().deviceCount(); device++) {
+                Map<String, Long> figures = allocator.memoryStatistics(device);
+                if (figures.values().stream().anyMatch(figure -> figure != 0)) {
+                    boolean current = memory.currents().isCurrent(device, allocator);
+                    all.add(new AllocatorFigures(allocator.toString(), pool, device, current, figures));
+                }
+            }
+        }
+        return all;
+    }
+
+    private void addSegments(int device, List<Segment> segments) {
+        live.clear();
+        for (LiveBlock block : memory.leaks()) {
+            if (block.device() == device) {
+                live.put(block.address(), block);
+            }
+        }
+        List<Segment> found = new ArrayList<>();
+        Set<Long> told = new HashSet<>();
+        for (Allocator allocator : memory.allocators()) {
+            for (SegmentMemory segment : allocator.segments(device)) {
+                if (told.add(segment.address())) {
+                    found.add(segment(allocator.toString(), device, segment));
+                }
+            }
+        }
+        live.values().forEach(block -> found.add(alone(block)));
+        found.sort(Comparator.comparingLong(Segment::address));
+        segments.addAll(found);
+    }
+
+    private Segment segment(String allocator, int device, SegmentMemory segment) {
+        List<Block> blocks = segment.blocks().stream().map(this::block).toList();
+        return new Segment(
+                allocator, device, segment.address(), segment.byteSize(), segment.stream(), true, blocks);
+    }
+
+    private Block block(SegmentMemory.Block part) {
+        return switch (part.state()) {
+            case TAKEN -> taken(part);
+            case WAITING -> notLive(part, State.WAITING);
+            case IDLE -> notLive(part, State.IDLE);
+        };
+    }
+
+    private Block taken(SegmentMemory.Block part) {
+        Map.Entry<Long, LiveBlock> first = live.ceilingEntry(part.address());
+        if (first == null || first.getKey() >= part.address() + part.byteSize()) {
+            return notLive(part, State.CACHED);
+        }
+        live.remove(first.getKey());
+        return live(part.address(), part.byteSize(), first.getValue());
+    }
+
+    private static Block notLive(SegmentMemory.Block part, State state) {
+        return new Block(
+                part.address(),
+                part.byteSize(),
+                0,
+                state,
+                OptionalLong.empty(),
+                Optional.empty(),
+                OptionalLong.empty(),
+                List.of());
+    }
+
+    private Segment alone(LiveBlock block) {
+        Block only = live(block.address(), block.byteSize(), block);
+        return new Segment(
+                block.allocator(),
+                block.device(),
+                block.address(),
+                block.byteSize(),
+                OptionalLong.empty(),
+                false,
+                List.of(only));
+    }
+
+    /// A block as the history knows it, else as the leak level does.
+    private Block live(long address, long byteSize, LiveBlock block) {
+        HistoryEntry birth = births.get(block.address());
+        if (birth != null && birth.event() instanceof MemoryEvent.Allocated allocated) {
+            return new Block(
+                    address,
+                    byteSize,
+                    block.byteSize(),
+                    State.LIVE,
+                    OptionalLong.of(allocated.stream()),
+                    Optional.of(birth.thread()),
+                    OptionalLong.of(now - birth.nanos()),
+                    birth.site().isEmpty() ? block.site() : birth.site());
+        }
+        Optional<Duration> age = block.age();
+        return new Block(
+                address,
+                byteSize,
+                block.byteSize(),
+                State.LIVE,
+                block.stream(),
+                block.thread(),
+                age.isPresent() ? OptionalLong.of(age.get().toNanos()) : OptionalLong.empty(),
+                block.site());
+    }
+}

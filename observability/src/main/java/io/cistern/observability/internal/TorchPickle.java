@@ -1,0 +1,212 @@
+package io.cistern.observability.internal;
+
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.observability.HistoryEntry;
+import io.cistern.observability.MemorySnapshot;
+import io.cistern.observability.MemorySnapshot.Block;
+import io.cistern.observability.MemorySnapshot.Segment;
+import io.cistern.observability.MemorySnapshot.State;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import net.razorvine.pickle.Pickler;
+
+/// Writes a snapshot as PyTorch pickles the result of `torch.cuda.memory._snapshot`.
+///
+/// | PyTorch's | ours |
+/// |---|---|
+/// | `active_allocated`, `active_pending_free`, `inactive` | live, waiting, idle or in a thread's cache |
+/// | `free_requested` and `free_completed` together | freed; if the free was deferred, the second comes with its end |
+/// | `segment_map`, `segment_unmap` | pages that were obtained and given back |
+/// | `segment_pool_id` `(0, n)` | the n-th allocator or pool; `(0, 0)` is the first |
+/// | `external_annotations` | what the program annotated |
+///
+/// Trims, swaps, scopes and waits have no place there.
+///
+/// **Threads.** One thread's.
+public final class TorchPickle {
+    private static final String NO_CONTEXT = "N/A";
+    private static final long SMALL_BYTES = 1 << 20;
+
+    private final MemorySnapshot snapshot;
+
+    /// By name of the allocator.
+    private final Map<String, Integer> poolNumbers = new HashMap<>();
+
+    /// Java's frames are shared by many blocks.
+    private final Map<StackTraceElement, Map<String, Object>> frames = new HashMap<>();
+
+    private final List<List<Map<String, Object>>> traces = new ArrayList<>();
+    private final List<Map<String, Object>> annotations = new ArrayList<>();
+
+    /// By address, blocks whose free is not completed, since an event says so.
+    private final Set<Long> deferred = new HashSet<>();
+
+    private TorchPickle(MemorySnapshot snapshot) {
+        this.snapshot = snapshot;
+        for (int i = 0; i < snapshot.allocators().size(); i++) {
+            poolNumbers.putIfAbsent(snapshot.allocators().get(i).name(), poolNumbers.size());
+        }
+        snapshot.devices().forEach(_ -> traces.add(new ArrayList<>()));
+    }
+
+    /// Writes a snapshot.
+    ///
+    /// @param out is left open
+    public static void write(MemorySnapshot snapshot, OutputStream out) throws IOException {
+        new Pickler().dump(new TorchPickle(snapshot).all(), out);
+    }
+
+    private Map<String, Object> all() {
+        snapshot.history().ifPresent(history -> {
+            long startMicros = micros(history.startedAt());
+            List<HistoryEntry> entries = history.entries();
+            for (int i = 0; i < entries.size(); i++) {
+                long micros = startMicros + (entries.get(i).nanos() - history.startNanos()) / 1000;
+                addTrace(entries, i, micros);
+            }
+        });
+        return Map.of(
+                "segments",
+                snapshot.segments().stream().map(this::segment).toList(),
+                "device_traces",
+                traces,
+                "allocator_settings",
+                new HashMap<>(snapshot.settings()),
+                "external_annotations",
+                annotations);
+    }
+
+    private static long micros(Instant moment) {
+        return ChronoUnit.MICROS.between(Instant.EPOCH, moment);
+    }
+
+    private Map<String, Object> segment(Segment segment) {
+        long live = bytes(segment, State.LIVE);
+        Map<String, Object> fields = new HashMap<>();
+        fields.put("device", segment.device());
+        fields.put("address", segment.address());
+        fields.put("total_size", segment.byteSize());
+        fields.put("allocated_size", live);
+        fields.put("active_size", live + bytes(segment, State.WAITING));
+        fields.put(
+                "requested_size",
+                segment.blocks().stream().mapToLong(Block::requestedBytes).sum());
+        fields.put("stream", segment.stream().orElse(0));
+        fields.put("segment_type", segment.byteSize() <= SMALL_BYTES ? "small" : "large");
+        fields.put("segment_pool_id", poolId(segment.allocator()));
+        fields.put("is_expandable", false);
+        fields.put("frames", List.of());
+        fields.put("blocks", segment.blocks().stream().map(this::block).toList());
+        return fields;
+    }
+
+    private static long bytes(Segment segment, State state) {
+        return segment.blocks().stream()
+                .filter(block -> block.state() == state)
+                .mapToLong(Block::byteSize)
+                .sum();
+    }
+
+    private Object poolId(String allocator) {
+        return new Object[] {0, poolNumbers.getOrDefault(allocator, 0)};
+    }
+
+    private Map<String, Object> block(Block block) {
+        Map<String, Object> fields = new HashMap<>();
+        fields.put("address", block.address());
+        fields.put("size", block.byteSize());
+        fields.put("requested_size", block.requestedBytes());
+        fields.put("state", switch (block.state()) {
+            case LIVE -> "active_allocated";
+            case WAITING -> "active_pending_free";
+            case CACHED, IDLE -> "inactive";
+        });
+        fields.put("frames", frames(block.site()));
+        return fields;
+    }
+
+    private List<Map<String, Object>> frames(List<StackTraceElement> site) {
+        return site.stream()
+                .map(frame -> frames.computeIfAbsent(frame, TorchPickle::frame))
+                .toList();
+    }
+
+    private static Map<String, Object> frame(StackTraceElement frame) {
+        return Map.of(
+                "filename",
+                frame.getFileName() == null ? "??" : frame.getFileName(),
+                "line",
+                Math.max(0, frame.getLineNumber()),
+                "name",
+                frame.getClassName() + "." + frame.getMethodName());
+    }
+
+    private void addTrace(List<HistoryEntry> entries, int at, long micros) {
+        HistoryEntry entry = entries.get(at);
+        switch (entry.event()) {
+            case MemoryEvent.Allocated e ->
+                add(entry, "alloc", micros, e.address(), e.byteSize(), e.stream(), e.allocator());
+            case MemoryEvent.Freed e -> {
+                add(entry, "free_requested", micros, e.address(), e.byteSize(), e.stream(), e.allocator());
+                if (!isDeferred(entries, at, e)) {
+                    add(entry, "free_completed", micros, e.address(), e.byteSize(), e.stream(), e.allocator());
+                }
+            }
+            case MemoryEvent.FreeCompleted e -> {
+                if (deferred.remove(e.address())) {
+                    add(entry, "free_completed", micros, e.address(), e.byteSize(), 0, e.allocator());
+                }
+            }
+            case MemoryEvent.SegmentAcquired e ->
+                add(entry, "segment_alloc", micros, e.address(), e.byteSize(), 0, e.allocator());
+            case MemoryEvent.SegmentReleased e ->
+                add(entry, "segment_free", micros, e.address(), e.byteSize(), 0, e.allocator());
+            case MemoryEvent.OutOfMemory e ->
+                add(entry, "oom", micros, e.report().freeBytes().orElse(0), e.report().byteSize(), e.report().stream(), "");
+            case MemoryEvent.Annotated e -> annotate(e.text(), micros);
+            default -> {} // PyTorch has no such event.
+        }
+    }
+
+    /// Whether the free's own thread told next that it is deferred: those events come behind one another.
+    private boolean isDeferred(List<HistoryEntry> entries, int at, MemoryEvent.Freed freed) {
+        for (int next = at + 1; next < entries.size(); next++) {
+            HistoryEntry entry = entries.get(next);
+            if (entry.thread().equals(entries.get(at).thread())) {
+                return entry.event() instanceof MemoryEvent.FreeDeferred later
+                        && later.address() == freed.address()
+                        && deferred.add(freed.address());
+            }
+        }
+        return false;
+    }
+
+    private void add(
+            HistoryEntry entry, String action, long micros, long address, long byteSize, long stream, String allocator) {
+        Map<String, Object> fields = new HashMap<>();
+        fields.put("action", action);
+        fields.put("addr", address);
+        fields.put("size", byteSize);
+        fields.put("stream", stream);
+        fields.put("time_us", micros);
+        fields.put("pool_id", poolId(allocator));
+        fields.put("frames", frames(entry.site()));
+        fields.put("compile_context", NO_CONTEXT);
+        fields.put("user_metadata", entry.thread());
+        traces.get(entry.event().device()).add(fields);
+    }
+
+    private void annotate(String text, long micros) {
+        for (int device = 0; device < traces.size(); device++) {
+            annotations.add(Map.of("stage", "START", "name", text, "device", device, "time_us", micros));
+        }
+    }
+}

@@ -1,0 +1,20 @@
+package io.cistern.observability.jfr;
+
+import io.cistern.DeviceMemory;
+import io.cistern.ModuleSupport;
+
+/// Begins [FlightEvents#register] where the setting `cistern.observe` names `jfr`.
+public final class FlightObserver implements ModuleSupport.Observer {
+    /// For [java.util.ServiceLoader].
+    public FlightObserver() {}
+
+    @Override
+    public String name() {
+        return "jfr";
+    }
+
+    @Override
+    public void observe(DeviceMemory memory) {
+        FlightEvents.register(memory);
+    }
+}

@@ -1,0 +1,29 @@
+package io.cistern.observability.jfr;
+
+import jdk.jfr.DataAmount;
+import jdk.jfr.Description;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.Timespan;
+import org.jspecify.annotations.Nullable;
+
+@Name("cistern.Leak")
+@Label("Leak")
+@Description("Blocks of one place in the program that are alive when no code will free them")
+final class LeakEvent extends CisternEvent {
+    @Label("Site")
+    @Description("The frames that asked for them, the innermost first; empty if the leak level does not keep them")
+    @Nullable
+    String site;
+
+    @Label("Blocks")
+    long blocks;
+
+    @Label("Size")
+    @DataAmount
+    long byteSize;
+
+    @Label("Oldest Age")
+    @Timespan(Timespan.MILLISECONDS)
+    long oldestAge;
+}

@@ -1,0 +1,50 @@
+package io.cistern.observability.jfr;
+
+import jdk.jfr.DataAmount;
+import jdk.jfr.Description;
+import jdk.jfr.Label;
+import jdk.jfr.MemoryAddress;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+import org.jspecify.annotations.Nullable;
+
+@Name("cistern.OutOfMemory")
+@Label("Device Out of Memory")
+@Description("A request failed: there was no memory for it, or a limit refused it")
+@StackTrace(true)
+final class OutOfMemoryEvent extends CisternEvent {
+    @Label("Requested Size")
+    @DataAmount
+    long byteSize;
+
+    @Label("Stream")
+    @MemoryAddress
+    long stream;
+
+    @Label("Free on Device")
+    @Description("As the driver says, of all processes")
+    @DataAmount
+    long freeBytes;
+
+    @Label("Total of Device")
+    @DataAmount
+    long totalBytes;
+
+    @Label("Reserved")
+    @Description("What the allocator holds from the driver")
+    @DataAmount
+    long reservedBytes;
+
+    @Label("Requested")
+    @Description("What the live blocks of the allocator were asked for")
+    @DataAmount
+    long requestedBytes;
+
+    @Label("Largest Free Block")
+    @DataAmount
+    long largestFreeBytes;
+
+    @Label("Steps Tried")
+    @Nullable
+    String steps;
+}

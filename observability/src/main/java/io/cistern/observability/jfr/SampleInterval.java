@@ -1,0 +1,55 @@
+package io.cistern.observability.jfr;
+
+import io.cistern.cuda.settings.ByteSizes;
+import java.util.Comparator;
+import java.util.OptionalLong;
+import java.util.Set;
+import jdk.jfr.SettingControl;
+
+/// How many bytes lie between two samples of a thread, as `64MiB`. The least that a recording asks for holds; what is
+/// none counts as not set.
+final class SampleInterval extends SettingControl {
+    private static final String DEFAULT = "64MiB";
+    private static final long DEFAULT_BYTES = 64 << 20;
+
+    private static volatile long bytes = DEFAULT_BYTES;
+    private String value = DEFAULT;
+
+    /// What holds now.
+    static long bytes() {
+        return bytes;
+    }
+
+    static OptionalLong parse(String text) {
+        try {
+            return OptionalLong.of(ByteSizes.parse(text));
+        } catch (IllegalArgumentException noNumber) {
+            return OptionalLong.empty();
+        }
+    }
+
+    @Override
+    public String combine(Set<String> values) {
+        return values.stream()
+                .filter(text -> parse(text).isPresent())
+                .min(Comparator.comparingLong(text -> parse(text).orElse(DEFAULT_BYTES)))
+                .orElse(DEFAULT);
+    }
+
+    @Override
+    public void setValue(String text) {
+        parse(text).ifPresent(interval -> {
+            bytes = interval;
+            value = text;
+        });
+    }
+
+    @Override
+    public String getValue() {
+        return value;
+    }
+
+    boolean isKnown() {
+        return parse(value).isPresent();
+    }
+}

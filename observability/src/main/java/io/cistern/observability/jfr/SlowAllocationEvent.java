@@ -1,0 +1,32 @@
+package io.cistern.observability.jfr;
+
+import jdk.jfr.Description;
+import jdk.jfr.Label;
+import jdk.jfr.MemoryAddress;
+import jdk.jfr.Name;
+import jdk.jfr.SettingDefinition;
+import jdk.jfr.StackTrace;
+import jdk.jfr.Timespan;
+
+@Name("cistern.SlowAllocation")
+@Label("Slow Allocation")
+@Description("An allocation took longer than the setting")
+@StackTrace(true)
+final class SlowAllocationEvent extends SegmentEvent {
+    @Label("Stream")
+    @MemoryAddress
+    long stream;
+
+    @Label("Took")
+    @Timespan
+    long took;
+
+    /// Read where events are made, not here.
+    @SettingDefinition
+    @Name("slowerThan")
+    @Label("Slower Than")
+    @Description("Allocations are written that took at least as long")
+    boolean isSlower(SlowerThan least) {
+        return least.isKnown();
+    }
+}

@@ -1,0 +1,2 @@
+/// Device memory in recordings of Java Flight Recorder.
+package io.cistern.observability.jfr;

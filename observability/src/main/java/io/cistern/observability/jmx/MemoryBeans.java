@@ -1,0 +1,70 @@
+package io.cistern.observability.jmx;
+
+import io.cistern.DeviceMemory;
+import io.cistern.Registration;
+import java.lang.System.Logger.Level;
+import java.lang.management.ManagementFactory;
+import java.util.concurrent.atomic.AtomicInteger;
+import javax.management.InstanceAlreadyExistsException;
+import javax.management.JMException;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
+
+/// Makes a [DeviceMemory] a bean of the platform's MBean server, for JConsole, exporters and `cistern top`.
+///
+/// ```
+/// try (Registration bean = MemoryBeans.register(memory)) { … }
+/// java -Dcistern.observe=jmx …                                       // the same without code
+/// ```
+///
+/// **Threads.** Any thread may call any method at any time.
+public final class MemoryBeans {
+    /// Matches the names of all such beans.
+    public static final String PATTERN = "io.cistern:type=DeviceMemory,name=*";
+
+    private static final AtomicInteger NUMBERS = new AtomicInteger();
+
+    private MemoryBeans() {}
+
+    /// Registers a [DeviceMemoryMXBean] as `io.cistern:type=DeviceMemory,name=N`, N counting from 1, until the
+    /// registration or the device memory is closed. If the server refuses, that is logged and nothing else
+    /// happens.
+    ///
+    /// @return a registration; closing it removes the bean
+    public static Registration register(DeviceMemory memory) {
+        return register(memory, "");
+    }
+
+    /// Registers a bean by a name of the program's own.
+    ///
+    /// @param name what stands for N; if the server has that name already, a number is added
+    /// @return a registration; closing it removes the bean
+    public static Registration register(DeviceMemory memory, String name) {
+        RegisteredBeans beans = memory.moduleSupport().attachment(RegisteredBeans.class, _ -> new RegisteredBeans());
+        try {
+            return beans.add(registered(new MemoryBean(memory), name));
+        } catch (JMException | RuntimeException refused) {
+            System.getLogger(MemoryBeans.class.getName())
+                    .log(Level.WARNING, "device memory can't be seen through JMX", refused);
+            return () -> {};
+        }
+    }
+
+    private static ObjectName registered(DeviceMemoryMXBean bean, String name) throws JMException {
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        String wanted = name.isEmpty() ? Integer.toString(NUMBERS.incrementAndGet()) : name;
+        while (true) {
+            try {
+                return server.registerMBean(bean, nameOf(wanted)).getObjectName();
+            } catch (InstanceAlreadyExistsException taken) {
+                int number = NUMBERS.incrementAndGet();
+                wanted = name.isEmpty() ? Integer.toString(number) : name + "-" + number;
+            }
+        }
+    }
+
+    private static ObjectName nameOf(String name) throws JMException {
+        boolean isPlain = name.matches("[\\w. -]+");
+        return new ObjectName("io.cistern:type=DeviceMemory,name=" + (isPlain ? name : ObjectName.quote(name)));
+    }
+}

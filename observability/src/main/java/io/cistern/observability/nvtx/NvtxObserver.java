@@ -1,0 +1,20 @@
+package io.cistern.observability.nvtx;
+
+import io.cistern.DeviceMemory;
+import io.cistern.ModuleSupport;
+
+/// Begins [NvtxRanges#register] where the setting `cistern.observe` names `nvtx`.
+public final class NvtxObserver implements ModuleSupport.Observer {
+    /// For [java.util.ServiceLoader].
+    public NvtxObserver() {}
+
+    @Override
+    public String name() {
+        return "nvtx";
+    }
+
+    @Override
+    public void observe(DeviceMemory memory) {
+        NvtxRanges.register(memory);
+    }
+}

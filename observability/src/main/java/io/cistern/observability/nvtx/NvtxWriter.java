@@ -1,0 +1,68 @@
+package io.cistern.observability.nvtx;
+
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.diagnostics.OutOfMemoryReport;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.function.Consumer;
+
+/// Turns what a device memory tells into ranges and marks.
+///
+/// **Threads.** Any; events come on the thread that did it.
+final class NvtxWriter implements Consumer<MemoryEvent> {
+    private record Range(String allocator, long id) {}
+
+    private final NvtxLibrary library;
+
+    /// The ranges of the scopes that the calling thread is in. They are ranges of the process, since a virtual thread
+    /// may leave a scope on another carrier.
+    @SuppressWarnings("ThreadLocalUsage") // one a registration
+    private final ThreadLocal<Deque<Range>> scopes = ThreadLocal.withInitial(ArrayDeque::new);
+
+    NvtxWriter(NvtxLibrary library) {
+        this.library = library;
+    }
+
+    @Override
+    public void accept(MemoryEvent told) {
+        switch (told) {
+            case MemoryEvent.Annotated annotation -> library.mark(annotation.text());
+            case MemoryEvent.ScopeEntered scope ->
+                scopes.get().push(new Range(scope.allocator(), library.start("scope " + scope.allocator())));
+            case MemoryEvent.ScopeLeft scope -> left(scope.allocator());
+            case MemoryEvent.Trimmed trim ->
+                library.mark("trim " + trim.allocator() + ", device " + trim.device() + ": " + trim.returnedBytes()
+                        + " bytes in " + trim.nanos() / 1000 + " µs");
+            case MemoryEvent.Reclaimed reclaim ->
+                library.mark("reclaim for " + reclaim.byteSize() + " bytes, device " + reclaim.device() + ", "
+                        + reclaim.step());
+            case MemoryEvent.CurrentChanged change ->
+                library.mark("current allocator of device " + change.device() + ": " + change.former() + " -> "
+                        + change.allocator());
+            case MemoryEvent.OutOfMemory refusal -> library.mark(text(refusal.report()));
+            case MemoryEvent.Allocated _,
+                    MemoryEvent.Freed _,
+                    MemoryEvent.FreeDeferred _,
+                    MemoryEvent.FreeCompleted _,
+                    MemoryEvent.SegmentAcquired _,
+                    MemoryEvent.SegmentReleased _,
+                    MemoryEvent.PageMoved _,
+                    MemoryEvent.StreamWaited _,
+                    MemoryEvent.StreamClosed _ -> {}
+        }
+    }
+
+    /// Scopes end in the reverse order. One that was entered before the registration is not known.
+    private void left(String allocator) {
+        Deque<Range> mine = scopes.get();
+        Range range = mine.peek();
+        if (range != null && range.allocator.equals(allocator)) {
+            mine.pop();
+            library.end(range.id);
+        }
+    }
+
+    private static String text(OutOfMemoryReport report) {
+        return "out of memory: " + report.byteSize() + " bytes, device " + report.device() + "; " + report.deviceText();
+    }
+}

@@ -1,0 +1,28 @@
+/// What happened to device memory, and what it looks like now: the history of events, and snapshots for people and
+/// tools; events of Java Flight Recorder ([io.cistern.observability.jfr]); a bean of JMX
+/// ([io.cistern.observability.jmx]); ranges for NVIDIA's profilers ([io.cistern.observability.nvtx]).
+///
+/// @provides io.cistern.ModuleSupport.Observer
+@org.jspecify.annotations.NullMarked
+@SuppressWarnings("requires-automatic") // the pickle library has no module name but that of its JAR
+module io.cistern.observability {
+    requires static org.jspecify;
+    requires static pickle; // for snapshots that PyTorch's tools open
+    requires com.fasterxml.jackson.core;
+    requires jdk.jfr;
+    requires transitive io.cistern.api;
+    requires transitive java.management;
+
+    exports io.cistern.observability;
+    exports io.cistern.observability.jfr;
+    exports io.cistern.observability.jmx;
+    exports io.cistern.observability.nvtx;
+
+    opens io.cistern.observability.jfr to
+            jdk.jfr; // makes the settings of events
+
+    provides io.cistern.ModuleSupport.Observer with
+            io.cistern.observability.jfr.FlightObserver,
+            io.cistern.observability.jmx.BeanObserver,
+            io.cistern.observability.nvtx.NvtxObserver;
+}

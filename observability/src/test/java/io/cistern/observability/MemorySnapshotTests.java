@@ -1,0 +1,172 @@
+package io.cistern.observability;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.networknt.schema.InputFormat;
+import com.networknt.schema.SchemaRegistry;
+import com.networknt.schema.SpecificationVersion;
+import io.cistern.CudaStream;
+import io.cistern.MemoryPool;
+import io.cistern.OpenOptions;
+import io.cistern.Registration;
+import io.cistern.Scope;
+import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.observability.MemorySnapshot.Block;
+import io.cistern.observability.MemorySnapshot.Segment;
+import io.cistern.observability.MemorySnapshot.State;
+import io.cistern.spi.DeviceAllocator;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import net.razorvine.pickle.Unpickler;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/// What a snapshot shows, and how it is written.
+final class MemorySnapshotTests extends ObservedMemory {
+    private static List<Block> blocks(MemorySnapshot snapshot, State state) {
+        return snapshot.segments().stream()
+                .flatMap(segment -> segment.blocks().stream())
+                .filter(block -> block.state() == state)
+                .toList();
+    }
+
+    @Test
+    void everyBlockStandsInItsSegmentWithItsState() {
+        history.start(HistoryOptions.withStacks());
+        long kept = allocate(3 * MIB);
+        try (CudaStream other = CudaStream.open(memory, DEVICE)) {
+            long shared = allocate(8 * MIB);
+            gpu.copies().fillWords(DEVICE, shared, 1, MIB, other.handle());
+            memory.recordUse(shared, other.handle());
+            free(shared);
+            free(allocate(700)); // the thread's cache keeps it
+            MemorySnapshot snapshot = MemorySnapshot.take(memory);
+            assertThat(blocks(snapshot, State.LIVE)).singleElement().satisfies(block -> {
+                assertThat(block.address()).isEqualTo(kept);
+                assertThat(block.requestedBytes()).isEqualTo(3 * MIB);
+                assertThat(block.stream()).hasValue(stream);
+                assertThat(block.thread()).contains(Thread.currentThread().getName());
+                assertThat(block.site().getFirst().getClassName()).startsWith(ObservedMemory.class.getName());
+            });
+            assertThat(blocks(snapshot, State.WAITING)).extracting(Block::byteSize).containsExactly(8 * MIB);
+            assertThat(blocks(snapshot, State.CACHED)).isNotEmpty();
+            assertThat(snapshot.segments().stream().mapToLong(Segment::byteSize).sum())
+                    .isEqualTo(memory.current(DEVICE).reservedBytes(DEVICE).orElseThrow());
+        }
+        free(kept);
+    }
+
+    @Test
+    void blocksOfAPlugInAreShownToo() {
+        DeviceAllocator plugIn = new DeviceAllocator() {
+            @Override
+            public long allocate(long byteSize, int device, long stream) {
+                return gpu.memory().allocate(device, byteSize);
+            }
+
+            @Override
+            public void free(long address, long byteSize, int device, long stream) {
+                gpu.memory().free(device, address);
+            }
+        };
+        long address = memory.open(OpenOptions.made("mine", plugIn)).allocate(100, DEVICE, stream);
+        MemorySnapshot snapshot = MemorySnapshot.take(memory);
+        assertThat(snapshot.segments()).singleElement().satisfies(segment -> {
+            assertThat(segment.allocator()).isEqualTo("mine");
+            assertThat(segment.reported()).isFalse();
+            assertThat(segment.address()).isEqualTo(address);
+        });
+        free(address);
+    }
+
+    @Test
+    void theJsonIsAsItsSchemaSays() throws IOException {
+        String json = json(busySnapshot());
+        String schema;
+        try (InputStream in = MemorySnapshot.class.getResourceAsStream("snapshot.schema.json")) {
+            schema = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
+        var checked = SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12)
+                .getSchema(schema, InputFormat.JSON);
+        assertThat(checked.validate(json, InputFormat.JSON)).isEmpty();
+        assertThat(checked.validate(json.replace("\"live\"", "\"alive\""), InputFormat.JSON))
+                .as("a schema that refuses")
+                .isNotEmpty();
+        assertThat(json)
+                .contains("\"event\":\"annotated\"", "\"text\":\"step 1\"", "\"outOfMemory\":{", "\"pool\":\"grads\"");
+    }
+
+    private static String json(MemorySnapshot snapshot) throws IOException {
+        var out = new ByteArrayOutputStream();
+        snapshot.writeJson(out);
+        return out.toString(StandardCharsets.UTF_8);
+    }
+
+    /// A snapshot of a refusal, with a history of most kinds of events.
+    private MemorySnapshot busySnapshot() {
+        history.start(HistoryOptions.withStacks());
+        List<MemorySnapshot> taken = new ArrayList<>();
+        try (Registration _ = memory.listeners().onEvent(event -> {
+                    if (event instanceof MemoryEvent.OutOfMemory refusal) {
+                        taken.add(MemorySnapshot.take(memory, refusal.report()));
+                    }
+                });
+                CudaStream other = CudaStream.open(memory, DEVICE);
+                CudaStream third = CudaStream.open(memory, DEVICE);
+                MemoryPool pool = MemoryPool.builder(memory).tag("grads").open()) {
+            memory.listeners().annotate("step 1");
+            long inPool;
+            try (Scope _ = pool.enter()) {
+                inPool = allocate(5 * MIB);
+            }
+            long shared = allocate(8 * MIB);
+            memory.recordUse(shared, other.handle());
+            free(shared);
+            third.await(other);
+            memory.setCurrent("caching");
+            memory.trim(DEVICE, 0, io.cistern.spi.TrimMode.SYNCHRONIZE);
+            assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
+            free(inPool);
+        }
+        return taken.getFirst();
+    }
+
+    @Test
+    void aPickleHasWhatPyTorchsSnapshotsHave() throws IOException {
+        var out = new ByteArrayOutputStream();
+        busySnapshot().writePickle(out);
+        Map<?, ?> read = (Map<?, ?>) new Unpickler().load(new ByteArrayInputStream(out.toByteArray()));
+        assertThat(read.keySet().stream().map(String::valueOf))
+                .containsExactlyInAnyOrder("segments", "device_traces", "allocator_settings", "external_annotations");
+        List<?> trace = (List<?>) ((List<?>) read.get("device_traces")).getFirst();
+        assertThat(trace.stream().map(entry -> String.valueOf(((Map<?, ?>) entry).get("action"))))
+                .contains("alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "oom");
+        for (Object each : (List<?>) read.get("segments")) {
+            Map<?, ?> segment = (Map<?, ?>) each;
+            long bytes = ((List<?>) segment.get("blocks"))
+                    .stream()
+                            .mapToLong(block -> ((Number) ((Map<?, ?>) block).get("size")).longValue())
+                            .sum();
+            assertThat(((Number) segment.get("total_size")).longValue()).isEqualTo(bytes);
+        }
+    }
+
+    @Test
+    void theNameOfTheFileSaysTheFormat(@TempDir Path folder) throws IOException {
+        MemorySnapshot snapshot = MemorySnapshot.take(memory);
+        snapshot.write(folder.resolve("a.json"));
+        snapshot.write(folder.resolve("a.pickle"));
+        assertThat(Files.readString(folder.resolve("a.json"))).startsWith("{\"format\":\"cistern-snapshot\"");
+        assertThat(Files.readAllBytes(folder.resolve("a.pickle"))).startsWith(0x80);
+    }
+}

@@ -1,0 +1,52 @@
+package io.cistern.cli.replay;
+
+import io.cistern.DeviceMemory;
+import io.cistern.observability.HistoryOptions;
+import io.cistern.observability.MemoryHistory;
+import io.cistern.observability.MemorySnapshot;
+import java.util.Optional;
+
+/// Takes a snapshot at the moment when a trace has most memory live, in the first pass alone, with the history until
+/// then.
+///
+/// **Threads.** One thread's.
+final class PeakSnapshot implements BlockWork {
+    private final DeviceMemory memory;
+    private final MemoryHistory history;
+    private final long peakBytes;
+    private long liveBytes;
+    private Optional<MemorySnapshot> taken = Optional.empty();
+
+    /// @param operations of one pass
+    /// @param peakBytes that the trace has live at most
+    PeakSnapshot(DeviceMemory memory, int operations, long peakBytes) {
+        this.memory = memory;
+        this.peakBytes = peakBytes;
+        history = MemoryHistory.of(memory);
+        history.start(new HistoryOptions(eventsOf(operations), false));
+    }
+
+    /// An operation may come with events of pages and waits.
+    private static int eventsOf(int operations) {
+        return Math.clamp(4L * operations, 1 << 12, 1 << 22);
+    }
+
+    @Override
+    public void allocated(int row, long address, long byteSize, long stream) {
+        liveBytes += byteSize;
+        if (liveBytes >= peakBytes && taken.isEmpty()) {
+            taken = Optional.of(MemorySnapshot.take(memory, "peak of a replay"));
+            history.stop();
+        }
+    }
+
+    @Override
+    public void freeing(int row, long address, long byteSize, long stream) {
+        liveBytes -= byteSize;
+    }
+
+    /// The snapshot; one of this moment if allocations failed, so that the peak never came.
+    MemorySnapshot snapshot() {
+        return taken.orElseGet(() -> MemorySnapshot.take(memory, "end of a replay whose peak did not fit"));
+    }
+}
