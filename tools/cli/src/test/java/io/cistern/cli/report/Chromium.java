@@ -25,6 +25,7 @@ final class Chromium implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofMinutes(2);
 
     private final Process process;
+    private final Path profile;
     private final HttpClient client = HttpClient.newHttpClient();
     private final WebSocket socket;
     private final Map<Integer, CompletableFuture<Map<String, Object>>> answers = new ConcurrentHashMap<>();
@@ -32,6 +33,7 @@ final class Chromium implements AutoCloseable {
     private final String session;
 
     private Chromium(Path program, Path profile) throws Exception {
+        this.profile = profile;
         process = new ProcessBuilder(
                         program.toString(),
                         "--headless",
@@ -133,11 +135,12 @@ final class Chromium implements AutoCloseable {
     }
 
     @Override
-    public void close() {
+    public void close() throws IOException {
         socket.abort();
         client.shutdownNow();
         process.descendants().forEach(ProcessHandle::destroyForcibly);
         process.destroyForcibly().onExit().join();
+        Files.deleteIfExists(profile.resolve("SingletonSocket")); // A link to elsewhere.
     }
 
     /// Puts parts of messages together and hands answers to those that wait for them.
