@@ -279,7 +279,7 @@ function neighboursOfIdle(run, stream) {
 function idleCaches(run) {
   const idle = sum(memoryByStream(run), (memory) => memory.idle + memory.cached);
   const largest = idlePieces(run)[0] || 0;
-  if (idle < run.reservedBytes / 2 || largest < idle / 10) {
+  if (idle < Math.max(2 ** 20, run.reservedBytes / 2) || largest < idle / 10) {
     return [];
   }
   return [{ grade: "note", where: "fragmentation",
