@@ -3,6 +3,7 @@
 @SuppressWarnings("requires-automatic") // JMH and pickle have no module names but those of their JARs.
 module io.cistern.cli {
     requires static org.jspecify;
+    requires com.fasterxml.jackson.core;
     requires com.fasterxml.jackson.jr.ob;
     requires de.siegmar.fastcsv;
     requires info.picocli;
@@ -28,6 +29,8 @@ module io.cistern.cli {
     opens io.cistern.cli.imports to
             info.picocli;
     opens io.cistern.cli.replay to
+            info.picocli;
+    opens io.cistern.cli.report to
             info.picocli;
     opens io.cistern.cli.trace to
             info.picocli;

@@ -14,6 +14,7 @@ import io.cistern.cli.doctor.OptionsCommand;
 import io.cistern.cli.imports.ImportCommand;
 import io.cistern.cli.replay.Layer;
 import io.cistern.cli.replay.ReplayCommand;
+import io.cistern.cli.report.ReportCommand;
 import io.cistern.cli.trace.TraceCommand;
 import io.cistern.cli.trace.TraceException;
 import io.cistern.cuda.settings.IllegalSettingException;
@@ -44,6 +45,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             BenchCommand.class,
             TraceCommand.class,
             ImportCommand.class,
+            ReportCommand.class,
             OptionsCommand.class,
             DoctorCommand.class,
             GenerateCompletion.class,
