@@ -121,6 +121,7 @@ final class RowOrder {
         }
     }
 
+    @SuppressWarnings("ThreadPriorityCheck") // Most waits end before a parked thread would be back.
     private void pause(int attempt) {
         if (stopped) {
             throw new CancellationException("another thread of the replay failed");

@@ -113,7 +113,7 @@ final class SpreadReplay implements Walk {
     }
 
     private static @Nullable Throwable first(@Nullable Throwable one, @Nullable Throwable other) {
-        return one == null || one instanceof CancellationException && other != null ? other : one;
+        return one == null || (one instanceof CancellationException && other != null) ? other : one;
     }
 
     @Override

@@ -8,6 +8,7 @@ import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.nio.file.Path;
 import java.time.LocalTime;
+import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -45,6 +46,7 @@ final class AttachedJvm implements WatchedProgram {
     /// Attaches to a process.
     ///
     /// @throws UsageException if that is impossible, with the reason
+    @SuppressWarnings("BanJNDI") // The address is one that a process of this user tells by itself.
     static AttachedJvm attach(String pid) {
         try {
             VirtualMachine machine = VirtualMachine.attach(pid);
@@ -99,7 +101,7 @@ final class AttachedJvm implements WatchedProgram {
             try {
                 readings.add(Reading.of(shown(name), (CompositeData) server.getAttribute(name, ATTRIBUTE)));
             } catch (InstanceNotFoundException closed) {
-                continue; // Since the names were asked for.
+                // Since the names were asked for.
             } catch (JMException e) {
                 throw new IOException("the bean " + name + " has no figures: " + e.getMessage(), e);
             }
@@ -115,7 +117,7 @@ final class AttachedJvm implements WatchedProgram {
     @Override
     public String snapshot() throws IOException {
         List<String> written = new ArrayList<>();
-        String time = LocalTime.now().format(DateTimeFormatter.ofPattern("HHmmss"));
+        String time = LocalTime.now(ZoneId.systemDefault()).format(DateTimeFormatter.ofPattern("HHmmss"));
         for (ObjectName name : names()) {
             String file = Path.of("cistern-" + pid + "-" + shown(name).replaceAll("\\W", "_") + "-" + time + ".json")
                     .toAbsolutePath()

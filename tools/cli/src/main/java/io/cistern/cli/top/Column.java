@@ -2,6 +2,7 @@ package io.cistern.cli.top;
 
 import io.cistern.cli.common.ByteSize;
 import java.util.Comparator;
+import java.util.List;
 import java.util.Locale;
 import java.util.OptionalDouble;
 import java.util.function.Function;
@@ -9,12 +10,13 @@ import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
 
 /// A column of the table: its cells, and the order that it sorts rows into; of numbers, the largest first.
+@SuppressWarnings("ImmutableEnumChecker") // Functions without a state.
 public enum Column {
     MEMORY("memory", Row::memory, Comparator.comparing(Row::memory)),
     GPU("gpu", row -> Integer.toString(row.device()), Comparator.comparingInt(Row::device)),
     ALLOCATOR(
             "allocator",
-            row -> row.figures().name(),
+            row -> row.figures().name() + (row.figures().current() ? " (current)" : ""),
             Comparator.comparing(row -> row.figures().name())),
     POOL(
             "pool",
@@ -93,7 +95,8 @@ public enum Column {
     ///
     /// @param steps to the right; to the left if below 0
     Column beside(int steps) {
-        return values()[Math.floorMod(ordinal() + steps, values().length)];
+        List<Column> all = List.of(values());
+        return all.get(Math.floorMod(all.indexOf(this) + steps, all.size()));
     }
 
     /// As the command line names it.

@@ -19,11 +19,13 @@ record Reading(String memory, long nanoTime, List<OfDevice> devices) {
     /// An allocator on a device, or a pool.
     ///
     /// @param id tells those of one name apart
+    /// @param current whether new blocks come from it where no scope says otherwise
     /// @param hitPercents by tier of the cache
     record OfAllocator(
             int id,
             String name,
             String pool,
+            boolean current,
             long liveBlocks,
             long allocations,
             long frees,
@@ -64,6 +66,7 @@ record Reading(String memory, long nanoTime, List<OfDevice> devices) {
                 (int) number(allocator, "id"),
                 text(allocator, "name"),
                 text(allocator, "pool"),
+                (Boolean) allocator.get("current"),
                 number(allocator, "liveBlocks"),
                 number(allocator, "allocations"),
                 number(allocator, "frees"),

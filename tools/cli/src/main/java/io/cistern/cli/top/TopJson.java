@@ -44,6 +44,7 @@ final class TopJson {
         fields.put("allocator", figures.name());
         fields.put("id", figures.id());
         fields.put("pool", figures.pool());
+        fields.put("current", figures.current());
         fields.put("liveBlocks", figures.liveBlocks());
         fields.put("allocations", figures.allocations());
         fields.put("frees", figures.frees());

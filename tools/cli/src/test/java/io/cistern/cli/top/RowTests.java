@@ -35,7 +35,19 @@ final class RowTests {
 
     private static Reading reading(String memory, long nanoTime, long allocations) {
         Reading.OfAllocator figures = new Reading.OfAllocator(
-                1, "caching", "", 1, allocations, allocations - nanoTime / 1_000_000_000, 0, 0, 0, 0, 0, Map.of());
+                1,
+                "caching",
+                "",
+                true,
+                1,
+                allocations,
+                allocations - nanoTime / 1_000_000_000,
+                0,
+                0,
+                0,
+                0,
+                0,
+                Map.of());
         return new Reading(memory, nanoTime, List.of(new Reading.OfDevice(0, "GPU", 8, 8, List.of(figures))));
     }
 }

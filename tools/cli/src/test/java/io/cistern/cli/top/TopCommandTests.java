@@ -70,6 +70,7 @@ final class TopCommandTests {
         assertThat(onSecond)
                 .containsEntry("allocator", "caching")
                 .containsEntry("pool", "")
+                .containsEntry("current", true)
                 .hasEntrySatisfying(
                         "hitPercents", tiers -> assertThat(tiers).asString().contains("shard="));
         assertThat(number(onSecond, "liveBlocks")).isBetween(3.0, 4.0);
@@ -106,7 +107,7 @@ final class TopCommandTests {
                 .contains("gpu 0 Simulated NVIDIA H200: 140 GiB, ", "gpu 1 Simulated NVIDIA H200: 140 GiB, ")
                 .containsPattern(
                         "\ngpu +allocator +pool +live\\* +allocs/s +frees/s +requested +peak +reserved +largest"
-                                + " free +stranded +hits %\n1 +caching +[34] +[\\d,]+ +[\\d,]+ +[34]\\.00 MiB +4\\.00 MiB ")
+                                + " free +stranded +hits %\n1 +caching \\(current\\) +[34] +[\\d,]+ +[\\d,]+ +[34]\\.00 MiB +4\\.00 MiB ")
                 .contains("hits %, of the requests that reach each tier: ");
     }
 

@@ -109,7 +109,19 @@ final class TopScreenTests {
                             1 << 30,
                             1 << 20,
                             List.of(new Reading.OfAllocator(
-                                    1, "caching", "", 2, 50 * seconds, 40 * seconds, 1, 2, 3, 4, 5, Map.of()))))));
+                                    1,
+                                    "caching",
+                                    "",
+                                    true,
+                                    2,
+                                    50 * seconds,
+                                    40 * seconds,
+                                    1,
+                                    2,
+                                    3,
+                                    4,
+                                    5,
+                                    Map.of()))))));
         }
 
         @Override
