@@ -22,6 +22,8 @@ module io.cistern.observability {
             jdk.jfr; // makes the settings of events
 
     provides io.cistern.ModuleSupport.Observer with
+            io.cistern.observability.HistoryObserver,
+            io.cistern.observability.SnapshotObserver,
             io.cistern.observability.jfr.FlightObserver,
             io.cistern.observability.jmx.BeanObserver,
             io.cistern.observability.nvtx.NvtxObserver;

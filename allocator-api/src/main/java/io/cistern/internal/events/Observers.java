@@ -25,10 +25,18 @@ public final class Observers {
         boolean telling;
     }
 
-    /// An observer.
-    ///
-    /// @param ofBlocks whether it is told of blocks too
-    private record Observer(Consumer<? super MemoryEvent> told, boolean ofBlocks) {}
+    /// An observer. One that is added twice is two of these.
+    private static final class Observer {
+        final Consumer<? super MemoryEvent> told;
+
+        /// Whether it is told of blocks too.
+        final boolean ofBlocks;
+
+        Observer(Consumer<? super MemoryEvent> told, boolean ofBlocks) {
+            this.told = told;
+            this.ofBlocks = ofBlocks;
+        }
+    }
 
     /// Replaced under the monitor.
     private volatile Observer[] all = {};
@@ -59,7 +67,7 @@ public final class Observers {
     /// @param ofBlocks whether of blocks that are allocated and freed, too
     /// @return removes it
     public Runnable add(Consumer<? super MemoryEvent> observer, boolean ofBlocks) {
-        Observer added = new Observer(observer::accept, ofBlocks); // one that is added twice is removed once
+        Observer added = new Observer(observer, ofBlocks);
         synchronized (this) {
             Observer[] more = Arrays.copyOf(all, all.length + 1);
             more[all.length] = added;
@@ -75,7 +83,7 @@ public final class Observers {
     private void replace(Observer[] observers) {
         all = observers;
         any = observers.length != 0;
-        anyOfBlocks = Arrays.stream(observers).anyMatch(Observer::ofBlocks);
+        anyOfBlocks = Arrays.stream(observers).anyMatch(each -> each.ofBlocks);
     }
 
     /// Tells of an event, after those that the thread [posted][#post]. Under no lock of an allocator.
