@@ -15,6 +15,8 @@ import io.cistern.cli.imports.ImportCommand;
 import io.cistern.cli.replay.Layer;
 import io.cistern.cli.replay.ReplayCommand;
 import io.cistern.cli.report.ReportCommand;
+import io.cistern.cli.top.Column;
+import io.cistern.cli.top.TopCommand;
 import io.cistern.cli.trace.TraceCommand;
 import io.cistern.cli.trace.TraceException;
 import io.cistern.cuda.settings.IllegalSettingException;
@@ -48,6 +50,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ReportCommand.class,
             OptionsCommand.class,
             DoctorCommand.class,
+            TopCommand.class,
             GenerateCompletion.class,
             CommandLine.HelpCommand.class
         },
@@ -103,6 +106,7 @@ public final class CisternCommand implements Runnable {
     static CommandLine commandLine() {
         return new CommandLine(new CisternCommand())
                 .registerConverter(BenchScenario.class, new WordConverter<>(BenchScenario.class))
+                .registerConverter(Column.class, new WordConverter<>(Column.class))
                 .registerConverter(Layer.class, new WordConverter<>(Layer.class))
                 .registerConverter(OutputFormat.class, new WordConverter<>(OutputFormat.class))
                 .registerConverter(Work.class, new WordConverter<>(Work.class))
