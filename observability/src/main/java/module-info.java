@@ -9,6 +9,7 @@ module io.cistern.observability {
     requires static org.jspecify;
     requires static pickle; // for snapshots that PyTorch's tools open
     requires com.fasterxml.jackson.core;
+    requires java.sql; // the pickle library does, without saying so
     requires jdk.jfr;
     requires transitive io.cistern.api;
     requires transitive java.management;
@@ -22,6 +23,8 @@ module io.cistern.observability {
             jdk.jfr; // makes the settings of events
 
     provides io.cistern.ModuleSupport.Observer with
+            io.cistern.observability.HistoryObserver,
+            io.cistern.observability.SnapshotObserver,
             io.cistern.observability.jfr.FlightObserver,
             io.cistern.observability.jmx.BeanObserver,
             io.cistern.observability.nvtx.NvtxObserver;

@@ -1,8 +1,9 @@
 /// The command line program `cistern`: replays allocation traces and tells what this machine can do.
 @org.jspecify.annotations.NullMarked
-@SuppressWarnings("requires-automatic") // JMH and pickle have no module names but those of their JARs.
+@SuppressWarnings("requires-automatic") // JMH, JLine and pickle have no module names but those of their JARs.
 module io.cistern.cli {
     requires static org.jspecify;
+    requires com.fasterxml.jackson.core;
     requires com.fasterxml.jackson.jr.ob;
     requires de.siegmar.fastcsv;
     requires info.picocli;
@@ -10,10 +11,14 @@ module io.cistern.cli {
     requires io.cistern.buffers;
     requires io.cistern.cuda;
     requires io.cistern.simulated;
+    requires java.management;
+    requires java.management.rmi;
+    requires jdk.attach;
     requires jdk.management;
     requires jdk.unsupported;
     requires jmh.core;
     requires me.tongfei.progressbar;
+    requires org.jline.terminal;
     requires pickle;
 
     // picocli sets the fields that carry its annotations.
@@ -28,6 +33,10 @@ module io.cistern.cli {
     opens io.cistern.cli.imports to
             info.picocli;
     opens io.cistern.cli.replay to
+            info.picocli;
+    opens io.cistern.cli.report to
+            info.picocli;
+    opens io.cistern.cli.top to
             info.picocli;
     opens io.cistern.cli.trace to
             info.picocli;

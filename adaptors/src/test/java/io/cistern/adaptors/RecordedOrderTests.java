@@ -100,6 +100,24 @@ class RecordedOrderTests {
         around.close();
     }
 
+    @Test
+    void aRowHasTheDeviceAndTheThreadOfItsCall() throws Exception {
+        long own = Thread.currentThread().threadId();
+        long first = memory.allocate(100, 0, 0);
+        long second = memory.allocate(200, 1, 0);
+        Thread other = Thread.ofPlatform().start(() -> memory.free(second, 0));
+        other.join();
+        memory.free(first, 0);
+        recording.extension(TraceLog.class).orElseThrow().close();
+
+        assertThat(Files.readAllLines(file).stream().skip(1).map(row -> row.substring(0, row.lastIndexOf(','))))
+                .containsExactly(
+                        "a," + first + ",100,0,0," + own,
+                        "a," + second + ",200,0,1," + own,
+                        "f," + second + ",200,0,1," + other.threadId(),
+                        "f," + first + ",100,0,0," + own);
+    }
+
     private List<String> waits() throws IOException {
         recording.extension(TraceLog.class).orElseThrow().close();
         return Files.readAllLines(file).stream()

@@ -5,6 +5,7 @@ import java.lang.System.Logger.Level;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -25,10 +26,18 @@ public final class Observers {
         boolean telling;
     }
 
-    /// An observer.
-    ///
-    /// @param ofBlocks whether it is told of blocks too
-    private record Observer(Consumer<? super MemoryEvent> told, boolean ofBlocks) {}
+    /// An observer. One that is added twice is two of these.
+    private static final class Observer {
+        final Consumer<? super MemoryEvent> told;
+
+        /// Whether it is told of blocks too.
+        final boolean ofBlocks;
+
+        Observer(Consumer<? super MemoryEvent> told, boolean ofBlocks) {
+            this.told = told;
+            this.ofBlocks = ofBlocks;
+        }
+    }
 
     /// Replaced under the monitor.
     private volatile Observer[] all = {};
@@ -41,6 +50,9 @@ public final class Observers {
 
     @SuppressWarnings("ThreadLocalUsage") // a thread may tell of several device memories
     private final ThreadLocal<Posted> posted = ThreadLocal.withInitial(Posted::new);
+
+    /// Posted events of all threads that were not told yet: mostly 0, and then a thread need not look for its own.
+    private final AtomicInteger waiting = new AtomicInteger();
 
     private volatile boolean hasFailed;
 
@@ -59,7 +71,7 @@ public final class Observers {
     /// @param ofBlocks whether of blocks that are allocated and freed, too
     /// @return removes it
     public Runnable add(Consumer<? super MemoryEvent> observer, boolean ofBlocks) {
-        Observer added = new Observer(observer::accept, ofBlocks); // one that is added twice is removed once
+        Observer added = new Observer(observer, ofBlocks);
         synchronized (this) {
             Observer[] more = Arrays.copyOf(all, all.length + 1);
             more[all.length] = added;
@@ -75,7 +87,7 @@ public final class Observers {
     private void replace(Observer[] observers) {
         all = observers;
         any = observers.length != 0;
-        anyOfBlocks = Arrays.stream(observers).anyMatch(Observer::ofBlocks);
+        anyOfBlocks = Arrays.stream(observers).anyMatch(each -> each.ofBlocks);
     }
 
     /// Tells of an event, after those that the thread [posted][#post]. Under no lock of an allocator.
@@ -95,6 +107,7 @@ public final class Observers {
         mine.telling = true;
         try {
             for (MemoryEvent event = mine.events.poll(); event != null; event = mine.events.poll()) {
+                waiting.decrementAndGet();
                 toAll(event);
             }
             if (last != null) {
@@ -112,6 +125,7 @@ public final class Observers {
             Posted mine = posted.get();
             if (!mine.telling) {
                 mine.events.add(event);
+                waiting.incrementAndGet();
             }
         } catch (RuntimeException | Error lost) {
             failed(lost);
@@ -139,6 +153,9 @@ public final class Observers {
     /// Tells what the thread posted. Under no lock of an allocator.
     @SuppressWarnings("CatchingUnchecked")
     public void deliver() {
+        if (waiting.get() == 0) {
+            return;
+        }
         try {
             Posted mine = posted.get();
             if (!mine.telling && !mine.events.isEmpty()) {

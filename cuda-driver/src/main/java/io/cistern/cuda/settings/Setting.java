@@ -60,8 +60,8 @@ public enum Setting {
             "cistern.observe",
             "names of observers, as `jfr,jmx`",
             "none",
-            "the observers of each device memory that is opened: `jfr`, `jmx` and `nvtx` of `cistern-observability`, and"
-                    + " your own (`ModuleSupport.Observer`)"),
+            "the observers of each device memory that is opened: `history`, `snapshots`, `jfr`, `jmx` and `nvtx` of"
+                    + " `cistern-observability`, and your own (`ModuleSupport.Observer`)"),
     /// Scopes that were forgotten or not carried.
     SCOPES_REPORT(
             "cistern.scopes.report",

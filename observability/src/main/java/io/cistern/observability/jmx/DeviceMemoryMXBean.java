@@ -1,6 +1,7 @@
 package io.cistern.observability.jmx;
 
 import io.cistern.observability.MemoryFigures;
+import java.io.IOException;
 
 /// A [io.cistern.DeviceMemory] for JMX: registered by [MemoryBeans#register].
 ///
@@ -40,4 +41,23 @@ public interface DeviceMemoryMXBean {
 
     /// Sets the sums of all allocators on all devices to 0.
     void resetTotals();
+
+    /// Starts to record a [history][io.cistern.observability.MemoryHistory]; what was recorded before is forgotten.
+    ///
+    /// @param capacity events kept for each device
+    /// @param stacks whether to record the place in the program too
+    /// @throws IllegalArgumentException if the capacity is less than 1
+    void startHistory(int capacity, boolean stacks);
+
+    /// Stops to record the history; what was recorded stays.
+    void stopHistory();
+
+    /// Returns whether a history is recorded.
+    boolean isHistoryOn();
+
+    /// Writes a [snapshot][io.cistern.observability.MemorySnapshot] on the machine of the program.
+    ///
+    /// @param file its path: PyTorch's pickle if it ends in `.pickle`, else JSON
+    /// @throws IOException if it can't be written
+    void snapshot(String file) throws IOException;
 }

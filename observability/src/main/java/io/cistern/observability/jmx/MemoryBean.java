@@ -3,8 +3,13 @@ package io.cistern.observability.jmx;
 import io.cistern.Allocator;
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
+import io.cistern.observability.HistoryOptions;
 import io.cistern.observability.MemoryFigures;
+import io.cistern.observability.MemoryHistory;
+import io.cistern.observability.MemorySnapshot;
 import io.cistern.spi.TrimMode;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.function.ObjIntConsumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -71,6 +76,26 @@ final class MemoryBean implements DeviceMemoryMXBean {
     @Override
     public void resetTotals() {
         forEach(Allocator::resetTotals);
+    }
+
+    @Override
+    public void startHistory(int capacity, boolean stacks) {
+        MemoryHistory.of(memory).start(new HistoryOptions(capacity, stacks));
+    }
+
+    @Override
+    public void stopHistory() {
+        MemoryHistory.of(memory).stop();
+    }
+
+    @Override
+    public boolean isHistoryOn() {
+        return MemoryHistory.of(memory).isOn();
+    }
+
+    @Override
+    public void snapshot(String file) throws IOException {
+        MemorySnapshot.take(memory).write(Path.of(file));
     }
 
     private void forEach(ObjIntConsumer<Allocator> action) {

@@ -14,6 +14,9 @@ import io.cistern.cli.doctor.OptionsCommand;
 import io.cistern.cli.imports.ImportCommand;
 import io.cistern.cli.replay.Layer;
 import io.cistern.cli.replay.ReplayCommand;
+import io.cistern.cli.report.ReportCommand;
+import io.cistern.cli.top.Column;
+import io.cistern.cli.top.TopCommand;
 import io.cistern.cli.trace.TraceCommand;
 import io.cistern.cli.trace.TraceException;
 import io.cistern.cuda.settings.IllegalSettingException;
@@ -44,8 +47,10 @@ import picocli.CommandLine.UnmatchedArgumentException;
             BenchCommand.class,
             TraceCommand.class,
             ImportCommand.class,
+            ReportCommand.class,
             OptionsCommand.class,
             DoctorCommand.class,
+            TopCommand.class,
             GenerateCompletion.class,
             CommandLine.HelpCommand.class
         },
@@ -101,6 +106,7 @@ public final class CisternCommand implements Runnable {
     static CommandLine commandLine() {
         return new CommandLine(new CisternCommand())
                 .registerConverter(BenchScenario.class, new WordConverter<>(BenchScenario.class))
+                .registerConverter(Column.class, new WordConverter<>(Column.class))
                 .registerConverter(Layer.class, new WordConverter<>(Layer.class))
                 .registerConverter(OutputFormat.class, new WordConverter<>(OutputFormat.class))
                 .registerConverter(Work.class, new WordConverter<>(Work.class))

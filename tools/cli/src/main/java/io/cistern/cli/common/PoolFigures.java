@@ -1,6 +1,7 @@
 package io.cistern.cli.common;
 
 import io.cistern.Allocator;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -18,10 +19,11 @@ import org.jspecify.annotations.Nullable;
 public record PoolFigures(long thresholdBytes, long reservedBytes, long usedBytes, long trims, long trimmedBytes) {
     private static final String THRESHOLD = "pool.release_threshold_bytes";
 
-    /// Asks the allocators; empty if one of them has no pools of the driver.
-    public static Optional<PoolFigures> of(Stream<Allocator> allocators, int device) {
-        List<Map<String, Long>> figures =
-                allocators.map(allocator -> allocator.memoryStatistics(device)).toList();
+    /// Asks the allocators, for each of the devices; empty if one of them has no pools of the driver.
+    public static Optional<PoolFigures> of(Stream<Allocator> allocators, int... devices) {
+        List<Map<String, Long>> figures = allocators
+                .flatMap(allocator -> Arrays.stream(devices).mapToObj(allocator::memoryStatistics))
+                .toList();
         boolean known = !figures.isEmpty() && figures.stream().allMatch(each -> each.containsKey(THRESHOLD));
         return known ? Optional.of(sum(figures)) : Optional.empty();
     }

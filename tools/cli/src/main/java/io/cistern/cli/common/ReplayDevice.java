@@ -23,6 +23,16 @@ public sealed interface ReplayDevice extends AutoCloseable {
     /// A driver for one replay.
     CudaDriver driver();
 
+    /// A driver for one replay on so many devices, of which [#ordinal] is the first.
+    ///
+    /// @param devices at most [#deviceCount]
+    default CudaDriver driver(int devices) {
+        return driver();
+    }
+
+    /// How many devices there are from [#ordinal] on.
+    int deviceCount();
+
     /// Ends what [#driver] gave.
     void release(CudaDriver driver);
 
@@ -43,6 +53,9 @@ public sealed interface ReplayDevice extends AutoCloseable {
     /// @param asked whether somebody asked for a simulation
     /// @param why who asked for it, or why there is no real one, for people
     record Simulated(OptionalLong capacityBytes, boolean asked, String why) implements ReplayDevice {
+        /// As many as the largest hosts have.
+        private static final int MAX_DEVICES = 64;
+
         /// One that the line asks for.
         public Simulated(OptionalLong capacityBytes) {
             this(capacityBytes, true, "--device simulated");
@@ -65,9 +78,23 @@ public sealed interface ReplayDevice extends AutoCloseable {
 
         @Override
         public CudaDriver driver() {
+            return builder().build();
+        }
+
+        @Override
+        public CudaDriver driver(int devices) {
+            return devices == 1 ? driver() : builder().devices(devices).build();
+        }
+
+        private SimulatedGpu.Builder builder() {
             SimulatedGpu.Builder builder = SimulatedGpu.builder();
             capacityBytes.ifPresent(builder::capacityBytes);
-            return builder.build();
+            return builder;
+        }
+
+        @Override
+        public int deviceCount() {
+            return MAX_DEVICES;
         }
 
         @Override
@@ -98,6 +125,11 @@ public sealed interface ReplayDevice extends AutoCloseable {
         @Override
         public ReplayDevice withCapacity(long byteSize) {
             return new Real(driver, ordinal, OptionalLong.of(byteSize));
+        }
+
+        @Override
+        public int deviceCount() {
+            return driver.devices().count() - ordinal;
         }
 
         @Override

@@ -20,12 +20,13 @@ final class BufferReplay extends Replay {
             Routing routing,
             int device,
             long[] streams,
+            Blocks blocks,
             @Nullable BlockWork work,
             Consumer<DeviceOutOfMemoryException> onFailure) {
-        super(trace, memory, routing, device, streams, work, onFailure);
+        super(trace, memory, routing, device, streams, blocks, work, onFailure);
         this.memory = memory;
         this.device = device;
-        buffers = new DeviceBuffer[trace.slotCount()];
+        buffers = blocks.buffers();
     }
 
     @Override

@@ -1,25 +1,23 @@
 package io.cistern.cli.replay;
 
 import io.cistern.DeviceMemory;
+import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cli.trace.Trace;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.simulated.SimulatedGpu;
 import java.util.Arrays;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Walks through a trace with an allocator, pass after pass, making no garbage of its own.
+/// Walks through a trace with an allocator on one device, pass after pass, making no garbage of its own.
 ///
 /// The loop does per row what a C program replaying the trace does: allocate and remember, or look up and free.
 /// One thread goes through the rows in their order, so that streams get their work, and their waits, as the
-/// trace has them.
-public sealed class Replay implements AutoCloseable permits BufferReplay {
+/// trace has them; a [SpreadReplay] lets several threads play rows, each with a replay of its own.
+public sealed class Replay implements Walk permits BufferReplay {
     /// In place of an address: that allocation failed, so its free is skipped.
     private static final long FAILED = -1;
     /// In place of an address: the slot is empty.
     private static final long EMPTY = -2;
-    /// The trace's own driver calls are not the allocator's.
-    private static final int CALLS_A_WAIT = 2;
 
     private final Trace trace;
     private final DeviceMemory memory;
@@ -37,9 +35,28 @@ public sealed class Replay implements AutoCloseable permits BufferReplay {
     private long failures;
     private long waits;
 
+    /// Where the blocks of a device are, by slot.
+    ///
+    /// @param addresses where each begins
+    /// @param rows which row allocated it
+    /// @param buffers the objects, if blocks are those
+    @SuppressWarnings("ArrayRecordComponent") // As the trace's.
+    record Blocks(long[] addresses, int[] rows, @Nullable DeviceBuffer[] buffers) {
+        /// All slots empty.
+        static Blocks of(Trace trace, Layer layer) {
+            long[] addresses = new long[trace.slotCount()];
+            Arrays.fill(addresses, EMPTY);
+            return new Blocks(
+                    addresses,
+                    new int[trace.slotCount()],
+                    new DeviceBuffer[layer == Layer.BUFFER ? trace.slotCount() : 0]);
+        }
+    }
+
     /// Prepares a replay.
     ///
     /// @param streams the driver's streams for those of the trace
+    /// @param blocks where the blocks are
     /// @param work what to do with the blocks, or null
     /// @param onFailure told of each allocation that failed
     Replay(
@@ -48,6 +65,7 @@ public sealed class Replay implements AutoCloseable permits BufferReplay {
             Routing routing,
             int device,
             long[] streams,
+            Blocks blocks,
             @Nullable BlockWork work,
             Consumer<DeviceOutOfMemoryException> onFailure) {
         this.trace = trace;
@@ -58,47 +76,56 @@ public sealed class Replay implements AutoCloseable permits BufferReplay {
         this.work = work;
         this.onFailure = onFailure;
         event = memory.driver().events().create(device);
-        addresses = new long[trace.slotCount()];
-        rows = new int[trace.slotCount()];
-        Arrays.fill(addresses, EMPTY);
+        addresses = blocks.addresses();
+        rows = blocks.rows();
     }
 
-    /// Goes through the trace once, waits for the device, and then frees what is still live.
-    Pass pass() {
+    @Override
+    public void synchronize() {
         memory.driver().devices().synchronize(device);
+    }
+
+    @Override
+    public void walk() {
+        begin();
+        int count = trace.ops().length;
+        for (int row = 0; row < count; row++) {
+            play(row);
+        }
+        leave();
+    }
+
+    /// Prepares for a pass.
+    void begin() {
         failures = 0;
         waits = 0;
-        long callsBefore = memory.driver().calls().ofAllocators();
-        long clockBefore = virtualNanos();
-        long start = System.nanoTime();
-        walk();
-        long hostNanos = System.nanoTime() - start;
-        long driverCalls = memory.driver().calls().ofAllocators() - callsBefore - CALLS_A_WAIT * waits;
-        long driverNanos = virtualNanos() - clockBefore;
-        memory.driver().devices().synchronize(device);
-        long wallNanos = System.nanoTime() - start;
-        freeLeftovers();
-        return new Pass(hostNanos, wallNanos, driverCalls, driverNanos, failures);
     }
 
-    /// The simulated GPU's clock, which runs while the driver is called; 0 on a real one.
-    private long virtualNanos() {
-        return memory.driver() instanceof SimulatedGpu gpu ? gpu.virtualNanos() : 0;
-    }
-
-    private void walk() {
-        byte[] ops = trace.ops();
-        for (int row = 0; row < ops.length; row++) {
-            int slot = trace.slots()[row];
-            switch (ops[row]) {
-                case Trace.ALLOCATE -> allocate(row, slot);
-                case Trace.FREE -> free(row, slot);
-                case Trace.USE -> use(row, slot);
-                case Trace.WAIT -> await(streams[trace.streams()[row]], streams[slot]);
-                default -> memory.streamClosing(device, streams[trace.streams()[row]]);
-            }
+    /// Does what a row says.
+    void play(int row) {
+        int slot = trace.slots()[row];
+        switch (trace.ops()[row]) {
+            case Trace.ALLOCATE -> allocate(row, slot);
+            case Trace.FREE -> free(row, slot);
+            case Trace.USE -> use(row, slot);
+            case Trace.WAIT -> await(streams[trace.streams()[row]], streams[slot]);
+            default -> memory.streamClosing(device, streams[trace.streams()[row]]);
         }
+    }
+
+    /// Leaves the last scope, if one is open.
+    void leave() {
         routing.leave();
+    }
+
+    @Override
+    public long failures() {
+        return failures;
+    }
+
+    @Override
+    public long waits() {
+        return waits;
     }
 
     private void allocate(int row, int slot) {
@@ -167,7 +194,8 @@ public sealed class Replay implements AutoCloseable permits BufferReplay {
         memory.driver().streams().await(device, stream, event);
     }
 
-    private void freeLeftovers() {
+    @Override
+    public void freeLeftovers() {
         for (int slot = 0; slot < addresses.length; slot++) {
             if (addresses[slot] != EMPTY) {
                 free(slot, streams[trace.streams()[rows[slot]]]);

@@ -115,6 +115,26 @@ public final class ReplayCommand implements Callable<Integer> {
     private List<Layer> layers = List.of(Layer.RAW);
 
     @Option(
+            names = "--threads",
+            description = "Plays the rows of each thread of a trace on a thread of its own, in an order that keeps what"
+                    + " depends on each other: blocks, and waits and ends of streams. Not with --swap-every or"
+                    + " --scopes.")
+    private boolean threads;
+
+    @Option(
+            names = "--ahead",
+            paramLabel = "ROWS",
+            description = "With --threads: how many rows a thread may be ahead of the slowest one; default "
+                    + Routing.Plan.USUAL_AHEAD + ", 0 for the order of the trace.")
+    private @Nullable Integer ahead;
+
+    @Option(
+            names = "--devices",
+            description = "Plays the rows of each device of a trace on a device of its own, from --device on. Where"
+                    + " there are fewer, all of them are played on one, as without this option.")
+    private boolean devices;
+
+    @Option(
             names = "--series",
             paramLabel = "FILE",
             description = "Writes the bytes requested and reserved over the first pass to this file, as CSV.")
@@ -132,6 +152,12 @@ public final class ReplayCommand implements Callable<Integer> {
         if (swapEvery != null && swapEvery < 1) {
             throw new UsageException("--swap-every must be at least 1, not " + swapEvery);
         }
+        if (threads && (scopes || swapEvery != null)) {
+            throw new UsageException("--threads can't be used with --swap-every or --scopes");
+        }
+        if (ahead != null && (!threads || ahead < 0)) {
+            throw new UsageException("--ahead must be at least 0 and needs --threads");
+        }
         List<Trace> traces = readTraces();
         try (ReplayDevice gpu = DeviceChoice.open(
                 options.device(),
@@ -141,10 +167,17 @@ public final class ReplayCommand implements Callable<Integer> {
             Catalog catalog = Plugins.catalog();
             List<String> specs = new AllocatorChoice(gpu, catalog, work).specs(options.allocators());
             AllocatorChoice.leftOut(catalog, options.allocators()).ifPresent(options::tell);
-            return report(replayAll(traces, specs, gpu, catalog));
+            return report(replayAll(spread(traces, gpu), specs, gpu, catalog));
         } catch (IOException e) {
             throw new UsageException("--series " + series + " can't be written: " + why(e));
         }
+    }
+
+    private List<Trace> spread(List<Trace> traces, ReplayDevice gpu) {
+        Spread spread = new Spread(threads, devices);
+        return traces.stream()
+                .map(trace -> spread.of(trace, gpu, options::tell))
+                .toList();
     }
 
     /// Some of the file system's errors have the file's name for a message, and tell what is wrong by their class.
@@ -249,11 +282,14 @@ public final class ReplayCommand implements Callable<Integer> {
     }
 
     private ReplayDevice deviceFor(Trace trace, ReplayDevice device) {
-        return capacity == null ? device : device.withCapacity(capacity.bytesFor(trace.requestedPeakBytes()));
+        return capacity == null
+                ? device
+                : device.withCapacity(capacity.bytesFor(trace.origins().largestPeakBytes()));
     }
 
     private Routing.Plan plan(Layer layer) {
-        return new Routing.Plan(swapEvery == null ? 0 : swapEvery, scopes, layer);
+        return new Routing.Plan(
+                swapEvery == null ? 0 : swapEvery, scopes, layer, ahead == null ? Routing.Plan.USUAL_AHEAD : ahead);
     }
 
     private ReplayResult replay(ReplaySession session) {
@@ -267,10 +303,11 @@ public final class ReplayCommand implements Callable<Integer> {
                 work,
                 session.plan().layer(),
                 session.trace().operations(),
-                session.trace().requestedPeakBytes(),
+                session.trace().origins().sumOfPeakBytes(),
                 reported,
                 observed.reservedPeakBytes().orElseThrow(),
-                alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty());
+                alone ? OptionalLong.of(reported.unreturnedBytes()) : OptionalLong.empty(),
+                new Spread(threads, devices).played(session.trace()));
     }
 
     /// Times what has been observed. Before come sessions that nobody sees, so that the JVM has compiled it: what is
@@ -288,7 +325,7 @@ public final class ReplayCommand implements Callable<Integer> {
         return session.timed(work);
     }
 
-    private void failed(Trace trace, String spec, DeviceOutOfMemoryException failure) {
+    private synchronized void failed(Trace trace, String spec, DeviceOutOfMemoryException failure) {
         if (firstFailure == null) {
             String report = failure.report()
                     .map(known -> "\n" + known.text().indent(2).stripTrailing())

@@ -15,7 +15,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// The passes of one trace through one allocator, with memory, streams and an allocator of their own.
@@ -55,80 +58,116 @@ public record ReplaySession(
     }
 
     private Outcome run(Work work, boolean observed) {
-        CudaDriver driver = gpu.driver();
-        long[] streams = new long[trace.streamCount()];
-        Arrays.setAll(streams, _ -> driver.streams().create(gpu.ordinal()));
-        try (ContentCheck check = work == Work.CHECK ? new ContentCheck(driver, gpu.ordinal(), streams) : null) {
-            long freeBytesBefore = driver.memory().freeBytes(gpu.ordinal());
-            Outcome outcome = withAllocator(driver, streams, blockWork(work, driver, check), observed, freeBytesBefore);
-            driver.devices().synchronize(gpu.ordinal());
+        CudaDriver driver = gpu.driver(trace.origins().deviceCount());
+        try (ReplayStreams streams = ReplayStreams.create(driver, trace, gpu.ordinal());
+                ContentChecks checks = work == Work.CHECK ? ContentChecks.on(streams) : null) {
+            long[] freeBytesBefore = streams.freeBytes();
+            Outcome outcome = withAllocator(streams, blockWork(work, streams, checks), observed, freeBytesBefore);
+            streams.synchronize();
             return outcome.ended(
-                    freeBytesBefore - driver.memory().freeBytes(gpu.ordinal()), check == null ? 0 : check.mismatches());
+                    Arrays.stream(freeBytesBefore).sum()
+                            - Arrays.stream(streams.freeBytes()).sum(),
+                    checks == null ? 0 : checks.mismatches());
         } finally {
-            for (long stream : streams) {
-                driver.streams().destroy(gpu.ordinal(), stream);
-            }
             gpu.release(driver);
         }
     }
 
-    private @Nullable BlockWork blockWork(Work work, CudaDriver driver, @Nullable ContentCheck check) {
-        return switch (work) {
-            case NONE -> null;
-            case MEMSET ->
-                (_, address, byteSize, stream) ->
-                        driver.copies().fillBytes(gpu.ordinal(), address, (byte) 1, byteSize, stream);
-            case CHECK -> check;
-        };
+    /// What is done with the blocks of each device.
+    private static @Nullable BlockWork[] blockWork(Work work, ReplayStreams streams, @Nullable ContentChecks checks) {
+        @Nullable BlockWork[] works = new BlockWork[streams.ordinals().length];
+        for (int device = 0; device < works.length; device++) {
+            works[device] = checks != null
+                    ? checks.byDevice().get(device)
+                    : work == Work.MEMSET ? memset(streams.driver(), streams.ordinals()[device]) : null;
+        }
+        return works;
+    }
+
+    private static BlockWork memset(CudaDriver driver, int ordinal) {
+        return (_, address, byteSize, stream) ->
+                driver.copies().fillBytes(ordinal, address, (byte) 1, byteSize, stream);
     }
 
     private Outcome withAllocator(
-            CudaDriver driver, long[] streams, @Nullable BlockWork work, boolean observed, long freeBytesBefore) {
-        try (DeviceMemory memory = gpu.open(driver, catalog)) {
-            Routing routing = new Routing(memory, spec, gpu.ordinal(), streams, plan);
+            ReplayStreams streams, @Nullable BlockWork[] works, boolean observed, long[] freeBytesBefore) {
+        try (DeviceMemory memory = gpu.open(streams.driver(), catalog)) {
+            Routing routing = new Routing(memory, spec, streams, plan);
             if (!observed) {
-                return outcome(passes(memory, routing, streams, work), OptionalLong.empty(), routing, gpu.ordinal());
+                return outcome(passes(memory, routing, streams, works), OptionalLong.empty(), routing, streams);
             }
-            ReservedMeter meter = new ReservedMeter(driver, gpu.ordinal(), routing, plan, freeBytesBefore);
-            BlockWork measures = series == null ? meter : meter.then(series(series, meter));
-            List<Replay.Pass> passes = passes(memory, routing, streams, work == null ? measures : measures.then(work));
-            return outcome(passes, OptionalLong.of(meter.peakBytes()), routing, gpu.ordinal());
+            List<ReservedMeter> meters = IntStream.range(0, works.length)
+                    .mapToObj(device -> new ReservedMeter(
+                            streams.driver(), streams.ordinals()[device], routing, plan, freeBytesBefore[device]))
+                    .toList();
+            observe(works, meters);
+            List<Replay.Pass> passes = passes(memory, routing, streams, works);
+            long peakBytes = meters.stream().mapToLong(ReservedMeter::peakBytes).sum();
+            return outcome(passes, OptionalLong.of(peakBytes), routing, streams);
         }
     }
 
-    private ReservedSeries series(PrintWriter out, ReservedMeter meter) {
+    /// Puts measures before what is done with blocks. They count, so several threads take turns.
+    private void observe(@Nullable BlockWork[] works, List<ReservedMeter> meters) {
+        Lock lock = new ReentrantLock();
+        @Nullable BlockWork overTime = series == null ? null : series(series, meters);
+        for (int device = 0; device < works.length; device++) {
+            BlockWork measures = meters.get(device);
+            measures = overTime == null ? measures : measures.then(overTime);
+            @Nullable BlockWork work = works[device];
+            measures = work == null ? measures : measures.then(work);
+            works[device] = trace.origins().threadCount() == 1 ? measures : measures.under(lock);
+        }
+    }
+
+    private ReservedSeries series(PrintWriter out, List<ReservedMeter> meters) {
         String labels = String.join(",", trace.name(), '"' + spec + '"', gpu.label());
-        return new ReservedSeries(out, labels, trace.operations(), meter::reservedBytes);
+        return new ReservedSeries(
+                out,
+                labels,
+                trace.operations(),
+                () -> meters.stream().mapToLong(ReservedMeter::reservedBytes).sum());
     }
 
     private static Outcome outcome(
-            List<Replay.Pass> passes, OptionalLong reservedPeakBytes, Routing routing, int device) {
+            List<Replay.Pass> passes, OptionalLong reservedPeakBytes, Routing routing, ReplayStreams streams) {
         return new Outcome(
                 passes,
                 reservedPeakBytes,
                 routing.statistics(),
                 routing.counts(),
-                PoolFigures.of(routing.open(), device),
+                PoolFigures.of(routing.open(), streams.ordinals()),
                 0,
                 0);
     }
 
-    private List<Replay.Pass> passes(DeviceMemory memory, Routing routing, long[] streams, @Nullable BlockWork work) {
-        try (Replay replay = replay(memory, routing, streams, work)) {
+    private List<Replay.Pass> passes(
+            DeviceMemory memory, Routing routing, ReplayStreams streams, @Nullable BlockWork[] works) {
+        try (Walk walk = walk(memory, routing, streams, works)) {
             List<Replay.Pass> passes = new ArrayList<>();
             for (int i = 0; i < passCount; i++) {
-                passes.add(replay.pass());
+                passes.add(walk.pass(memory));
                 onPass.run();
             }
             return passes;
         }
     }
 
-    private Replay replay(DeviceMemory memory, Routing routing, long[] streams, @Nullable BlockWork work) {
-        return switch (plan.layer()) {
-            case RAW -> new Replay(trace, memory, routing, gpu.ordinal(), streams, work, onFailure);
-            case BUFFER -> new BufferReplay(trace, memory, routing, gpu.ordinal(), streams, work, onFailure);
+    private Walk walk(DeviceMemory memory, Routing routing, ReplayStreams streams, @Nullable BlockWork[] works) {
+        int threads = trace.origins().threadCount();
+        Trace played = threads == 1 ? trace : trace.withOwnSlots();
+        SpreadReplay.Factory factory = (device, blocks) -> {
+            int ordinal = streams.ordinals()[device];
+            long[] handles = streams.handles();
+            return switch (plan.layer()) {
+                case RAW -> new Replay(played, memory, routing, ordinal, handles, blocks, works[device], onFailure);
+                case BUFFER ->
+                    new BufferReplay(played, memory, routing, ordinal, handles, blocks, works[device], onFailure);
+            };
         };
+        return threads == 1 && works.length == 1
+                ? factory.replay(0, Replay.Blocks.of(played, plan.layer()))
+                : new SpreadReplay(played, streams, plan.ahead(), plan.layer(), factory);
     }
 
     /// What came of the passes.

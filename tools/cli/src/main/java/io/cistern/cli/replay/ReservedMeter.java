@@ -31,7 +31,7 @@ final class ReservedMeter implements BlockWork {
         this.device = device;
         this.routing = routing;
         this.freeBytesBefore = freeBytesBefore;
-        exact = plan.equals(Routing.Plan.ONE_ALLOCATOR)
+        exact = plan.isPlain()
                 ? routing.open()
                         .findFirst()
                         .flatMap(allocator -> allocator.extension(MemoryStatistics.class))

@@ -7,6 +7,7 @@ import io.cistern.cli.common.Work;
 import java.util.List;
 import java.util.Locale;
 import java.util.OptionalDouble;
+import java.util.stream.Collectors;
 
 /// Replay results as a table for people.
 final class ResultTable {
@@ -99,7 +100,20 @@ final class ResultTable {
         text.append(passes).append(passes == 1 ? " pass.\n" : " passes.\n");
         text.append(any.work() == Work.CHECK ? untimed(results) : TIMED);
         text.append(COUNTED);
-        return text.append(simulated ? SIMULATED : "").toString();
+        return text.append(simulated ? SIMULATED : "").append(played(results)).toString();
+    }
+
+    /// How many threads and devices were played, if anybody asked for them.
+    private static String played(List<ReplayResult> results) {
+        return results.stream()
+                .filter(result -> !result.played().isEmpty())
+                .map(result -> "Played " + result.trace() + ": "
+                        + result.played().entrySet().stream()
+                                .map(each -> each.getKey() + " " + each.getValue())
+                                .collect(Collectors.joining(", "))
+                        + ".\n")
+                .distinct()
+                .collect(Collectors.joining());
     }
 
     private static String untimed(List<ReplayResult> results) {

@@ -25,8 +25,7 @@ import org.jspecify.annotations.Nullable;
 public final class Routing {
     private final DeviceMemory memory;
     private final String spec;
-    private final int device;
-    private final long[] streams;
+    private final ReplayStreams streams;
     private final Plan plan;
     /// Those that new blocks come from: by stream, or the current one alone.
     private final @Nullable Allocator[] present;
@@ -44,9 +43,18 @@ public final class Routing {
     /// @param swapEvery after how many operations the allocator is exchanged; 0 for never
     /// @param scopes whether each stream has a pool
     /// @param layer what is held of a block
-    public record Plan(int swapEvery, boolean scopes, Layer layer) {
+    /// @param ahead how many rows a thread may be ahead of the slowest, if the trace has several
+    public record Plan(int swapEvery, boolean scopes, Layer layer, int ahead) {
+        /// As far as threads get while another one is woken, and few enough that what is live at once stays like what
+        /// it was in the program.
+        static final int USUAL_AHEAD = 256;
         /// One allocator from begin to end.
-        static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW);
+        static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW, USUAL_AHEAD);
+
+        /// Whether one allocator serves addresses from begin to end.
+        boolean isPlain() {
+            return swapEvery == 0 && !scopes && layer == Layer.RAW;
+        }
     }
 
     /// What was done.
@@ -64,13 +72,12 @@ public final class Routing {
     }
 
     /// Opens the first allocator, unless streams will have theirs.
-    Routing(DeviceMemory memory, String spec, int device, long[] streams, Plan plan) {
+    Routing(DeviceMemory memory, String spec, ReplayStreams streams, Plan plan) {
         this.memory = memory;
         this.spec = spec;
-        this.device = device;
         this.streams = streams;
         this.plan = plan;
-        present = new Allocator[plan.scopes() ? streams.length : 1];
+        present = new Allocator[plan.scopes() ? streams.handles().length : 1];
         if (!plan.scopes()) {
             present[0] = memory.setCurrent(spec);
         }
@@ -78,10 +85,12 @@ public final class Routing {
 
     /// Prepares for the next operation, on a stream by its number.
     void before(int stream) {
-        if (plan.swapEvery() > 0 && operations > 0 && operations % plan.swapEvery() == 0) {
-            swap(plan.scopes() ? stream : 0);
+        if (plan.swapEvery() > 0) {
+            if (operations > 0 && operations % plan.swapEvery() == 0) {
+                swap(plan.scopes() ? stream : 0);
+            }
+            operations++;
         }
-        operations++;
         if (plan.scopes() && stream != scopeStream) {
             leave();
             enter(stream);
@@ -94,7 +103,7 @@ public final class Routing {
             pool = memory.open(spec);
             present[stream] = pool;
         }
-        scope = pool.enter(ScopeOptions.all().stream(device, streams[stream]));
+        scope = pool.enter(ScopeOptions.all().stream(streams.ordinal(stream), streams.handles()[stream]));
         scopeStream = stream;
     }
 
@@ -129,7 +138,7 @@ public final class Routing {
         for (Iterator<Allocator> each = retired.iterator(); each.hasNext(); ) {
             Allocator allocator = each.next();
             if (allocator.isDrained()) {
-                drained = sum(drained, allocator.statistics(device));
+                drained = sum(drained, statistics(allocator));
                 each.remove();
             }
         }
@@ -140,10 +149,17 @@ public final class Routing {
         return Stream.concat(Arrays.stream(present).flatMap(Stream::ofNullable), retired.stream());
     }
 
-    /// What the framework counted over all allocators; peaks are added up.
+    private AllocatorStatistics statistics(Allocator allocator) {
+        return Arrays.stream(streams.ordinals())
+                .mapToObj(allocator::statistics)
+                .reduce(Routing::sum)
+                .orElseThrow();
+    }
+
+    /// What the framework counted over all allocators and devices; peaks are added up.
     public AllocatorStatistics statistics() {
         settle();
-        return open().map(allocator -> allocator.statistics(device)).reduce(drained, Routing::sum);
+        return open().map(this::statistics).reduce(drained, Routing::sum);
     }
 
     /// What was done so far.

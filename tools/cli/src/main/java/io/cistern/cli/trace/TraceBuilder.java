@@ -11,7 +11,7 @@ import java.util.Map;
 /// none made wait for its allocation, gets such waits put before it. For the uses a free needs none: they are
 /// recorded.
 final class TraceBuilder {
-    /// Twenty-five times the longest trace shipped; its arrays take some 400 MiB at the worst.
+    /// Twenty-five times the longest trace shipped; its arrays take some 450 MiB at the worst.
     static final int MAX_ROWS = 1 << 23;
     /// Streams that may use one block besides its own; what a file may cost to read grows with it.
     static final int MAX_USERS = 64;
@@ -22,6 +22,7 @@ final class TraceBuilder {
     private int[] slots = new int[1 << 12];
     private long[] byteSizes = new long[1 << 12];
     private int[] streams = new int[1 << 12];
+    private int[] threads = new int[1 << 12];
     private int rows;
     private int operations;
 
@@ -38,6 +39,19 @@ final class TraceBuilder {
 
     private long liveBytes;
     private long peakBytes;
+
+    // By device.
+    private long[] deviceBytes = new long[1];
+    private long[] devicePeakBytes = new long[1];
+    private boolean mixed;
+
+    private final Map<Long, Integer> threadNumbers = new HashMap<>();
+    private long thread;
+
+    /// Says which thread the next rows are of; 0 without this call.
+    void thread(long number) {
+        thread = number;
+    }
 
     /// Adds an allocation.
     ///
@@ -56,7 +70,17 @@ final class TraceBuilder {
         slotRows[slot] = rows;
         liveBytes += byteSize;
         peakBytes = Math.max(peakBytes, liveBytes);
+        addTo(streamNumbers.device(slotStreams[slot]), byteSize);
         add(Trace.ALLOCATE, slot, byteSize, slotStreams[slot]);
+    }
+
+    private void addTo(int device, long byteSize) {
+        if (device >= deviceBytes.length) {
+            deviceBytes = Arrays.copyOf(deviceBytes, 2 * device);
+            devicePeakBytes = Arrays.copyOf(devicePeakBytes, 2 * device);
+        }
+        deviceBytes[device] += byteSize;
+        devicePeakBytes[device] = Math.max(devicePeakBytes[device], deviceBytes[device]);
     }
 
     /// Adds a free on the block's own stream.
@@ -88,6 +112,8 @@ final class TraceBuilder {
         otherUses.remove(slot);
         ids.put(id, LiveIds.FREED);
         liveBytes -= slotBytes[slot];
+        addTo(streamNumbers.device(slotStreams[slot]), -slotBytes[slot]);
+        noteDevice(slot, stream);
         if (freeSlotCount == freeSlots.length) {
             freeSlots = Arrays.copyOf(freeSlots, 2 * freeSlotCount);
         }
@@ -101,6 +127,7 @@ final class TraceBuilder {
         if (slot >= 0) {
             int number = streamNumbers.number(device, stream);
             order(slot, number);
+            noteDevice(slot, number);
             Map<Integer, Integer> uses = otherUses.computeIfAbsent(slot, _ -> new HashMap<>());
             uses.put(number, rows);
             if (uses.size() > MAX_USERS) {
@@ -108,6 +135,10 @@ final class TraceBuilder {
             }
             add(Trace.USE, slot, 0, number);
         }
+    }
+
+    private void noteDevice(int slot, int stream) {
+        mixed |= streamNumbers.device(slotStreams[slot]) != streamNumbers.device(stream);
     }
 
     /// Adds that one stream waits for another.
@@ -150,7 +181,13 @@ final class TraceBuilder {
                 slotCount,
                 streamNumbers.count(),
                 operations,
-                peakBytes);
+                peakBytes,
+                new Trace.Origins(
+                        Arrays.copyOf(threads, rows),
+                        threadNumbers.size(),
+                        streamNumbers.devices(),
+                        Arrays.copyOf(devicePeakBytes, streamNumbers.deviceCount()),
+                        mixed));
     }
 
     boolean isEmpty() {
@@ -179,11 +216,13 @@ final class TraceBuilder {
             slots = Arrays.copyOf(slots, length);
             byteSizes = Arrays.copyOf(byteSizes, length);
             streams = Arrays.copyOf(streams, length);
+            threads = Arrays.copyOf(threads, length);
         }
         ops[rows] = op;
         slots[rows] = slot;
         byteSizes[rows] = byteSize;
         streams[rows] = stream;
+        threads[rows] = threadNumbers.computeIfAbsent(thread, _ -> threadNumbers.size());
         operations += Trace.isOperation(op) ? 1 : 0;
         rows++;
     }

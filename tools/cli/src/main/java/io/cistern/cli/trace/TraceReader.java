@@ -17,7 +17,7 @@ import java.util.zip.ZipException;
 /// line.
 public final class TraceReader {
     private static final String HEADER = "op,id,bytes,stream";
-    /// Format 2 has these columns besides; a reader ignores the last two.
+    /// Format 2 has these columns besides; the reader ignores the last one.
     private static final String HEADER_2 = HEADER + ",device,thread,nanos";
 
     private static final String LEGAL = "the first line must be " + HEADER + " or " + HEADER_2;
@@ -121,7 +121,7 @@ public final class TraceReader {
         long byteSize = byteSize(line, commas);
         long stream = number("stream", line, commas[2] + 1, commas[3]);
         long device = number("device", line, commas[3] + 1, commas[4]);
-        number("thread", line, commas[4] + 1, commas[5]);
+        builder.thread(number("thread", line, commas[4] + 1, commas[5]));
         number("time", line, commas[5] + 1, line.length());
         try {
             switch (line.substring(0, commas[0])) {

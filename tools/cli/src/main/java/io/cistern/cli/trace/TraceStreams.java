@@ -1,19 +1,24 @@
 package io.cistern.cli.trace;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
-/// Numbers the streams of a trace, and remembers which waited for which.
+/// Numbers the streams of a trace and their devices, and remembers which waited for which.
 final class TraceStreams {
     /// Each becomes a stream of the driver.
     static final int MAX_STREAMS = 1024;
 
     private final Map<Handle, Integer> numbers = new HashMap<>();
-    private final Deque<Integer> ended = new ArrayDeque<>();
+    private final Map<Long, Integer> deviceNumbers = new HashMap<>();
+    /// By device.
+    private final List<Deque<Integer>> ended = new ArrayList<>();
+    /// By stream.
+    private final List<Integer> devices = new ArrayList<>();
     private final Map<Long, Integer> waits = new HashMap<>();
-    private int count;
 
     private record Handle(long device, long stream) {}
 
@@ -24,24 +29,36 @@ final class TraceStreams {
         Handle handle = new Handle(device, stream);
         Integer known = numbers.get(handle);
         if (known == null) {
-            known = ended.isEmpty() ? next() : ended.pop();
+            known = next(deviceNumbers.computeIfAbsent(device, _ -> deviceNumbers.size()));
             numbers.put(handle, known);
         }
         return known;
     }
 
-    private int next() {
-        if (count == MAX_STREAMS) {
+    private int next(int device) {
+        if (device == ended.size()) {
+            ended.add(new ArrayDeque<>());
+        }
+        if (!ended.get(device).isEmpty()) {
+            return ended.get(device).pop();
+        }
+        if (devices.size() == MAX_STREAMS) {
             throw new IllegalArgumentException("more than " + MAX_STREAMS + " streams");
         }
-        return count++;
+        devices.add(device);
+        return devices.size() - 1;
+    }
+
+    /// The number of a stream's device.
+    int device(int stream) {
+        return devices.get(stream);
     }
 
     /// Forgets which number a handle has: the handle may come again for another stream.
     void end(long device, long stream) {
         Integer number = numbers.remove(new Handle(device, stream));
         if (number != null) {
-            ended.push(number);
+            ended.get(device(number)).push(number);
         }
     }
 
@@ -60,6 +77,16 @@ final class TraceStreams {
 
     /// How many numbers there are.
     int count() {
-        return count;
+        return devices.size();
+    }
+
+    /// How many devices have streams.
+    int deviceCount() {
+        return ended.size();
+    }
+
+    /// The device of each number.
+    int[] devices() {
+        return devices.stream().mapToInt(Integer::intValue).toArray();
     }
 }

@@ -43,7 +43,8 @@ final class ContentCheckTests {
                 2,
                 1,
                 4,
-                2 * byteSize);
+                2 * byteSize,
+                new Trace.Origins(new int[4], 1, new int[1], new long[] {2 * byteSize}, false));
         List<SegmentSourceProvider> sources = ServiceLoader.load(SegmentSourceProvider.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .toList();

@@ -124,7 +124,7 @@ final class RecordedProgramTests {
 
     @Test
     void theWaitsOfTheProgramAreWaitsOfTheReplay() throws Exception {
-        Trace trace = TraceReader.read(recorded);
+        Trace trace = TraceReader.read(recorded).onOneThread();
         CudaDriver driver = SimulatedGpu.builder().devices(1).build();
         ReplayDevice gpu = new ReplayDevice.Real(driver, 0, OptionalLong.empty());
         new ReplaySession(

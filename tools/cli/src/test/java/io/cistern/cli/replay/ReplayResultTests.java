@@ -6,6 +6,7 @@ import io.cistern.AllocatorStatistics;
 import io.cistern.cli.common.ResultWriter;
 import io.cistern.cli.common.Work;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
@@ -69,6 +70,7 @@ final class ReplayResultTests {
                 new ReplaySession.Outcome(
                         passes, OptionalLong.empty(), metered, Routing.Counts.NONE, Optional.empty(), 0, 0),
                 1500,
-                OptionalLong.of(0));
+                OptionalLong.of(0),
+                Map.of());
     }
 }

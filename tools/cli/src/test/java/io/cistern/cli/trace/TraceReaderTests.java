@@ -119,6 +119,28 @@ final class TraceReaderTests {
         assertThat(ended.streams()).containsExactly(0, 1, 0, 0, 2);
     }
 
+    @Test
+    void rowsKnowTheirThreadsAndStreamsTheirDevices() throws Exception {
+        Trace trace = readSecond("a,1,8,5,3,70,0\na,2,4,5,1,90,0\ne,0,0,5,3,70,0\na,3,2,6,1,90,0\nf,2,0,6,1,80,0\n");
+
+        assertThat(trace.origins().threads()).containsExactly(0, 1, 0, 1, 2, 2);
+        assertThat(trace.origins().threadCount()).isEqualTo(3);
+        assertThat(trace.origins().devices()).as("of streams").containsExactly(0, 1, 1);
+        assertThat(trace.origins().devicePeakBytes()).containsExactly(8, 6);
+        assertThat(trace.origins().mixed()).isFalse();
+        assertThat(trace.requestedPeakBytes()).isEqualTo(14);
+        assertThat(trace.onOneThread().onOneDevice().origins().devicePeakBytes())
+                .containsExactly(14);
+    }
+
+    @Test
+    void aBlockThatAnotherDeviceUsesOrFreesMixesDevices() throws Exception {
+        assertThat(readSecond("a,1,8,5,0,0,0\nu,1,0,5,1,0,0\n").origins().mixed())
+                .isTrue();
+        assertThat(readSecond("a,1,8,5,0,0,0\nf,1,0,5,1,0,0\n").origins().mixed())
+                .isTrue();
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
         a,7,8,0                  | short row; expected op,id,bytes,stream,device,thread,nanos

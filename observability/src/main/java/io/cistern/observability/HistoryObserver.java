@@ -1,0 +1,20 @@
+package io.cistern.observability;
+
+import io.cistern.DeviceMemory;
+import io.cistern.ModuleSupport;
+
+/// Begins [MemoryHistory#start] with stacks where the setting `cistern.observe` names `history`.
+public final class HistoryObserver implements ModuleSupport.Observer {
+    /// For [java.util.ServiceLoader].
+    public HistoryObserver() {}
+
+    @Override
+    public String name() {
+        return "history";
+    }
+
+    @Override
+    public void observe(DeviceMemory memory) {
+        MemoryHistory.of(memory).start(HistoryOptions.withStacks());
+    }
+}

@@ -1,0 +1,107 @@
+package io.cistern.cli.top;
+
+import io.cistern.cli.common.ByteSize;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Locale;
+import java.util.OptionalDouble;
+import java.util.function.Function;
+import java.util.function.ToLongFunction;
+import java.util.stream.Collectors;
+
+/// A column of the table: its cells, and the order that it sorts rows into; of numbers, the largest first.
+@SuppressWarnings("ImmutableEnumChecker") // Functions without a state.
+public enum Column {
+    MEMORY("memory", Row::memory, Comparator.comparing(Row::memory)),
+    GPU("gpu", row -> Integer.toString(row.device()), Comparator.comparingInt(Row::device)),
+    ALLOCATOR(
+            "allocator",
+            row -> row.figures().name() + (row.figures().current() ? " (current)" : ""),
+            Comparator.comparing(row -> row.figures().name())),
+    POOL(
+            "pool",
+            row -> row.figures().pool(),
+            Comparator.comparing(row -> row.figures().pool())),
+    LIVE(
+            "live",
+            row -> String.format(Locale.ROOT, "%,d", row.figures().liveBlocks()),
+            largestFirst(row -> row.figures().liveBlocks())),
+    ALLOCATIONS("allocs/s", row -> rate(row.allocationsPerSecond()), fastestFirst(Row::allocationsPerSecond)),
+    FREES("frees/s", row -> rate(row.freesPerSecond()), fastestFirst(Row::freesPerSecond)),
+    REQUESTED("requested", Reading.OfAllocator::requestedBytes),
+    PEAK("peak", Reading.OfAllocator::requestedPeakBytes),
+    RESERVED("reserved", Reading.OfAllocator::reservedBytes),
+    LARGEST("largest free", Reading.OfAllocator::largestFreeBytes),
+    STRANDED("stranded", Reading.OfAllocator::strandedBytes),
+    HITS(
+            "hits %",
+            row -> row.figures().hitPercents().values().stream()
+                    .map(String::valueOf)
+                    .collect(Collectors.joining("/")),
+            largestFirst(row ->
+                    row.figures().hitPercents().values().stream().findFirst().orElse(-1)));
+
+    /// Those with texts.
+    static final int LEFT_ALIGNED = 4;
+
+    private final String heading;
+    private final Function<Row, String> cell;
+    private final Comparator<Row> order;
+
+    Column(String heading, Function<Row, String> cell, Comparator<Row> order) {
+        this.heading = heading;
+        this.cell = cell;
+        this.order = order;
+    }
+
+    Column(String heading, ToLongFunction<Reading.OfAllocator> bytes) {
+        this(
+                heading,
+                row -> bytes(bytes.applyAsLong(row.figures())),
+                largestFirst(row -> bytes.applyAsLong(row.figures())));
+    }
+
+    private static Comparator<Row> largestFirst(ToLongFunction<Row> number) {
+        return Comparator.comparingLong(number).reversed();
+    }
+
+    private static Comparator<Row> fastestFirst(Function<Row, OptionalDouble> rate) {
+        return Comparator.<Row>comparingDouble(row -> rate.apply(row).orElse(-1))
+                .reversed();
+    }
+
+    private static String rate(OptionalDouble perSecond) {
+        return perSecond.isPresent() ? String.format(Locale.ROOT, "%,.0f", perSecond.getAsDouble()) : "-";
+    }
+
+    /// Bytes for people.
+    static String bytes(long bytes) {
+        return bytes < 0 ? "-" : ByteSize.format(bytes);
+    }
+
+    String heading() {
+        return heading;
+    }
+
+    String cell(Row row) {
+        return cell.apply(row);
+    }
+
+    Comparator<Row> order() {
+        return order;
+    }
+
+    /// The next column to the right, or the first one after the last.
+    ///
+    /// @param steps to the right; to the left if below 0
+    Column beside(int steps) {
+        List<Column> all = List.of(values());
+        return all.get(Math.floorMod(all.indexOf(this) + steps, all.size()));
+    }
+
+    /// As the command line names it.
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+}

@@ -1,0 +1,77 @@
+package io.cistern.cli.top;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalDouble;
+import org.jspecify.annotations.Nullable;
+
+/// Readings as programs read them; what is not known is null.
+final class TopJson {
+    private TopJson() {}
+
+    /// The fields of one device memory's object.
+    static Map<String, @Nullable Object> fields(
+            String pid, Reading reading, List<Row> rows, List<WaitingThread> waiting) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("pid", Long.parseLong(pid));
+        fields.put("memory", reading.memory());
+        fields.put("nanoTime", reading.nanoTime());
+        fields.put("devices", reading.devices().stream().map(TopJson::fields).toList());
+        fields.put(
+                "allocators",
+                rows.stream()
+                        .filter(row -> row.memory().equals(reading.memory()))
+                        .map(TopJson::fields)
+                        .toList());
+        fields.put("waiting", waiting.stream().map(TopJson::fields).toList());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> fields(Reading.OfDevice device) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("device", device.device());
+        fields.put("name", device.name());
+        fields.put("totalBytes", known(device.totalBytes()));
+        fields.put("freeBytes", known(device.freeBytes()));
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> fields(Row row) {
+        Reading.OfAllocator figures = row.figures();
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("device", row.device());
+        fields.put("allocator", figures.name());
+        fields.put("id", figures.id());
+        fields.put("pool", figures.pool());
+        fields.put("current", figures.current());
+        fields.put("liveBlocks", figures.liveBlocks());
+        fields.put("allocations", figures.allocations());
+        fields.put("frees", figures.frees());
+        fields.put("allocationsPerSecond", orNull(row.allocationsPerSecond()));
+        fields.put("freesPerSecond", orNull(row.freesPerSecond()));
+        fields.put("requestedBytes", figures.requestedBytes());
+        fields.put("requestedPeakBytes", figures.requestedPeakBytes());
+        fields.put("reservedBytes", known(figures.reservedBytes()));
+        fields.put("largestFreeBytes", known(figures.largestFreeBytes()));
+        fields.put("strandedBytes", known(figures.strandedBytes()));
+        fields.put("hitPercents", figures.hitPercents());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> fields(WaitingThread thread) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("thread", thread.name());
+        fields.put("state", thread.state());
+        fields.put("in", thread.in());
+        return fields;
+    }
+
+    private static @Nullable Long known(long number) {
+        return number < 0 ? null : number;
+    }
+
+    private static @Nullable Double orNull(OptionalDouble value) {
+        return value.isPresent() ? value.getAsDouble() : null;
+    }
+}

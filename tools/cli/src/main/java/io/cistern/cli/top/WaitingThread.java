@@ -1,0 +1,44 @@
+package io.cistern.cli.top;
+
+import java.lang.management.ThreadInfo;
+import java.lang.management.ThreadMXBean;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+
+/// A thread of the watched program that waits in a call of Cistern: for a lock, for memory, or for the GPU.
+///
+/// @param name the thread's
+/// @param state Java's word for it
+/// @param in the method of Cistern's that waits
+record WaitingThread(String name, String state, String in) {
+    private static final String CISTERN = "io.cistern.";
+    /// Threads that Cistern itself starts rest between their work.
+    private static final String OWN_THREADS = "cistern-";
+    private static final int DEPTH = 32;
+
+    /// Finds them.
+    static List<WaitingThread> of(ThreadMXBean threads) {
+        return Arrays.stream(threads.dumpAllThreads(false, false, DEPTH))
+                .filter(thread -> thread.getThreadState() != Thread.State.RUNNABLE
+                        && !thread.getThreadName().startsWith(OWN_THREADS))
+                .flatMap(thread -> of(thread).stream())
+                .toList();
+    }
+
+    /// It waits in Cistern if the first method that is not the JDK's is Cistern's.
+    private static Optional<WaitingThread> of(ThreadInfo thread) {
+        return Arrays.stream(thread.getStackTrace())
+                .filter(frame -> !isOfTheJdk(frame.getClassName()))
+                .findFirst()
+                .filter(frame -> frame.getClassName().startsWith(CISTERN))
+                .map(frame -> new WaitingThread(
+                        thread.getThreadName(),
+                        thread.getThreadState().name(),
+                        frame.getClassName() + "." + frame.getMethodName()));
+    }
+
+    private static boolean isOfTheJdk(String className) {
+        return className.startsWith("java.") || className.startsWith("jdk.") || className.startsWith("sun.");
+    }
+}

@@ -1,0 +1,53 @@
+package io.cistern.cli.top;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/// Rates are made of two readings.
+final class RowTests {
+    @Test
+    void aRateIsTheDifferenceOverTheTime() {
+        Row row = Row.of(List.of(reading("1", 1_000_000_000, 100)), List.of(reading("1", 3_000_000_000L, 150)))
+                .getFirst();
+        assertThat(row.allocationsPerSecond()).hasValue(25);
+        assertThat(row.freesPerSecond()).hasValue(24);
+    }
+
+    @Test
+    void withoutAReadingBeforeThereIsNoRate() {
+        assertThat(Row.of(List.of(), List.of(reading("1", 5, 100))).getFirst().allocationsPerSecond())
+                .isEmpty();
+        assertThat(Row.of(List.of(reading("2", 1, 1)), List.of(reading("1", 5, 100)))
+                        .getFirst()
+                        .allocationsPerSecond())
+                .isEmpty();
+    }
+
+    @Test
+    void totalsThatWereSetBackBeginAgain() {
+        Row row = Row.of(List.of(reading("1", 0, 100)), List.of(reading("1", 1_000_000_000, 30)))
+                .getFirst();
+        assertThat(row.allocationsPerSecond()).hasValue(30);
+    }
+
+    private static Reading reading(String memory, long nanoTime, long allocations) {
+        Reading.OfAllocator figures = new Reading.OfAllocator(
+                1,
+                "caching",
+                "",
+                true,
+                1,
+                allocations,
+                allocations - nanoTime / 1_000_000_000,
+                0,
+                0,
+                0,
+                0,
+                0,
+                Map.of());
+        return new Reading(memory, nanoTime, List.of(new Reading.OfDevice(0, "GPU", 8, 8, List.of(figures))));
+    }
+}
