@@ -10,6 +10,7 @@ module io.cistern.cli {
     requires io.cistern.api;
     requires io.cistern.buffers;
     requires io.cistern.cuda;
+    requires io.cistern.observability;
     requires io.cistern.simulated;
     requires java.management;
     requires java.management.rmi;

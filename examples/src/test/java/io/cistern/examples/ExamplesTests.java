@@ -37,6 +37,22 @@ class ExamplesTests {
     }
 
     @Test
+    void aWatchedTrainingTellsItsPeaksAndFunctions() throws Exception {
+        List<String> lines = run(Map.of(), ObserveTraining.class, List.of(), List.of(folder.toString()));
+        assertThat(lines)
+                .containsExactly(
+                        "Counts[bytes=72351744, blocks=9, peakBytes=81788928, peakBlocks=12]",
+                        "function                              calls       blocks            bytes             peak",
+                        "forward                                   5           20         52428800         10485760",
+                        "logLoss                                   5            5          5242880          1048576",
+                        "refused; see cistern-oom-PID-1.json");
+        assertThat(Files.readString(folder.resolve("training.json"))).contains("logLoss(ObserveTraining.java:");
+        try (Stream<Path> files = Files.list(folder)) {
+            assertThat(files).anyMatch(file -> file.getFileName().toString().matches("cistern-oom-\\d+-1.json"));
+        }
+    }
+
+    @Test
     void quickStartTakesTheAllocatorThatThePropertyNames() throws Exception {
         assertThat(run(QuickStart.class, "-Dcistern.allocator=async"))
                 .contains("async gave 1048576 bytes; 1048576 of them read 42");

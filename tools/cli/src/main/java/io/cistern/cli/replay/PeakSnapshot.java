@@ -1,15 +1,16 @@
 package io.cistern.cli.replay;
 
 import io.cistern.DeviceMemory;
+import io.cistern.cli.trace.Trace;
 import io.cistern.observability.HistoryOptions;
 import io.cistern.observability.MemoryHistory;
 import io.cistern.observability.MemorySnapshot;
 import java.util.Optional;
 
-/// Takes a snapshot at the moment when a trace has most memory live, in the first pass alone, with the history until
-/// then.
+/// Takes a snapshot at the moment when a trace has most memory live, in the first pass alone, with the
+/// history until then.
 ///
-/// **Threads.** One thread's.
+/// **Threads.** One at a time.
 final class PeakSnapshot implements BlockWork {
     private final DeviceMemory memory;
     private final MemoryHistory history;
@@ -17,13 +18,11 @@ final class PeakSnapshot implements BlockWork {
     private long liveBytes;
     private Optional<MemorySnapshot> taken = Optional.empty();
 
-    /// @param operations of one pass
-    /// @param peakBytes that the trace has live at most
-    PeakSnapshot(DeviceMemory memory, int operations, long peakBytes) {
+    PeakSnapshot(DeviceMemory memory, Trace trace) {
         this.memory = memory;
-        this.peakBytes = peakBytes;
+        this.peakBytes = trace.requestedPeakBytes();
         history = MemoryHistory.of(memory);
-        history.start(new HistoryOptions(eventsOf(operations), false));
+        history.start(new HistoryOptions(eventsOf(trace.operations()), false));
     }
 
     /// An operation may come with events of pages and waits.
@@ -45,8 +44,8 @@ final class PeakSnapshot implements BlockWork {
         liveBytes -= byteSize;
     }
 
-    /// The snapshot; one of this moment if allocations failed, so that the peak never came.
+    /// The snapshot; one of this moment if the peak never came, since allocations failed or threads took turns.
     MemorySnapshot snapshot() {
-        return taken.orElseGet(() -> MemorySnapshot.take(memory, "end of a replay whose peak did not fit"));
+        return taken.orElseGet(() -> MemorySnapshot.take(memory, "end of a replay that did not reach the peak of its trace"));
     }
 }

@@ -24,6 +24,7 @@ import io.cistern.internal.names.NearestName;
 import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -50,7 +51,8 @@ import picocli.CommandLine.Parameters;
         versionProvider = Version.class,
         sortOptions = false)
 public final class ReplayCommand implements Callable<Integer> {
-    /// Enough for the JVM to compile the ways of an allocator that a trace goes, which differ from trace to trace.
+    /// Enough for the JVM to compile the ways of an allocator that a trace goes, which differ from trace to
+    /// trace.
     private static final long WARM_UP_NANOS = 700_000_000;
     private static final int WARM_UP_MAX_SESSIONS = 100;
 
@@ -140,6 +142,19 @@ public final class ReplayCommand implements Callable<Integer> {
             description = "Writes the bytes requested and reserved over the first pass to this file, as CSV.")
     private @Nullable Path series;
 
+    @Option(
+            names = "--snapshot",
+            paramLabel = "FILE",
+            description = "Writes a snapshot of the first pass at the moment when most is live: PyTorch's pickle if the"
+                    + " name ends in .pickle, else JSON. Of several traces or allocators, each has a file of its own.")
+    private @Nullable Path snapshot;
+
+    @Option(
+            names = "--html",
+            paramLabel = "FILE",
+            description = "Writes a report of those snapshots, side by side, as one HTML file.")
+    private @Nullable Path html;
+
     /// Where single passes are timed, once for each allocator has to do.
     private final Set<String> warm = new HashSet<>();
     private @Nullable String firstFailure;
@@ -180,7 +195,8 @@ public final class ReplayCommand implements Callable<Integer> {
                 .toList();
     }
 
-    /// Some of the file system's errors have the file's name for a message, and tell what is wrong by their class.
+    /// Some of the file system's errors have the file's name for a message, and tell what is wrong by their
+    /// class.
     private static String why(IOException e) {
         return switch (e) {
             case NoSuchFileException _ -> "there is no such folder";
@@ -254,6 +270,7 @@ public final class ReplayCommand implements Callable<Integer> {
             Catalog catalog,
             @Nullable PrintWriter reserved) {
         List<ReplayResult> results = new ArrayList<>();
+        PeakFiles peaks = new PeakFiles(snapshot, html, traces.size() * specs.size() * layers.size() > 1);
         long sessions = (long) traces.size() * specs.size() * layers.size() * (work == Work.CHECK ? 1 : 2);
         try (ResultWriter writer = options.results();
                 Progress progress = new Progress("replay", sessions * repeat, options.err())) {
@@ -271,12 +288,16 @@ public final class ReplayCommand implements Callable<Integer> {
                                 repeat,
                                 progress::step,
                                 e -> failed(trace, spec, e),
-                                reserved));
+                                reserved,
+                                peaks.isWanted() ? taken -> peaks.add(trace.name() + " " + spec, taken) : null));
                         results.add(result);
                         writer.write(result.fields());
                     }
                 }
             }
+            peaks.finish();
+        } catch (IOException | UncheckedIOException e) {
+            throw peaks.unwritable(e);
         }
         return results;
     }
@@ -310,9 +331,9 @@ public final class ReplayCommand implements Callable<Integer> {
                 new Spread(threads, devices).played(session.trace()));
     }
 
-    /// Times what has been observed. Before come sessions that nobody sees, so that the JVM has compiled it: what is
-    /// compared is allocators, not compilers. Several, since the code compiled in one does not know yet how another
-    /// begins, and is given up there.
+    /// Times what has been observed. Before come sessions that nobody sees, so that the JVM has compiled it:
+    /// what is compared is allocators, not compilers. Several, since the code compiled in one does not know
+    /// yet how another begins, and is given up there.
     private ReplaySession.Outcome timed(ReplaySession session, ReplaySession.Outcome observed) {
         if (repeat > 1 || warm.add(session.plan().layer() + " " + session.spec())) {
             long sessionNanos = Math.max(1, repeat * observed.passes().getLast().wallNanos());

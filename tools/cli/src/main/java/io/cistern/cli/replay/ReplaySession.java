@@ -8,6 +8,7 @@ import io.cistern.cli.common.Work;
 import io.cistern.cli.trace.Trace;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.observability.MemorySnapshot;
 import io.cistern.spi.catalog.Catalog;
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -32,6 +33,7 @@ import org.jspecify.annotations.Nullable;
 /// @param onPass told of each pass done
 /// @param onFailure told of each allocation that failed
 /// @param series where observed passes write what is reserved over time, or null
+/// @param onPeak given the snapshot of the first observed pass at the trace's peak, or null
 public record ReplaySession(
         Trace trace,
         String spec,
@@ -41,7 +43,8 @@ public record ReplaySession(
         int passCount,
         Runnable onPass,
         Consumer<DeviceOutOfMemoryException> onFailure,
-        @Nullable PrintWriter series) {
+        @Nullable PrintWriter series,
+        @Nullable Consumer<MemorySnapshot> onPeak) {
     /// Passes that are timed, with nothing in them but the allocator and, for [Work#MEMSET], the fills.
     public Outcome timed(Work work) {
         return run(work, false);
@@ -54,7 +57,7 @@ public record ReplaySession(
 
     /// The same with another number of passes, of which nobody is told.
     ReplaySession unseen(int passes) {
-        return new ReplaySession(trace, spec, plan, gpu, catalog, passes, () -> {}, _ -> {}, null);
+        return new ReplaySession(trace, spec, plan, gpu, catalog, passes, () -> {}, _ -> {}, null, null);
     }
 
     private Outcome run(Work work, boolean observed) {
@@ -100,20 +103,25 @@ public record ReplaySession(
                     .mapToObj(device -> new ReservedMeter(
                             streams.driver(), streams.ordinals()[device], routing, plan, freeBytesBefore[device]))
                     .toList();
-            observe(works, meters);
+            PeakSnapshot peak = onPeak == null ? null : new PeakSnapshot(memory, trace);
+            observe(works, meters, peak);
             List<Replay.Pass> passes = passes(memory, routing, streams, works);
+            if (onPeak != null && peak != null) {
+                onPeak.accept(peak.snapshot());
+            }
             long peakBytes = meters.stream().mapToLong(ReservedMeter::peakBytes).sum();
             return outcome(passes, OptionalLong.of(peakBytes), routing, streams);
         }
     }
 
     /// Puts measures before what is done with blocks. They count, so several threads take turns.
-    private void observe(@Nullable BlockWork[] works, List<ReservedMeter> meters) {
+    private void observe(@Nullable BlockWork[] works, List<ReservedMeter> meters, @Nullable BlockWork peak) {
         Lock lock = new ReentrantLock();
         @Nullable BlockWork overTime = series == null ? null : series(series, meters);
         for (int device = 0; device < works.length; device++) {
             BlockWork measures = meters.get(device);
             measures = overTime == null ? measures : measures.then(overTime);
+            measures = peak == null ? measures : measures.then(peak);
             @Nullable BlockWork work = works[device];
             measures = work == null ? measures : measures.then(work);
             works[device] = trace.origins().threadCount() == 1 ? measures : measures.under(lock);

@@ -6,9 +6,9 @@ import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/// Puts a page together: a template, and where it says `@name@` the chart library, styles, scripts and snapshots. All
-/// are resources beside this class, but for the chart library, which comes from its own JAR.
-final class ReportPage {
+/// Puts a page together: a template, and where it says `@name@` the chart library, styles, scripts and
+/// snapshots. All are resources beside this class, but for the chart library, which comes from its own JAR.
+public final class ReportPage {
     private static final String CHARTS = "/META-INF/resources/webjars/uplot/1.6.30/";
 
     private static final List<String> STYLES = List.of("page.css", "parts.css");
@@ -36,7 +36,7 @@ final class ReportPage {
     private ReportPage() {}
 
     /// Writes the page.
-    static void write(List<Snapshot> snapshots, Writer out) throws IOException {
+    public static void write(List<Snapshot> snapshots, Writer out) throws IOException {
         String[] parts = resource("page.html").split("@", -1);
         for (int i = 0; i < parts.length; i++) {
             if (i % 2 == 0) {

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// @param name the file's name
 /// @param json its contents without spaces and without any `<`, so that nothing in it can end an HTML element
-record Snapshot(String name, String json) {
+public record Snapshot(String name, String json) {
     private static final String FORMAT = "cistern-snapshot";
     private static final int VERSION = 1;
 
@@ -46,6 +46,16 @@ record Snapshot(String name, String json) {
             throw new UsageException(file + ": is not a snapshot: " + e.getOriginalMessage());
         } catch (IOException e) {
             throw new UsageException(file + ": can't be read: " + e.getMessage());
+        }
+    }
+
+    /// A snapshot that was just written.
+    ///
+    /// @param name what to call it
+    /// @throws IOException if it is no JSON
+    public static Snapshot of(String name, String json) throws IOException {
+        try (JsonParser parser = JSON.createParser(json)) {
+            return new Snapshot(name, copy(Path.of(name), parser));
         }
     }
 

@@ -59,6 +59,7 @@ final class ContentCheckTests {
                 e -> {
                     throw e;
                 },
+                null,
                 null);
         return session.observed(Work.CHECK).mismatches();
     }

@@ -44,6 +44,7 @@ final class DriverPoolOnTracesTests {
                     failure -> {
                         throw failure;
                     },
+                    null,
                     null);
             double reserved = session.observed(work).reservedPeakBytes().orElseThrow();
             assertThat(reserved / PAGE_BYTES / pages).isCloseTo(1, within(TOLERANCE));

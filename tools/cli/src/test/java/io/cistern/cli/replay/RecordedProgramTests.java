@@ -39,8 +39,8 @@ final class RecordedProgramTests {
     private Path recorded;
     private Allocator allocator;
 
-    /// Each thread produces blocks on a stream of its own and hands every third one to the next thread's stream:
-    /// that stream waits, uses the block, and either frees it or has its maker wait and free.
+    /// Each thread produces blocks on a stream of its own and hands every third one to the next thread's
+    /// stream: that stream waits, uses the block, and either frees it or has its maker wait and free.
     @BeforeEach
     void recordAProgram() throws Exception {
         recorded = folder.resolve("program.csv.gz");
@@ -136,6 +136,7 @@ final class RecordedProgramTests {
                         2,
                         () -> {},
                         _ -> {},
+                        null,
                         null)
                 .timed(Work.NONE);
 

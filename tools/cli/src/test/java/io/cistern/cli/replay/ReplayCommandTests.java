@@ -67,6 +67,31 @@ final class ReplayCommandTests {
     }
 
     @Test
+    void aSnapshotIsTakenWhenMostIsLive() throws IOException {
+        Path file = folder.resolve("peak.json");
+        ProgramRun run = replay("--allocator", "direct", "--repeat", "1", "--snapshot", file.toString());
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(Files.readString(file))
+                .contains("\"reason\":\"peak of a replay\"", "\"requestedBytes\":" + 4 * MIB)
+                .contains("\"event\":\"allocated\"");
+        assertThat(replay("--snapshot", folder + "/none/peak.json").exitCode()).isEqualTo(2);
+    }
+
+    @Test
+    void severalPeaksAreFilesOfTheirOwnAndOneReport() throws IOException {
+        Path report = folder.resolve("peaks.html");
+        String[] options = {"--snapshot", folder.resolve("peak.pickle").toString(), "--html", report.toString()};
+        ProgramRun run = replay(
+                options[0], options[1], options[2], options[3], "--allocator", "direct", "--allocator", "caching");
+
+        assertThat(run.exitCode()).isZero();
+        assertThat(Files.readAllBytes(folder.resolve("peak-tiny-direct.pickle"))).startsWith(0x80);
+        assertThat(Files.readAllBytes(folder.resolve("peak-tiny-caching.pickle"))).startsWith(0x80);
+        assertThat(Files.readString(report)).contains("tiny direct", "tiny caching", "cistern-snapshot");
+    }
+
+    @Test
     void replaysThroughBuffersToo() {
         ProgramRun run =
                 replay("--allocator", "caching", "--layer", "raw,buffer", "--work", "check", "--format", "jsonl");

@@ -18,9 +18,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/// How much `caching` reserves for what real programs ask of it, and that it comes to rest: pages move in the first
-/// passes, and then the driver is hardly asked any more, or only about the order of streams. Bounds are a little above
-/// what was measured.
+/// How much `caching` reserves for what real programs ask of it, and that it comes to rest: pages move in the
+/// first passes, and then the driver is hardly asked any more, or only about the order of streams. Bounds are
+/// a little above what was measured.
 final class ReservedRatioTests {
     private static final int PASSES = 6;
     /// After which programs have come to rest.
@@ -28,7 +28,8 @@ final class ReservedRatioTests {
     /// The only one with several streams: each call orders one after another.
     private static final String STREAMS = "vit_streams";
 
-    /// Calls a pass from then on. Small blocks that threads keep differ from pass to pass, and with them a few pages.
+    /// Calls a pass from then on. Small blocks that threads keep differ from pass to pass, and with them a
+    /// few pages.
     private static final int MAX_CALLS = 100;
 
     @Test
@@ -107,6 +108,7 @@ final class ReservedRatioTests {
                             passes,
                             () -> {},
                             ReservedRatioTests::unexpected,
+                            null,
                             null)
                     .observed(Work.NONE);
         }

@@ -1,0 +1,74 @@
+package io.cistern.cli.replay;
+
+import io.cistern.cli.common.UsageException;
+import io.cistern.cli.report.ReportPage;
+import io.cistern.cli.report.Snapshot;
+import io.cistern.observability.MemorySnapshot;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.io.Writer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// What replays write of the peaks of their traces: a snapshot each, and one report of all.
+///
+/// @param snapshot where snapshots go, or null
+/// @param html where the report goes, or null
+/// @param several whether there is more than one replay, so that each has a file of its own
+/// @param shown the snapshots as the report shows them
+record PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several, List<Snapshot> shown) {
+    PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several) {
+        this(snapshot, html, several, new ArrayList<>());
+    }
+
+    boolean isWanted() {
+        return snapshot != null || html != null;
+    }
+
+    /// Takes the snapshot of one replay.
+    ///
+    /// @param replay which one, for people
+    void add(String replay, MemorySnapshot taken) {
+        try {
+            if (snapshot != null) {
+                taken.write(several ? sibling(snapshot, replay) : snapshot);
+            }
+            if (html != null) {
+                var json = new ByteArrayOutputStream();
+                taken.writeJson(json);
+                shown.add(Snapshot.of(replay, json.toString(StandardCharsets.UTF_8)));
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /// `peak-gpt2_train-caching.json` for `peak.json`.
+    private static Path sibling(Path file, String replay) {
+        String name = String.valueOf(file.getFileName());
+        int dot = name.lastIndexOf('.');
+        int end = dot < 0 ? name.length() : dot;
+        return file.resolveSibling(
+                name.substring(0, end) + "-" + replay.replaceAll("[^\\w.]+", "-") + name.substring(end));
+    }
+
+    /// Writes the report, when all replays are done.
+    void finish() throws IOException {
+        if (html != null) {
+            try (Writer out = Files.newBufferedWriter(html)) {
+                ReportPage.write(shown, out);
+            }
+        }
+    }
+
+    /// What to say of a file that can't be written.
+    UsageException unwritable(Exception failure) {
+        return new UsageException((snapshot != null ? "--snapshot " + snapshot : "--html " + html)
+                + " can't be written: " + failure.getMessage());
+    }
+}
