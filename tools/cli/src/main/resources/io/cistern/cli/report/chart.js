@@ -223,7 +223,8 @@ class MemoryChart {
       ctx.moveTo(x, top);
       ctx.lineTo(x, top + height);
       ctx.stroke();
-      const text = (mark.isBad ? "\u2715 " : "\u25be ") + (mark.text.length > 28 ? mark.text.slice(0, 27) + "\u2026" : mark.text);
+      const words = mark.text.length > 28 ? mark.text.slice(0, 27) + "\u2026" : mark.text;
+      const text = (mark.isBad ? "\u2715 " : "\u25be ") + words;
       const needed = ctx.measureText(text).width + 8 * scale;
       const at = Math.min(x + 3 * scale, left + width - needed);
       if (at >= freeFrom) {

@@ -41,7 +41,8 @@ function leaks(run) {
   for (const [site, floors] of floorsBySite(run)) {
     const rises = floors.filter((floor, i) => i > 0 && floor > floors[i - 1]).length;
     const growth = floors[9] - floors[0];
-    if ((rises >= 8 || lastRises(floors) >= 5) && growth > Math.max(2 ** 16, run.requestedBytes / 50) && floors[9] > 1.5 * floors[1]) {
+    const isMuch = growth > Math.max(2 ** 16, run.requestedBytes / 50) && floors[9] > 1.5 * floors[1];
+    if (isMuch && (rises >= 8 || lastRises(floors) >= 5)) {
       found.push({ site, growth, rises });
     }
   }

@@ -127,7 +127,8 @@ class History {
     } else if (this.kind[i] === KIND.scopeLeft && scopes) {
       scopesOf.set(this.thread[i], scopes.slice(0, -1));
     } else if (this.kind[i] === KIND.allocated) {
-      lives.columns.scope[this.life[i]] = scopes && scopes.length > 0 ? scopes[scopes.length - 1] : run.scopes.of(NO_SCOPE);
+      lives.columns.scope[this.life[i]] = scopes && scopes.length > 0 ? scopes[scopes.length - 1]
+        : run.scopes.of(NO_SCOPE);
     }
   }
 

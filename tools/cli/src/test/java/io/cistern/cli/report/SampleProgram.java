@@ -165,8 +165,7 @@ final class SampleProgram {
         snapshot.put("version", 1);
         snapshot.put("takenAt", STARTED.plusNanos(nanos).toString());
         snapshot.put("reason", reason);
-        snapshot.put(
-                "runtime", Map.of("java", "25", "processId", 123, "driver", "simulated, CUDA 13"));
+        snapshot.put("runtime", Map.of("java", "25", "processId", 123, "driver", "simulated, CUDA 13"));
         snapshot.put("settings", Map.of("cistern.allocator", ALLOCATOR));
         snapshot.put(
                 "devices",
