@@ -9,6 +9,7 @@ module io.cistern.observability {
     requires static org.jspecify;
     requires static pickle; // for snapshots that PyTorch's tools open
     requires com.fasterxml.jackson.core;
+    requires java.sql; // the pickle library does, without saying so
     requires jdk.jfr;
     requires transitive io.cistern.api;
     requires transitive java.management;

@@ -3,6 +3,7 @@
 @SuppressWarnings("requires-automatic") // JMH, JLine and pickle have no module names but those of their JARs.
 module io.cistern.cli {
     requires static org.jspecify;
+    requires com.fasterxml.jackson.core;
     requires com.fasterxml.jackson.jr.ob;
     requires de.siegmar.fastcsv;
     requires info.picocli;
@@ -32,6 +33,8 @@ module io.cistern.cli {
     opens io.cistern.cli.imports to
             info.picocli;
     opens io.cistern.cli.replay to
+            info.picocli;
+    opens io.cistern.cli.report to
             info.picocli;
     opens io.cistern.cli.top to
             info.picocli;

@@ -34,12 +34,12 @@ final class ObservedCalls {
             address = allocation.getAsLong();
             return address;
         } finally {
-            allocated(address, stream, System.nanoTime() - begun);
+            allocated(address, stream, begun, System.nanoTime());
         }
     }
 
     /// @param address 0 if there is none; what the allocator posted is told then too
-    private void allocated(long address, long stream, long nanos) {
+    private void allocated(long address, long stream, long begun, long ended) {
         if (address == 0) {
             observers.deliver();
             return;
@@ -48,7 +48,7 @@ final class ObservedCalls {
             router.visitLive(
                     address,
                     (at, byteSize, route) -> observers.tell(new MemoryEvent.Allocated(
-                            route.toString(), route.device(), stream, at, byteSize, nanos)));
+                            route.toString(), route.device(), stream, at, byteSize, ended - begun, ended)));
         } catch (OutOfMemoryError lost) {
             // Losing the event is better than losing the block.
         }

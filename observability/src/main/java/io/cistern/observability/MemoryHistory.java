@@ -53,7 +53,8 @@ public final class MemoryHistory implements AutoCloseable {
             CallStack stack = options.stacks() ? new CallStack() : null;
             int device = event.device();
             HistoryRing ring = rings[device < 0 ? rings.length - 1 : device];
-            ring.add(new HistoryEntry(System.nanoTime(), Thread.currentThread(), event, stack));
+            long nanos = event instanceof MemoryEvent.Allocated block ? block.endNanos() : System.nanoTime();
+            ring.add(new HistoryEntry(nanos, Thread.currentThread(), event, stack));
         }
     }
 

@@ -5,6 +5,7 @@ import java.lang.System.Logger.Level;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -49,6 +50,9 @@ public final class Observers {
 
     @SuppressWarnings("ThreadLocalUsage") // a thread may tell of several device memories
     private final ThreadLocal<Posted> posted = ThreadLocal.withInitial(Posted::new);
+
+    /// Posted events of all threads that were not told yet: mostly 0, and then a thread need not look for its own.
+    private final AtomicInteger waiting = new AtomicInteger();
 
     private volatile boolean hasFailed;
 
@@ -103,6 +107,7 @@ public final class Observers {
         mine.telling = true;
         try {
             for (MemoryEvent event = mine.events.poll(); event != null; event = mine.events.poll()) {
+                waiting.decrementAndGet();
                 toAll(event);
             }
             if (last != null) {
@@ -120,6 +125,7 @@ public final class Observers {
             Posted mine = posted.get();
             if (!mine.telling) {
                 mine.events.add(event);
+                waiting.incrementAndGet();
             }
         } catch (RuntimeException | Error lost) {
             failed(lost);
@@ -147,6 +153,9 @@ public final class Observers {
     /// Tells what the thread posted. Under no lock of an allocator.
     @SuppressWarnings("CatchingUnchecked")
     public void deliver() {
+        if (waiting.get() == 0) {
+            return;
+        }
         try {
             Posted mine = posted.get();
             if (!mine.telling && !mine.events.isEmpty()) {

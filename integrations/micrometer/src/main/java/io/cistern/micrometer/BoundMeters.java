@@ -88,10 +88,12 @@ final class BoundMeters {
             return;
         }
         List<Allocator> present = memory.allocators();
-        byAllocator.keySet().stream()
-                .filter(known -> !present.contains(known))
-                .toList()
-                .forEach(gone -> remove(byAllocator.remove(gone).meters()));
+        byAllocator.forEach((allocator, of) -> {
+            if (!present.contains(allocator)) {
+                remove(of.meters());
+            }
+        });
+        byAllocator.keySet().retainAll(present);
         for (Allocator allocator : present) {
             if (!byAllocator.containsKey(allocator)) {
                 String pool = allocator.pool().map(BoundMeters::nameOf).orElse("none");

@@ -43,8 +43,7 @@ public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
 
     private final DeviceMemory memory;
     private final long slowNanos;
-    private final List<BoundMeters> bound = new CopyOnWriteArrayList<>();
-    private final List<Registration> observing = new CopyOnWriteArrayList<>();
+    private final List<Registration> bindings = new CopyOnWriteArrayList<>();
 
     private DeviceMemoryMetrics(DeviceMemory memory, long slowNanos) {
         this.memory = memory;
@@ -72,22 +71,22 @@ public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
     @Override
     public void bindTo(MeterRegistry registry) {
         BoundMeters meters = new BoundMeters(memory, registry);
-        bound.add(meters);
-        meters.begin();
         EventMeters events = new EventMeters(registry, slowNanos);
-        observing.add(
-                slowNanos == NEVER
-                        ? memory.listeners().onRareEvent(events)
-                        : memory.listeners().onEvent(events));
+        meters.begin();
+        Registration observing = slowNanos == NEVER
+                ? memory.listeners().onRareEvent(events)
+                : memory.listeners().onEvent(events);
+        bindings.add(() -> {
+            observing.close();
+            events.end();
+            meters.end();
+        });
     }
 
-    /// Removes the meters from the registries, but for those of events, which stay as they are.
+    /// Removes the meters from the registries.
     @Override
     public void close() {
-
-        observing.forEach(Registration::close);
-        bound.forEach(BoundMeters::end);
-        bound.clear();
-        observing.clear();
+        bindings.forEach(Registration::close);
+        bindings.clear();
     }
 }

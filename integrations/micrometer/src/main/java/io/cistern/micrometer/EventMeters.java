@@ -3,9 +3,13 @@ package io.cistern.micrometer;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
+import java.util.List;
 import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
@@ -19,6 +23,7 @@ final class EventMeters implements Consumer<MemoryEvent> {
 
     private final MeterRegistry registry;
     private final long slowNanos;
+    private final Set<Meter> registered = ConcurrentHashMap.newKeySet();
 
     EventMeters(MeterRegistry registry, long slowNanos) {
         this.registry = registry;
@@ -48,23 +53,29 @@ final class EventMeters implements Consumer<MemoryEvent> {
     }
 
     private void time(String name, int device, String key, String value, long nanos) {
-        Timer.builder(name)
+        Timer timer = Timer.builder(name)
                 .tag(DEVICE, Integer.toString(device))
                 .tag(key, value)
-                .register(registry)
-                .record(nanos, TimeUnit.NANOSECONDS);
+                .register(registry);
+        registered.add(timer);
+        timer.record(nanos, TimeUnit.NANOSECONDS);
     }
 
     private void count(OutOfMemoryReport report) {
-        Counter.builder("cistern.out.of.memory")
+        List<OutOfMemoryReport.AllocatorMemory> allocators = report.allocators();
+        Counter counter = Counter.builder("cistern.out.of.memory")
                 .description("Requests that failed: there was no memory for them, or a limit refused them")
                 .tag(DEVICE, Integer.toString(report.device()))
                 .tag(
                         ALLOCATOR,
-                        report.allocators().isEmpty()
-                                ? "none"
-                                : report.allocators().getFirst().name())
-                .register(registry)
-                .increment();
+                        allocators.isEmpty() ? "none" : allocators.getFirst().name())
+                .register(registry);
+        registered.add(counter);
+        counter.increment();
+    }
+
+    /// Removes the meters, once no events come any more.
+    void end() {
+        registered.forEach(registry::remove);
     }
 }

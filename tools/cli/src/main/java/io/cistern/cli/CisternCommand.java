@@ -14,6 +14,7 @@ import io.cistern.cli.doctor.OptionsCommand;
 import io.cistern.cli.imports.ImportCommand;
 import io.cistern.cli.replay.Layer;
 import io.cistern.cli.replay.ReplayCommand;
+import io.cistern.cli.report.ReportCommand;
 import io.cistern.cli.top.Column;
 import io.cistern.cli.top.TopCommand;
 import io.cistern.cli.trace.TraceCommand;
@@ -46,6 +47,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             BenchCommand.class,
             TraceCommand.class,
             ImportCommand.class,
+            ReportCommand.class,
             OptionsCommand.class,
             DoctorCommand.class,
             TopCommand.class,

@@ -263,15 +263,21 @@ final class ReplayCommandTests {
         assertThat(ProgramRun.inProcess("repaly").err())
                 .startsWith("cistern: there is no command 'repaly'; known, nearest first: replay, ");
         assertThat(ProgramRun.inProcess().err())
-                .startsWith("cistern: no command given; there are replay, bench, trace, import, options, doctor,");
+                .startsWith("cistern: no command given; there are replay, bench, trace, import, report, options,");
         assertThat(ProgramRun.inProcess("doctor", "now").err())
                 .startsWith("cistern: 'now' is one argument too many (try cistern doctor --help)");
     }
 
     @Test
     void helpIsAsWideAsATerminal() {
-        for (String command :
-                List.of("--help", "replay --help", "bench --help", "trace --help", "options --help", "doctor --help")) {
+        for (String command : List.of(
+                "--help",
+                "replay --help",
+                "bench --help",
+                "trace --help",
+                "report --help",
+                "options --help",
+                "doctor --help")) {
             assertThat(ProgramRun.inProcess(command.split(" ")).out().lines())
                     .as(command)
                     .hasSizeGreaterThan(3)

@@ -1,0 +1,102 @@
+// Several runs side by side: their figures, and their curves over each other.
+
+function comparisonSection(runs, charts) {
+  const made = section("comparison", "Runs side by side", figureTable(runs));
+  const withHistory = runs.filter((run) => run.history);
+  if (withHistory.length > 1) {
+    const chart = overlaid(withHistory);
+    charts.push(chart);
+    made.append(chart.element);
+  }
+  return made;
+}
+
+function figureTable(runs) {
+  const peak = (run) => run.history ? peakOf(run).bytes : null;
+  const most = (curve) => curve.reduce((a, b) => Math.max(a, b), 0);
+  const reservedPeak = (run) => run.history ? most(reservedCurve(run)) : null;
+  const ofKind = (kind) => (run) => run.history ? run.history.kind.reduce((n, each) => n + (each === kind ? 1 : 0), 0)
+    : null;
+  const idle = (run) => sum(memoryByStream(run), (memory) => memory.idle + memory.cached);
+  const rows = [
+    ["Allocator", (run) => run.allocators.filter((each) => each.current).map((each) => each.name).join(", ") || "?", null],
+    ["Recorded", (run) => run.history ? run.endSeconds : null, secondsText],
+    ["Requested now", (run) => run.requestedBytes, bytesText],
+    ["Requested at most", peak, bytesText],
+    ["Reserved now", (run) => run.reservedBytes, bytesText],
+    ["Reserved at most", reservedPeak, bytesText],
+    ["Reserved / requested, at most", (run) => run.history && peak(run) > 0 ? reservedPeak(run) / peak(run) : null,
+      (value) => value.toFixed(3)],
+    ["Idle now", idle, bytesText],
+    ["Largest idle piece", (run) => idlePieces(run)[0] || 0, bytesText],
+    ["Allocations", ofKind(KIND.allocated), countText],
+    ["Mean allocation", meanAllocation, secondsText],
+    ["Segments acquired", ofKind(KIND.segmentAcquired), countText],
+    ["Requests refused", ofKind(KIND.outOfMemory), countText],
+    ["What stands out", (run) => findingsOf(run).map((finding) => finding.title).join("; ") || "nothing", null],
+  ];
+  return element("div", { class: "table" }, element("table", { class: "figures" },
+    element("caption", {}, "Figures; percentages compare with the first run"),
+    element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Figure"),
+      runs.map((run) => element("th", { scope: "col", class: "number" }, run.name)))),
+    element("tbody", {}, rows.map(([title, value, text]) => {
+      const first = value(runs[0]);
+      return element("tr", {}, element("th", { scope: "row" }, title), runs.map((run, index) => {
+        const own = value(run);
+        const change = index > 0 && text && first > 0 && own != null ? Math.round((100 * (own - first)) / first) : 0;
+        return element("td", { class: text ? "number" : "" }, own == null ? "\u2013" : text ? text(own) : own,
+          change !== 0 ? element("span", { class: "change" }, " " + (change > 0 ? "+" : "\u2212")
+            + countText(Math.abs(change)) + " %") : null);
+      }));
+    }))));
+}
+
+function meanAllocation(run) {
+  if (!run.history) {
+    return null;
+  }
+  const { took, kind, size } = run.history;
+  let total = 0, count = 0;
+  for (let i = 0; i < size; i++) {
+    if (kind[i] === KIND.allocated) {
+      total += took[i];
+      count++;
+    }
+  }
+  return total > 0 ? total / count : null;
+}
+
+/** Reserved as a line, requested as a dashed line in the same colour, over seconds since each run's begin. */
+function overlaid(runs) {
+  const palette = colours();
+  const seconds = new Float64Array(sum(runs, (run) => run.history.size + 2));
+  let filled = 0;
+  for (const run of runs) {
+    const times = timesOf(run.history);
+    seconds.set(times, filled);
+    filled += times.length;
+  }
+  seconds.sort();
+  const lines = runs.flatMap((run, index) => {
+    const times = timesOf(run.history);
+    const colour = palette.groups[index % palette.groups.length];
+    return [
+      { name: run.name + ", reserved", colour, curve: resampled(seconds, times, reservedCurve(run)) },
+      { name: run.name + ", requested", colour, dash: [6, 4], curve: resampled(seconds, times, requestedCurve(run)) },
+    ];
+  });
+  return new MemoryChart("Reserved and requested bytes of all runs", seconds, [], lines, []);
+}
+
+/** A curve at other times; after its end it is not there. */
+function resampled(seconds, times, curve) {
+  const values = new Float64Array(seconds.length);
+  let k = 0;
+  for (let i = 0; i < seconds.length; i++) {
+    while (k + 1 < times.length && times[k + 1] <= seconds[i]) {
+      k++;
+    }
+    values[i] = seconds[i] > times[times.length - 1] ? NaN : curve[k];
+  }
+  return values;
+}

@@ -1,0 +1,137 @@
+// Makes elements of the page: sections, choices, tables that sort.
+
+/** element("p", {class: "note"}, "text", child): attributes that begin with "on" are listeners. */
+function element(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (name.startsWith("on")) {
+      made.addEventListener(name.slice(2), value);
+    } else if (value === true) {
+      made.setAttribute(name, "");
+    } else if (value != null && value !== false) {
+      made.setAttribute(name, value);
+    }
+  }
+  made.append(...children.flat().filter((child) => child != null));
+  return made;
+}
+
+/** A section with a heading, listed in the table of contents. */
+function section(id, title, ...children) {
+  return element("section", { id, "aria-labelledby": id + "-title" },
+    element("h2", { id: id + "-title" }, title), ...children);
+}
+
+/** A labelled choice. Options are pairs of value and text. */
+function choice(label, options, chosen, onChange) {
+  return element("label", { class: "choice" }, element("span", {}, label),
+    element("select", { onchange: (event) => onChange(event.target.value) },
+      options.map(([value, text]) => element("option", { value, selected: String(value) === String(chosen) }, text))));
+}
+
+function button(text, label, onClick) {
+  return element("button", { type: "button", "aria-label": label, title: label, onclick: onClick }, text);
+}
+
+/** The colours of the page now, light or dark. */
+function colours() {
+  const style = getComputedStyle(document.documentElement);
+  const named = (name) => style.getPropertyValue("--" + name).trim();
+  return {
+    groups: [1, 2, 3, 4, 5, 6, 7, 8].map((number) => named("group-" + number)),
+    other: named("other"),
+    text: named("text"),
+    faint: named("faint"),
+    line: named("line"),
+    paper: named("paper"),
+    accent: named("accent"),
+    bad: named("bad"),
+    reserved: named("reserved"),
+    live: named("live"),
+    waiting: named("waiting"),
+    cached: named("cached"),
+    idle: named("idle"),
+  };
+}
+
+/**
+ * A table that sorts by its headers. A column has a title, a value of a row (number or text), and maybe a text or
+ * element to show instead, `bar: true` for a bar behind a number, and `wide: true` for long texts. Arrow keys move
+ * through the rows.
+ */
+function sortableTable(caption, columns, rows, sortedBy, limit = 50) {
+  let column = sortedBy;
+  let descending = typeof (rows.length ? columns[column].value(rows[0]) : 0) === "number";
+  let shown = limit;
+  const body = element("tbody", {});
+  const more = element("div", { class: "more" });
+  const most = columns.map((each) => each.bar ? Math.max(1, ...rows.map(each.value)) : 1);
+  const headers = columns.map((each, index) => element("th", { scope: "col", class: numeric(each) ? "number" : null },
+    element("button", { type: "button", onclick: () => sortBy(index) }, each.title)));
+
+  function numeric(each) {
+    return rows.length > 0 && typeof each.value(rows[0]) === "number";
+  }
+
+  function sortBy(index) {
+    descending = index === column ? !descending : numeric(columns[index]);
+    column = index;
+    fill();
+  }
+
+  function compare(a, b) {
+    const [x, y] = [columns[column].value(a), columns[column].value(b)];
+    const order = typeof x === "number" ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
+    return descending ? -order : order;
+  }
+
+  function fill() {
+    headers.forEach((header, index) => header.setAttribute("aria-sort",
+      index !== column ? "none" : descending ? "descending" : "ascending"));
+    const sorted = [...rows].sort(compare);
+    body.replaceChildren(...sorted.slice(0, shown).map(filled));
+    const first = body.querySelector("tr");
+    if (first) {
+      first.tabIndex = 0;
+    }
+    more.replaceChildren();
+    if (rows.length > shown) {
+      more.append(button("Show all " + countText(rows.length), "Show all rows of this table", () => {
+        shown = rows.length;
+        fill();
+      }));
+    }
+  }
+
+  function filled(row) {
+    const cells = columns.map((each, index) => {
+      const content = each.text ? each.text(row) : String(each.value(row));
+      const cell = element("td", { class: numeric(each) ? "number" : each.wide ? "wide" : null }, content);
+      if (each.bar) {
+        cell.classList.add("bar");
+        cell.style.setProperty("--part", (100 * each.value(row)) / most[index] + "%");
+      }
+      return cell;
+    });
+    return element("tr", { tabindex: -1 }, cells);
+  }
+
+  body.addEventListener("keydown", (event) => {
+    const row = event.target.closest("tr");
+    const next = event.key === "ArrowDown" ? row.nextElementSibling
+      : event.key === "ArrowUp" ? row.previousElementSibling
+      : event.key === "Home" ? body.firstElementChild
+      : event.key === "End" ? body.lastElementChild : null;
+    if (next && event.target === row) {
+      event.preventDefault();
+      row.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    } else if (event.key === "Enter" && event.target === row && row.querySelector("summary")) {
+      row.querySelector("summary").click();
+    }
+  });
+  fill();
+  return element("div", { class: "table" }, element("table", {}, element("caption", {}, caption),
+    element("thead", {}, element("tr", {}, headers)), body), more);
+}

@@ -1,0 +1,328 @@
+// What stands out, in sentences: computed from the data alone.
+
+/** Findings, the gravest first: {grade: "bad" | "warn" | "note", title, text, advice, where: a section's id}. */
+function findingsOf(run) {
+  const grades = ["bad", "warn", "note"];
+  return [...refusals(run), ...leaks(run), ...strandedStreams(run), ...fragmentation(run), ...waitingBlocks(run),
+    ...churn(run), ...idleCaches(run), ...incompleteHistory(run)]
+    .sort((a, b) => grades.indexOf(a.grade) - grades.indexOf(b.grade));
+}
+
+function refusals(run) {
+  const marks = run.history ? run.history.marks.filter((mark) => mark.event.event === "outOfMemory") : [];
+  const report = run.outOfMemory;
+  if (!report && marks.length === 0) {
+    return [];
+  }
+  const last = report || marks[marks.length - 1].event;
+  const times = marks.length > 1 ? " " + countText(marks.length) + " requests were refused in the recording." : "";
+  const holders = report && report.allocators && report.allocators.length > 0
+    ? " Then " + report.allocators.slice(0, 2).map((each) => (each.pool || each.name) + " held "
+      + bytesText(each.reservedBytes ?? each.requestedBytes) + ", of which " + bytesText(each.requestedBytes)
+      + " were live").join("; ") + "." : "";
+  const others = sum((report && report.processes) || [], (each) => each.byteSize || 0);
+  return [{ grade: "bad", where: "out-of-memory",
+    title: "A request for " + bytesText(last.byteSize) + " was refused",
+    text: "On device " + last.device + " for " + streamText(last.stream) + "." + holders
+      + (others > 0 ? " Other processes held " + bytesText(others) + "." : "") + times,
+    advice: ((report && report.advice) || []).join(" ") }];
+}
+
+/**
+ * Sites whose live bytes only grow: the least of each tenth of the recorded events is above the least of the one
+ * before, in nearly all tenths or in the last half.
+ */
+function leaks(run) {
+  const history = run.history;
+  if (!history || history.size < 20) {
+    return leaksByAge(run);
+  }
+  const found = [];
+  for (const [site, floors] of floorsBySite(run)) {
+    const rises = floors.filter((floor, i) => i > 0 && floor > floors[i - 1]).length;
+    const growth = floors[9] - floors[0];
+    if ((rises >= 8 || lastRises(floors) >= 5) && growth > Math.max(2 ** 16, run.requestedBytes / 50) && floors[9] > 1.5 * floors[1]) {
+      found.push({ site, growth, rises });
+    }
+  }
+  return found.sort((a, b) => b.growth - a.growth).slice(0, 3).map((each) => leakFinding(run, each));
+}
+
+/** How many tenths at the end lie above the one before. */
+function lastRises(floors) {
+  let rises = 0;
+  while (rises < 9 && floors[9 - rises] > floors[8 - rises]) {
+    rises++;
+  }
+  return rises;
+}
+
+function leakFinding(run, { site, growth, rises }) {
+  const { lives, seconds, size } = run.history;
+  let made = 0, freed = 0, live = 0, bytes = 0, first = Infinity, last = 0;
+  for (let i = 0; i < lives.size; i++) {
+    if (lives.site[i] === site) {
+      if (lives.born[i] >= 0) {
+        first = Math.min(first, seconds[lives.born[i]]);
+        last = Math.max(last, seconds[lives.born[i]]);
+      }
+      made += lives.born[i] >= 0 ? 1 : 0;
+      freed += lives.died[i] < size ? 1 : 0;
+      live += lives.died[i] < size ? 0 : 1;
+      bytes += lives.died[i] < size ? 0 : lives.bytes[i];
+    }
+  }
+  const blocks = run.liveBlocks.filter((block) => block.site === site);
+  const oldest = Math.max(0, ...blocks.map((block) => block.ageNanos ?? 0)) / 1e9;
+  const threads = [...new Set(blocks.map((block) => run.threads.texts[block.threadNumber]))];
+  const rate = last > first ? growth / (last - first) : 0;
+  const free = sum(run.devices, (device) => device.freeBytes || 0);
+  const isNeverFreed = freed === 0;
+  return { grade: "bad", where: "holders",
+    title: (isNeverFreed ? "Likely leak: " : "Possible leak: ") + bytesText(bytes) + " live from "
+      + run.sites.texts[site],
+    text: "It holds " + counted(live, "live block") + ", and grew through " + (rises + 1)
+      + " of 10 parts of the recording, by " + bytesText(rate) + "/s. "
+      + (isNeverFreed ? "None of the " + countText(made) + " blocks that were allocated there was ever freed."
+        : countText(freed) + " of its " + countText(made) + " blocks were freed.")
+      + (oldest > 0 ? " The oldest is " + secondsText(oldest) + " old." : "")
+      + (threads.length === 1 ? " All are from thread " + threads[0] + "." : "")
+      + (rate > 0 && free > 0 ? " At this rate the device is full in " + secondsText(free / rate) + "." : ""),
+    advice: "Look at what keeps these buffers: they need a close(), or a limit on how many are kept." };
+}
+
+function floorsBySite(run) {
+  const { lives, life, kind, size } = run.history;
+  const now = new Map();
+  const floors = new Map();
+  for (let i = 0; i < lives.size; i++) {
+    const site = lives.site[i];
+    now.set(site, (now.get(site) || 0) + (lives.born[i] < 0 ? lives.bytes[i] : 0));
+  }
+  now.forEach((bytes, site) => floors.set(site, new Float64Array(10).fill(Infinity)));
+  const lastTenth = new Map();
+  const fillTo = (site, tenth) => { // It had its present bytes in all tenths up to this one.
+    const floor = floors.get(site);
+    for (let i = lastTenth.get(site) ?? 0; i <= tenth; i++) {
+      floor[i] = Math.min(floor[i], now.get(site));
+    }
+    lastTenth.set(site, tenth);
+  };
+  forEachChange(life, kind, size, (i, each, sign) => {
+    const site = lives.site[each];
+    fillTo(site, Math.floor((10 * i) / size));
+    now.set(site, now.get(site) + sign * lives.bytes[each]);
+    fillTo(site, lastTenth.get(site));
+  });
+  floors.forEach((floor, site) => fillTo(site, 9));
+  return floors;
+}
+
+/** Without a history: many blocks of one site whose ages are spread evenly. */
+function leaksByAge(run) {
+  const bySite = new Map();
+  for (const block of run.liveBlocks) {
+    if (block.ageNanos != null) {
+      bySite.set(block.site, bySite.get(block.site) || []);
+      bySite.get(block.site).push(block);
+    }
+  }
+  const found = [];
+  for (const [site, blocks] of bySite) {
+    const ages = blocks.map((block) => block.ageNanos).sort((a, b) => a - b);
+    const oldest = ages[ages.length - 1];
+    const bytes = sum(blocks, (block) => block.requestedBytes);
+    const parts = new Set(ages.map((age) => Math.min(9, Math.floor((10 * age) / oldest)))).size;
+    if (blocks.length >= 20 && parts >= 9 && bytes > run.requestedBytes / 10) {
+      found.push({ grade: "warn", where: "holders",
+        title: "Possible leak: " + bytesText(bytes) + " live from " + run.sites.texts[site],
+        text: "Its " + countText(blocks.length) + " live blocks are of all ages up to " + secondsText(oldest / 1e9)
+          + ", so they pile up. There is no history, so frees are unknown.",
+        advice: "Record a history to see whether it grows." });
+    }
+  }
+  return found.slice(0, 3);
+}
+
+/** What a stream's idle memory is, by the stream's number: {stream, reserved, idle, waiting, live, largest, pieces}. */
+function memoryByStream(run) {
+  const streams = new Map();
+  for (const segment of run.segments) {
+    if (segment.reported === false) {
+      continue;
+    }
+    const stream = segment.stream ?? null;
+    let memory = streams.get(stream);
+    if (!memory) {
+      streams.set(stream, memory = { stream, reserved: 0, live: 0, waiting: 0, cached: 0, idle: 0, largest: 0,
+        pieces: 0, segments: 0 });
+    }
+    memory.segments++;
+    memory.reserved += segment.byteSize;
+    for (const block of segment.blocks) {
+      memory[block.state] += block.byteSize;
+      if (block.state === "idle") {
+        memory.pieces++;
+        memory.largest = Math.max(memory.largest, block.byteSize);
+      }
+    }
+  }
+  return [...streams.values()].sort((a, b) => b.reserved - a.reserved);
+}
+
+/** Seconds since a stream's last allocation or free; null if not known. */
+function restOf(run, stream, lastUse) {
+  if (!run.history) {
+    return null;
+  }
+  const last = lastUse.get(run.streams.of(stream));
+  return run.endSeconds - (last ?? 0);
+}
+
+function strandedStreams(run) {
+  const found = [];
+  const streams = memoryByStream(run);
+  const lastUse = run.lastUse();
+  for (const memory of streams) {
+    const kept = memory.idle + memory.cached;
+    const rest = memory.stream == null ? 0 : restOf(run, memory.stream, lastUse);
+    if (rest === null || rest < run.endSeconds / 4 || streams.length < 2
+        || kept < Math.max(2 ** 20, run.reservedBytes / 20)) {
+      continue;
+    }
+    const used = lastUse.has(run.streams.of(memory.stream));
+    found.push({ grade: "warn", where: "fragmentation", bytes: kept,
+      title: "Stranded: " + bytesText(kept) + " are idle for " + streamText(memory.stream),
+      text: "That stream allocated and freed nothing " + (used ? "for the last " + secondsText(rest) + " of the "
+        + secondsText(run.endSeconds) + " recorded" : "in the " + secondsText(run.endSeconds) + " recorded")
+        + ", yet " + percentText(kept, run.reservedBytes) + " of the reserved memory waits for its next allocation, in "
+        + counted(memory.segments, "segment") + ". " + (memory.live > 0 ? bytesText(memory.live)
+          + " of its blocks are live." : "None of its blocks is live."),
+      advice: "If the stream has ended, announce it (CudaStream.close, or streamClosed for one of your own). Else trim,"
+        + " or let fewer streams share the work." });
+  }
+  return found.length > 0 ? found.sort((a, b) => b.bytes - a.bytes).slice(0, 3) : strandedByFigures(run);
+}
+
+/** Without a history the allocator's own figures have to do. */
+function strandedByFigures(run) {
+  if (run.history) {
+    return [];
+  }
+  const found = new Map();
+  for (const allocator of run.allocators) {
+    for (const [name, bytes] of Object.entries(allocator.figures || {})) {
+      const match = /^stranded_bytes\.[^.]+\.(.+)$/.exec(name);
+      if (match) {
+        found.set(match[1], (found.get(match[1]) || 0) + bytes);
+      }
+    }
+  }
+  return [...found].filter(([, bytes]) => bytes > Math.max(2 ** 20, run.reservedBytes / 5)).slice(0, 3)
+    .map(([stream, bytes]) => ({ grade: "warn", where: "fragmentation",
+      title: bytesText(bytes) + " can be used by " + (stream === "ended" ? "no stream: theirs have ended"
+        : "stream " + stream + " alone"),
+      text: "That is " + percentText(bytes, run.reservedBytes) + " of the reserved memory. There is no history, so it is"
+        + " unknown when the stream last worked.",
+      advice: "Trim, or announce the end of streams that are no longer used." }));
+}
+
+/** Idle memory in pieces, by size. */
+function idlePieces(run, stream) {
+  const pieces = [];
+  for (const segment of run.segments) {
+    if (segment.reported !== false && (stream === undefined || (segment.stream ?? null) === stream)) {
+      segment.blocks.forEach((block) => block.state === "idle" && pieces.push(block.byteSize));
+    }
+  }
+  return pieces.sort((a, b) => b - a);
+}
+
+function fragmentation(run) {
+  const lastUse = run.lastUse();
+  return memoryByStream(run).filter((memory) => {
+    const rest = memory.stream == null ? 0 : restOf(run, memory.stream, lastUse) ?? 0;
+    return memory.idle >= memory.reserved / 5 && memory.idle >= run.reservedBytes / 20 && memory.idle >= 2 ** 20
+      && memory.pieces >= 16 && memory.largest < memory.idle / 10 && (rest === 0 || rest < run.endSeconds / 4);
+  }).slice(0, 3).map((memory) => {
+    const between = neighboursOfIdle(run, memory.stream);
+    return { grade: "warn", where: "segments",
+      title: "Fragmented: " + percentText(memory.idle, memory.reserved) + " of the memory reserved for "
+        + streamText(memory.stream) + " is idle in pieces",
+      text: bytesText(memory.idle) + " of " + bytesText(memory.reserved) + " are idle in "
+        + countText(memory.pieces) + " pieces; the largest free block is " + bytesText(memory.largest)
+        + ". A larger request needs new memory from the driver."
+        + (between ? " Between the pieces lie " + counted(between.blocks, "block") + " from " + between.site + "." : ""),
+      advice: "Allocate blocks that stay before or apart from those that go: a MemoryPool of their own keeps them out"
+        + " of the way." };
+  });
+}
+
+/** The site of most blocks that lie next to idle memory. */
+function neighboursOfIdle(run, stream) {
+  const counts = new Map();
+  for (const segment of run.segments) {
+    if ((segment.stream ?? null) !== stream) {
+      continue;
+    }
+    segment.blocks.forEach((block, i) => {
+      const isBeside = [segment.blocks[i - 1], segment.blocks[i + 1]].some((other) => other && other.state === "idle");
+      if (block.state === "live" && isBeside) {
+        counts.set(block.site, (counts.get(block.site) || 0) + 1);
+      }
+    });
+  }
+  const [most] = [...counts].sort((a, b) => b[1] - a[1]);
+  return most ? { site: run.sites.texts[most[0]], blocks: most[1] } : null;
+}
+
+function idleCaches(run) {
+  const idle = sum(memoryByStream(run), (memory) => memory.idle + memory.cached);
+  const largest = idlePieces(run)[0] || 0;
+  if (idle < Math.max(2 ** 20, run.reservedBytes / 2) || largest < idle / 10) {
+    return [];
+  }
+  return [{ grade: "note", where: "fragmentation",
+    title: percentText(idle, run.reservedBytes) + " of the reserved memory is idle now",
+    text: bytesText(idle) + " are free, the largest piece being " + bytesText(largest)
+      + ". That is a cache at rest if the program will need it again.",
+    advice: "If others need the memory: trim." }];
+}
+
+function waitingBlocks(run) {
+  const waiting = sum(memoryByStream(run), (memory) => memory.waiting);
+  if (waiting < Math.max(2 ** 20, run.reservedBytes / 10)) {
+    return [];
+  }
+  return [{ grade: "warn", where: "traffic",
+    title: bytesText(waiting) + " are freed but wait for other streams",
+    text: "That is " + percentText(waiting, run.reservedBytes) + " of the reserved memory. It can't be handed out"
+      + " before the streams that used it have got past.",
+    advice: "Free on the stream of the last use, or let that stream wait for the other." }];
+}
+
+function churn(run) {
+  const history = run.history;
+  if (!history) {
+    return [];
+  }
+  let calls = 0, bytes = 0;
+  for (let i = history.size >> 1; i < history.size; i++) {
+    if (history.kind[i] === KIND.segmentReleased) {
+      calls++;
+      bytes += history.bytes[i];
+    }
+  }
+  return calls < 50 || bytes < 2 * run.reservedBytes ? [] : [{ grade: "warn", where: "timeline",
+    title: "Memory goes to the driver and comes back",
+    text: "In the second half of the recording " + counted(calls, "segment") + " with " + bytesText(bytes)
+      + " were released, twice what is reserved now or more.",
+    advice: "Each costs a call of the driver: trim less, or raise the release threshold." }];
+}
+
+function incompleteHistory(run) {
+  const lost = run.history ? run.history.recorded.lost : 0;
+  return lost > 0 ? [{ grade: "note", where: "timeline", title: "The recording lost " + counted(lost, "event"),
+    text: "It keeps the last " + countText(run.history.recorded.capacity || run.history.size)
+      + ", so what came before is known only by what was still live.", advice: "" }] : [];
+}

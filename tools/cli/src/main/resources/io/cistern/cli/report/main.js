@@ -1,0 +1,54 @@
+// Reads the snapshots and builds the page; builds it again for another run or device, or when colours change.
+
+const sources = [...document.querySelectorAll("script.snapshot")].map((script, index) => {
+  const snapshot = JSON.parse(script.textContent);
+  script.remove();
+  return { snapshot, name: script.dataset.name, index };
+});
+for (const source of sources) {
+  if (sources.some((other) => other !== source && other.name === source.name)) {
+    source.name += " (" + (source.index + 1) + ")";
+  }
+}
+const state = { index: 0, device: null };
+const charts = [];
+const maps = [];
+
+/** What tests and the curious may look at in the browser's console. */
+window.cisternReport = { charts, maps, state };
+
+function build() {
+  [...charts, ...maps].forEach((each) => each.remove());
+  charts.length = maps.length = 0;
+  const { snapshot, name } = sources[state.index];
+  const devices = (snapshot.devices || []).map((each) => each.device);
+  if (!devices.includes(state.device)) {
+    state.device = null;
+  }
+  const run = new Run(snapshot, name, state.device);
+  document.title = name + " \u2013 Cistern memory report";
+  document.getElementById("choice").replaceChildren(
+    sources.length > 1 ? choice("Run", sources.map((each) => [each.index, each.name]), state.index,
+      (index) => change({ index: Number(index) })) : element("span", { class: "runs" }, name),
+    ...(devices.length > 1 ? [choice("Device", [["", "all"], ...devices.map((each) => [each, "device " + each])],
+      state.device ?? "", (device) => change({ device: device === "" ? null : Number(device) }))] : []));
+  const sections = [summarySection(run)];
+  if (sources.length > 1) {
+    const runs = sources.map((each) => each.index === state.index ? run : new Run(each.snapshot, each.name, state.device));
+    sections.push(comparisonSection(runs, charts));
+  }
+  sections.push(timelineSection(run, charts), segmentsSection(run, maps), holdersSection(run),
+    fragmentationSection(run, charts), trafficSection(run), outOfMemorySection(run));
+  document.getElementById("page").replaceChildren(...sections);
+  document.getElementById("contents").replaceChildren(...sections.map((each) =>
+    element("li", {}, element("a", { href: "#" + each.id }, each.querySelector("h2").textContent))));
+}
+
+function change(changes) {
+  Object.assign(state, changes);
+  build();
+  document.querySelector("#choice select")?.focus();
+}
+
+build();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", build);

@@ -1,0 +1,263 @@
+// Curves over time from lives and events, aggregated once; charts read coarser or finer levels of them.
+
+/**
+ * Curves over the same times at several levels: each level has a quarter of the points of the one before, and each
+ * point there is the most of the four that it stands for, so a peak never disappears.
+ */
+class Levels {
+  constructor(seconds, curves) {
+    this.levels = [{ seconds, curves }];
+    while (this.coarsest().seconds.length > 1024) {
+      this.levels.push(coarser(this.coarsest()));
+    }
+  }
+
+  coarsest() {
+    return this.levels[this.levels.length - 1];
+  }
+
+  /** Columns for a chart that shows these seconds with at most about so many points. No copies. */
+  view(from, to, points) {
+    for (const level of this.levels) {
+      const first = Math.max(0, firstAfter(level.seconds, from) - 2);
+      const end = Math.min(level.seconds.length, firstAfter(level.seconds, to) + 1);
+      if (end - first <= points || level === this.coarsest()) {
+        return [level.seconds.subarray(first, end), ...level.curves.map((curve) => curve.subarray(first, end))];
+      }
+    }
+    return [];
+  }
+
+  /** The values in force at a moment; NaN where a curve has ended. */
+  at(seconds) {
+    const { seconds: times, curves } = this.levels[0];
+    const index = Math.max(0, firstAfter(times, seconds) - 1);
+    return curves.map((curve) => curve[index]);
+  }
+
+  /** The last value of each curve. */
+  atEnd() {
+    return this.levels[0].curves.map((curve) => curve[curve.findLastIndex((value) => !isNaN(value))]);
+  }
+}
+
+function coarser(level) {
+  const size = Math.ceil(level.seconds.length / 4);
+  const seconds = new Float64Array(size);
+  for (let i = 0; i < size; i++) {
+    seconds[i] = level.seconds[4 * i];
+  }
+  seconds[size - 1] = level.seconds[level.seconds.length - 1];
+  return { seconds, curves: level.curves.map((curve) => mostOfFour(curve, size)) };
+}
+
+function mostOfFour(curve, size) {
+  const most = new Float64Array(size);
+  for (let i = 0; i < size; i++) {
+    const end = Math.min(4 * i + 4, curve.length);
+    let value = curve[4 * i];
+    for (let k = 4 * i + 1; k < end; k++) {
+      value = Math.max(value, curve[k]);
+    }
+    most[i] = value;
+  }
+  return most;
+}
+
+/** The index of the first element that is greater. */
+function firstAfter(sorted, value) {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] <= value) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/** The seconds of all events, between the recording's begin and end. */
+function timesOf(history) {
+  const seconds = new Float64Array(history.size + 2);
+  seconds.set(history.seconds, 1);
+  seconds[0] = Math.min(0, history.size > 0 ? history.seconds[0] : 0);
+  seconds[history.size + 1] = Math.max(history.endSeconds, seconds[history.size]);
+  return seconds;
+}
+
+/** Reserved bytes after each event. */
+function reservedCurve(run) {
+  const history = run.history;
+  const curve = new Float64Array(history.size + 2);
+  const changes = new Float64Array(history.size);
+  let now = run.reservedBytes;
+  for (let i = 0; i < history.size; i++) {
+    changes[i] = history.kind[i] === KIND.segmentAcquired ? history.bytes[i]
+      : history.kind[i] === KIND.segmentReleased ? -history.bytes[i] : 0;
+  }
+  curve[history.size + 1] = now;
+  for (let i = history.size - 1; i >= 0; i--) {
+    curve[i + 1] = now;
+    now -= changes[i];
+  }
+  curve[0] = now;
+  return curve;
+}
+
+/** Requested bytes after each event. */
+function requestedCurve(run) {
+  return stackedCurves(run, "allocator", 0).curves[0];
+}
+
+/**
+ * Live bytes by site, thread, stream or allocator, each curve on top of the one before: the greatest groups, then
+ * all others in one.
+ */
+function stackedCurves(run, by, most = 7) {
+  const { lives, size, life, kind } = run.history;
+  const key = lives[by];
+  const groups = new Map();
+  const groupOf = (number) => {
+    let group = groups.get(number);
+    if (!group) {
+      groups.set(number, group = { number, now: 0, peak: 0, before: 0 });
+    }
+    return group;
+  };
+  for (let i = 0; i < lives.size; i++) {
+    if (lives.born[i] < 0) {
+      const group = groupOf(key[i]);
+      group.before += lives.bytes[i];
+      group.now = group.peak = group.before;
+    }
+  }
+  forEachChange(life, kind, size, (i, each, sign) => {
+    const group = groupOf(key[each]);
+    group.now += sign * lives.bytes[each];
+    group.peak = Math.max(group.peak, group.now);
+  });
+  const greatest = [...groups.values()].sort((a, b) => b.peak - a.peak).slice(0, most);
+  greatest.forEach((group, index) => group.index = index);
+  const count = greatest.length + (groups.size > greatest.length ? 1 : 0);
+  const now = new Float64Array(count);
+  for (const group of groups.values()) {
+    now[group.index ?? count - 1] += group.before;
+  }
+  const curves = Array.from({ length: count }, () => new Float64Array(size + 2));
+  const put = (at) => {
+    let total = 0;
+    for (let group = 0; group < count; group++) {
+      total += now[group];
+      curves[group][at] = total;
+    }
+  };
+  put(0);
+  for (let i = 0; i < size; i++) {
+    const each = life[i];
+    if (each >= 0) {
+      now[groups.get(key[each]).index ?? count - 1] += (kind[i] === KIND.allocated ? 1 : -1) * lives.bytes[each];
+    }
+    put(i + 1);
+  }
+  put(size + 1);
+  if (count === 0) {
+    curves.push(new Float64Array(size + 2));
+  }
+  return { groups: greatest, others: groups.size - greatest.length, curves };
+}
+
+function forEachChange(life, kind, size, change) {
+  for (let i = 0; i < size; i++) {
+    if (life[i] >= 0) {
+      change(i, life[i], kind[i] === KIND.allocated ? 1 : -1);
+    }
+  }
+}
+
+/**
+ * What reserved memory is used for after each event, one curve on top of the other: requested, lost to rounding,
+ * waiting for other streams, idle for each of some streams. The top is what is reserved.
+ */
+function usageCurves(run, most = 5) {
+  const history = run.history;
+  const { lives, life, kind, size, bytes } = history;
+  const ranges = firstRanges(run);
+  const liveOf = new Map();
+  let requested = 0;
+  let rounded = 0;
+  let waiting = waitingAtFirst(run);
+  const change = (each, sign) => {
+    requested += sign * lives.bytes[each];
+    rounded += sign * lives.rounded[each];
+    liveOf.set(lives.stream[each], (liveOf.get(lives.stream[each]) || 0) + sign * lives.rounded[each]);
+  };
+  for (let i = 0; i < lives.size; i++) {
+    if (lives.born[i] < 0) {
+      change(i, 1);
+    }
+  }
+  const idle = new Map();
+  const curves = { requested: new Float64Array(size + 2), rounding: new Float64Array(size + 2),
+    waiting: new Float64Array(size + 2), reserved: reservedCurve(run) };
+  const put = (at) => {
+    curves.requested[at] = requested;
+    curves.rounding[at] = Math.max(requested, rounded);
+    curves.waiting[at] = curves.rounding[at] + Math.max(0, waiting);
+    for (const [stream, reserved] of ranges.bytesOf) {
+      let curve = idle.get(stream);
+      if (!curve && idle.size >= 40) {
+        continue; // Shown with the rest.
+      }
+      if (!curve) {
+        idle.set(stream, curve = new Float64Array(size + 2));
+      }
+      curve[at] = Math.max(0, reserved - (stream === SHARED ? rounded : liveOf.get(stream) || 0));
+    }
+  };
+  put(0);
+  for (let i = 0; i < size; i++) {
+    if (life[i] >= 0) {
+      change(life[i], kind[i] === KIND.allocated ? 1 : -1);
+    }
+    if (kind[i] === KIND.freeDeferred || kind[i] === KIND.freeCompleted) {
+      waiting += kind[i] === KIND.freeDeferred ? bytes[i] : -bytes[i];
+    }
+    changeRanges(ranges, history, i);
+    put(i + 1);
+  }
+  put(size + 1);
+  return stackedUsage(run, curves, idle, most);
+}
+
+function waitingAtFirst(run) {
+  const { kind, bytes, size } = run.history;
+  let waiting = sum(run.segments, (segment) => sum(segment.blocks,
+    (block) => block.state === "waiting" ? block.byteSize : 0));
+  for (let i = 0; i < size; i++) {
+    waiting -= kind[i] === KIND.freeDeferred ? bytes[i] : kind[i] === KIND.freeCompleted ? -bytes[i] : 0;
+  }
+  return Math.max(0, waiting);
+}
+
+function stackedUsage(run, curves, idle, most) {
+  const peak = (curve) => curve.reduce((a, b) => Math.max(a, b), 0);
+  const greatest = [...idle].map(([stream, curve]) => ({ stream, curve, peak: peak(curve) }))
+    .filter((each) => each.peak > 0).sort((a, b) => b.peak - a.peak).slice(0, most);
+  const stacked = [curves.requested, curves.rounding, curves.waiting];
+  const names = ["requested", "lost to rounding", "waiting for other streams"];
+  for (const { stream, curve } of greatest) {
+    const below = stacked[stacked.length - 1];
+    stacked.push(curve.map((value, i) => Math.min(below[i] + value, Math.max(below[i], curves.reserved[i]))));
+    names.push(stream === SHARED ? "idle, for any stream" : stream === -1 ? "idle, never used"
+      : "idle, for " + streamText(run.streams.texts[stream]));
+  }
+  const below = stacked[stacked.length - 1];
+  if (curves.reserved.some((value, i) => value > below[i] * 1.001 + 1)) {
+    stacked.push(curves.reserved.map((value, i) => Math.max(value, below[i])));
+    names.push("idle, other");
+  }
+  return { names, curves: stacked, reserved: curves.reserved };
+}

@@ -1,0 +1,114 @@
+// One snapshot as the page uses it: the segments, live blocks and history of one device, or of all.
+
+const NO_STACK = "no call stack";
+const NO_SCOPE = "no scope";
+
+class Run {
+  constructor(snapshot, name, device) {
+    this.snapshot = snapshot;
+    this.name = name;
+    this.device = device;
+    this.threads = new Names();
+    this.streams = new Names();
+    this.owners = new Names();
+    this.sites = new Names();
+    this.stacks = new Names();
+    this.scopes = new Names();
+    this.frames = snapshot.frames || [];
+    this.devices = this.ofDevice(snapshot.devices || []);
+    this.allocators = this.ofDevice(snapshot.allocators || []);
+    this.segments = this.ofDevice(snapshot.segments || []);
+    this.liveBlocks = [];
+    this.segments.forEach((segment) => this.readSegment(segment));
+    this.history = snapshot.history ? new History(this, snapshot.history) : null;
+    this.endSeconds = this.history ? this.history.endSeconds : 0;
+    this.reservedBytes = this.sumOf("reserved_bytes.all.current",
+      () => sum(this.segments, (segment) => segment.reported === false ? 0 : segment.byteSize));
+    this.requestedBytes = sum(this.liveBlocks, (block) => block.requestedBytes);
+    this.allocatedBytes = sum(this.liveBlocks, (block) => block.byteSize);
+    const refused = snapshot.outOfMemory;
+    this.outOfMemory = refused && (device == null || refused.device === device) ? refused : null;
+  }
+
+  ofDevice(things) {
+    return this.device == null ? things
+      : things.filter((thing) => thing.device === undefined || thing.device === this.device);
+  }
+
+  readSegment(segment) {
+    const owner = this.owners.of(segment.allocator);
+    for (const block of segment.blocks) {
+      block.segment = segment;
+      if (block.state === "live") {
+        block.requestedBytes ||= block.byteSize;
+        block.owner = owner;
+        block.threadNumber = this.threads.of(block.thread ?? "unknown thread");
+        block.streamNumber = this.streams.of(block.stream ?? segment.stream ?? null);
+        block.scopeNumber = this.scopes.of(block.scope ?? NO_SCOPE);
+        Object.assign(block, this.origin(block));
+        this.liveBlocks.push(block);
+      }
+    }
+  }
+
+  /** The site and the call stack of a block or event. */
+  origin(thing) {
+    if (thing === null) {
+      return { site: this.sites.of("allocated before the recording"), stack: this.stacks.of("") };
+    }
+    const frames = thing.frames || [];
+    return { site: this.sites.of(frames.length > 0 ? this.frames[frames[0]] ?? NO_STACK : NO_STACK),
+      stack: this.stacks.of(frames.join(" ")) };
+  }
+
+  /** The lines of a call stack, innermost first. */
+  stackLines(stack) {
+    const text = this.stacks.texts[stack];
+    return text === "" ? [NO_STACK] : text.split(" ").map((frame) => this.frames[frame] ?? "?");
+  }
+
+  /** Blocks are multiples of this. */
+  rounding() {
+    let unit = 2 ** 21;
+    const sizes = this.liveBlocks.filter((block) => block.segment.reported !== false).map((block) => block.byteSize);
+    for (const size of sizes) {
+      while (size % unit !== 0) {
+        unit /= 2;
+      }
+    }
+    return sizes.length === 0 || sizes.length < 16 && unit > 512 ? 512 : Math.max(1, unit);
+  }
+
+  /** The sum of one figure of all allocators; else what the function says. */
+  sumOf(figure, otherwise) {
+    const known = this.allocators.map((allocator) => (allocator.figures || {})[figure]).filter((value) => value != null);
+    return known.length > 0 ? sum(known, (value) => value) : otherwise();
+  }
+
+  /** Seconds of the recording at which a block was allocated, before 0 if earlier. */
+  bornSeconds(block) {
+    return this.endSeconds - (block.ageNanos ?? NaN) / 1e9;
+  }
+
+  /** For each stream by its number: the seconds of its last allocation or free; missing if there was none. */
+  lastUse() {
+    const last = new Map();
+    if (this.history) {
+      const { kind, stream, seconds, size } = this.history;
+      for (let i = 0; i < size; i++) {
+        if (kind[i] === KIND.allocated || kind[i] === KIND.freed) {
+          last.set(stream[i], seconds[i]);
+        }
+      }
+    }
+    return last;
+  }
+}
+
+function sum(things, value) {
+  let total = 0;
+  for (const thing of things) {
+    total += value(thing);
+  }
+  return total;
+}

@@ -1,0 +1,121 @@
+// The first section: the moment, what stands out, devices and allocators.
+
+const SECTION_TITLES = { timeline: "Memory over time", segments: "Map of segments", holders: "Who holds what",
+  fragmentation: "Fragmentation and idle memory", traffic: "Threads and streams", "out-of-memory": "Out of memory" };
+const GRADE_WORDS = { bad: "Problem", warn: "Look at this", note: "Note" };
+
+function summarySection(run) {
+  return section("summary", "Summary", momentLine(run), findingList(findingsOf(run)), ...deviceMeters(run),
+    peakLine(run), allocatorTable(run), settingsDetails(run));
+}
+
+function momentLine(run) {
+  const { snapshot, history } = run;
+  const runtime = snapshot.runtime || {};
+  const parts = [["Cistern ", runtime.cistern], ["Java ", runtime.java], ["", runtime.driver],
+    ["process ", runtime.processId]].filter((part) => part[1] != null).map((part) => part.join(""));
+  return element("p", { class: "faint" }, "Taken " + String(snapshot.takenAt).replace(/(\.\d+)?Z$/, " UTC").replace("T", " ")
+    + ", " + snapshot.reason + ". " + (parts.length > 0 ? parts.join(", ") + ". " : "")
+    + (history ? counted(history.size, "event") + " in " + secondsText(run.endSeconds) + "." : "No history."));
+}
+
+function findingList(findings) {
+  if (findings.length === 0) {
+    return element("p", { class: "finding fine" }, element("strong", {}, "Nothing stands out. "),
+      "No site grows without end, idle memory is not in small pieces, no stream keeps memory that it does not use.");
+  }
+  return element("ol", { id: "findings", "aria-label": "What stands out" }, findings.map((finding) =>
+    element("li", { class: "finding " + finding.grade },
+      element("span", { class: "grade" }, GRADE_WORDS[finding.grade]),
+      element("strong", {}, finding.title),
+      element("p", {}, finding.text),
+      finding.advice ? element("p", { class: "advice" }, finding.advice) : null,
+      element("a", { href: "#" + finding.where }, "See: " + SECTION_TITLES[finding.where]))));
+}
+
+function deviceMeters(run) {
+  return run.devices.map((device) => {
+    const total = device.totalBytes;
+    const reserved = sum(run.allocators.filter((each) => each.device === device.device),
+      (each) => (each.figures || {})["reserved_bytes.all.current"] || 0)
+      || sum(run.segments.filter((each) => each.device === device.device && each.reported !== false),
+        (each) => each.byteSize);
+    const live = sum(run.liveBlocks.filter((block) => block.segment.device === device.device),
+      (block) => block.byteSize);
+    const others = Math.max(0, total - device.freeBytes - Math.max(reserved, live));
+    const parts = [["live", live, "live"], ["idle", Math.max(0, reserved - live), "reserved, not live"],
+      ["others", others, "others"], ["free", device.freeBytes, "free"]];
+    return element("figure", { class: "meter" },
+      element("figcaption", {}, element("strong", {}, "Device " + device.device + ": " + device.name), " "
+        + bytesText(total)),
+      element("div", { class: "parts", role: "img", "aria-label": parts.map(([, bytes, word]) => word + " "
+        + bytesText(bytes)).join(", ") }, parts.map(([name, bytes]) =>
+        element("span", { class: "part " + name, style: "flex-grow:" + Math.max(0, bytes / total) }))),
+      element("ul", { class: "keys" }, parts.map(([name, bytes, word]) => element("li", {},
+        element("span", { class: "key part " + name }), word + " " + bytesText(bytes)))));
+  });
+}
+
+/** When the most was live, and from where. */
+function peakOf(run) {
+  const { lives, life, kind, size, seconds } = run.history;
+  let now = 0, peak = 0, at = -1;
+  for (let i = 0; i < lives.size; i++) {
+    now += lives.born[i] < 0 ? lives.bytes[i] : 0;
+  }
+  peak = now;
+  forEachChange(life, kind, size, (i, each, sign) => {
+    now += sign * lives.bytes[each];
+    if (now > peak) {
+      peak = now;
+      at = i;
+    }
+  });
+  const sites = new Map();
+  for (let i = 0; i < lives.size; i++) {
+    if (lives.born[i] <= at && lives.died[i] > at) {
+      sites.set(lives.site[i], (sites.get(lives.site[i]) || 0) + lives.bytes[i]);
+    }
+  }
+  return { bytes: peak, seconds: at < 0 ? 0 : seconds[at], sites: [...sites].sort((a, b) => b[1] - a[1]) };
+}
+
+function peakLine(run) {
+  if (!run.history) {
+    return null;
+  }
+  const peak = peakOf(run);
+  return element("p", {}, "The most live at once was " + bytesText(peak.bytes) + ", at " + secondsText(peak.seconds)
+    + ": " + peak.sites.slice(0, 3).map(([site, bytes]) => percentText(bytes, peak.bytes) + " from "
+      + run.sites.texts[site]).join(", ") + ".");
+}
+
+function allocatorTable(run) {
+  if (run.allocators.length === 0) {
+    return null;
+  }
+  const figure = (name) => (row) => (row.figures || {})[name] ?? 0;
+  const shown = (name) => (row) => (row.figures || {})[name] == null ? "unknown" : bytesText(row.figures[name]);
+  const column = (title, name, bar) => ({ title, figure: name, value: figure(name), text: shown(name), bar });
+  return element("div", {}, sortableTable("Allocators and pools", [
+    { title: "Allocator", value: (row) => (row.pool ? "pool " + row.pool + ", " : "") + row.name
+      + (row.current ? " (current)" : ""), wide: true },
+    { title: "Device", value: (row) => row.device },
+    column("Requested", "requested_bytes.all.current"),
+    column("Reserved", "reserved_bytes.all.current", true),
+    column("Reserved at most", "reserved_bytes.all.peak"),
+    column("Largest free", "largest_free_block"),
+  ].filter((each) => !each.figure || run.allocators.some((row) => (row.figures || {})[each.figure] != null)),
+  run.allocators, 2), element("details", {}, element("summary", {}, "All figures"),
+    run.allocators.map((allocator) => sortableTable((allocator.pool || allocator.name) + ", device " + allocator.device,
+      [{ title: "Figure", value: (row) => row[0], wide: true },
+        { title: "Value", value: (row) => row[1], text: (row) => row[0].includes("bytes") || row[0].includes("block")
+          && row[1] > 4096 ? countText(row[1]) + " (" + bytesText(row[1]) + ")" : countText(row[1]) }],
+      Object.entries(allocator.figures || {}), 0, 200))));
+}
+
+function settingsDetails(run) {
+  const settings = Object.entries(run.snapshot.settings || {});
+  return settings.length === 0 ? null : element("details", {}, element("summary", {}, "Settings"),
+    element("dl", {}, settings.map(([name, value]) => [element("dt", {}, name), element("dd", {}, String(value))])));
+}

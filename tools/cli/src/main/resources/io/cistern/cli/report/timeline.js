@@ -1,0 +1,55 @@
+// Memory over time by site, thread, stream, allocator or scope.
+
+const TIMELINE_CHOICES = [["site", "allocation site"], ["allocator", "allocator or pool"], ["stream", "stream"],
+  ["thread", "thread"], ["scope", "scope"]];
+
+function timelineSection(run, charts) {
+  if (!run.history) {
+    return section("timeline", "Memory over time", element("p", { class: "note" },
+      "The snapshot has no history: start a recording to see memory over time."));
+  }
+  const place = element("div", {});
+  const seconds = timesOf(run.history);
+  const reserved = reservedCurve(run);
+  const choices = TIMELINE_CHOICES.filter(([by]) => by !== "scope" || run.scopes.texts.length > 1);
+  let chart = null;
+  const show = (by) => {
+    if (chart) {
+      charts.splice(charts.indexOf(chart), 1);
+      chart.remove();
+    }
+    chart = new MemoryChart("Live bytes by " + choices.find((each) => each[0] === by)[1], seconds,
+      areasBy(run, by), [{ name: "reserved", curve: reserved }], marksOf(run));
+    charts.push(chart);
+    place.replaceChildren(chart.element);
+  };
+  show("site");
+  return section("timeline", "Memory over time",
+    element("p", { class: "faint" }, "Requested bytes of live blocks; the line is what is reserved."
+      + " Where there are more events than pixels, each step shows the most of its time."),
+    choice("Stacked by", choices, "site", show), place);
+}
+
+function areasBy(run, by) {
+  const { groups, others, curves } = stackedCurves(run, by);
+  const areas = groups.map((group, index) => ({ name: nameOf(run, by, group.number), curve: curves[index] }));
+  if (others > 0) {
+    areas.push({ name: "others (" + countText(others) + ")", curve: curves[groups.length], isOther: true });
+  }
+  return areas;
+}
+
+/** The words for a group of lives or blocks. */
+function nameOf(run, by, number) {
+  if (number < 0) {
+    return by === "scope" ? "not known" : "unknown";
+  }
+  switch (by) {
+    case "site": return run.sites.texts[number];
+    case "stack": return run.stackLines(number)[0];
+    case "thread": return run.threads.texts[number];
+    case "stream": return streamText(run.streams.texts[number]);
+    case "scope": return run.scopes.texts[number];
+    default: return run.owners.texts[number];
+  }
+}
