@@ -115,11 +115,12 @@ final class AttachedJvm implements WatchedProgram {
     }
 
     @Override
-    public String snapshot() throws IOException {
+    public String snapshot(Path folder) throws IOException {
         List<String> written = new ArrayList<>();
         String time = LocalTime.now(ZoneId.systemDefault()).format(DateTimeFormatter.ofPattern("HHmmss"));
         for (ObjectName name : names()) {
-            String file = Path.of("cistern-" + pid + "-" + shown(name).replaceAll("\\W", "_") + "-" + time + ".json")
+            String file = folder.resolve(
+                            "cistern-" + pid + "-" + shown(name).replaceAll("\\W", "_") + "-" + time + ".json")
                     .toAbsolutePath()
                     .toString();
             try {

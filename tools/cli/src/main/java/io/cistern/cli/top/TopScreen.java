@@ -2,6 +2,7 @@ package io.cistern.cli.top;
 
 import io.cistern.cli.common.UsageException;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -136,7 +137,7 @@ final class TopScreen {
 
     private String snapshot() throws IOException {
         try {
-            return program.snapshot();
+            return program.snapshot(Path.of(""));
         } catch (UsageException e) {
             return String.valueOf(e.getMessage());
         }

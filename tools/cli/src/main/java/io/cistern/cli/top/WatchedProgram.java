@@ -2,6 +2,7 @@ package io.cistern.cli.top;
 
 import io.cistern.cli.common.UsageException;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.List;
 
 /// The program that is looked at.
@@ -19,9 +20,10 @@ interface WatchedProgram extends AutoCloseable {
 
     /// Has each device memory write what it looks like to a file.
     ///
+    /// @param folder where
     /// @return what was written, for people
     /// @throws UsageException if it can't
-    String snapshot() throws IOException;
+    String snapshot(Path folder) throws IOException;
 
     @Override
     void close();

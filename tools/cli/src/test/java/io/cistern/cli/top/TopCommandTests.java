@@ -17,6 +17,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import picocli.CommandLine;
@@ -124,6 +125,18 @@ final class TopCommandTests {
                 .last()
                 .asString()
                 .matches(watched.pid() + " +trainer +io\\.cistern\\.cli\\.top\\.TopTarget");
+    }
+
+    @Test
+    void theProgramWritesASnapshot(@TempDir Path folder) throws Exception {
+        try (AttachedJvm program = AttachedJvm.attach(Long.toString(watched.pid()))) {
+            String written = program.snapshot(folder);
+
+            assertThat(written).matches("written: " + folder + "/cistern-" + watched.pid() + "-trainer-\\d{6}\\.json");
+            assertThat(Path.of(written.substring("written: ".length())))
+                    .content()
+                    .contains("caching");
+        }
     }
 
     @Test

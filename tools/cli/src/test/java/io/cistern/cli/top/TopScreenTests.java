@@ -6,6 +6,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.PipedInputStream;
 import java.io.PipedOutputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -130,7 +131,7 @@ final class TopScreenTests {
         }
 
         @Override
-        public String snapshot() {
+        public String snapshot(Path folder) {
             return "written: /tmp/snapshot-" + snapshots.incrementAndGet();
         }
 
