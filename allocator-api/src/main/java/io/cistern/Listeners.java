@@ -156,8 +156,9 @@ public final class Listeners {
         return observers.add(observer, true)::run;
     }
 
-    /// Tells an observer of every event from now on, except of blocks that are [allocated][MemoryEvent.Allocated] and
-    /// [freed][MemoryEvent.Freed]. All else is as with [#onEvent]; allocations and frees cost far less.
+    /// Tells an observer of every event from now on, except of blocks that are
+    /// [allocated][MemoryEvent.Allocated] and [freed][MemoryEvent.Freed]. All else is as with [#onEvent];
+    /// allocations and frees cost far less.
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
     public Registration onRareEvent(Consumer<? super MemoryEvent> observer) {

@@ -11,8 +11,8 @@ import io.cistern.spi.StreamOrder;
 import java.util.Optional;
 import java.util.function.Function;
 
-/// Serves modules that build on a [DeviceMemory]; programs rarely need it. It keeps their objects with the device
-/// memory, and has calls for buffers. Reached by [DeviceMemory#moduleSupport].
+/// Serves modules that build on a [DeviceMemory]; programs rarely need it. It keeps their objects with the
+/// device memory, and has calls for buffers. Reached by [DeviceMemory#moduleSupport].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ModuleSupport {
@@ -22,8 +22,8 @@ public final class ModuleSupport {
         /// Returns its name in the setting.
         String name();
 
-        /// Begins to observe, before the program has the device memory, and until that is closed. What it throws is
-        /// logged and changes nothing for the program.
+        /// Begins to observe, before the program has the device memory, and until that is closed. What it
+        /// throws is logged and changes nothing for the program.
         ///
         /// @param memory was opened just now
         void observe(DeviceMemory memory);
@@ -60,8 +60,8 @@ public final class ModuleSupport {
         return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
     }
 
-    /// Returns the object of a type that a module keeps with the device memory. The first call makes it. If it is
-    /// [AutoCloseable], [DeviceMemory#close] closes it, after all allocators.
+    /// Returns the object of a type that a module keeps with the device memory. The first call makes it. If
+    /// it is [AutoCloseable], [DeviceMemory#close] closes it, after all allocators.
     ///
     /// @param opening makes the object; called under a lock, so it must not wait for other threads
     public <T> T attachment(Class<T> type, Function<? super DeviceMemory, ? extends T> opening) {
@@ -83,8 +83,8 @@ public final class ModuleSupport {
         return leakLevel;
     }
 
-    /// Records, as [DeviceMemory#recordUse] does, uses of a block on another stream that are over when an event of the
-    /// program has passed.
+    /// Records, as [DeviceMemory#recordUse] does, uses of a block on another stream that are over when an
+    /// event of the program has passed.
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @param event a `CUevent` of any device; its last mark counts
@@ -96,13 +96,14 @@ public final class ModuleSupport {
         }
     }
 
-    /// Whether a live block begins at an address. After an OutOfMemoryError of a free it tells whether the free can be
-    /// made again.
+    /// Whether a live block begins at an address. After an OutOfMemoryError of a free it tells whether the
+    /// free can be made again.
     public boolean isLive(long address) {
         return router.isLive(address);
     }
 
-    /// Throws if a block is asleep. Code that is about to use a bare address calls it, as a `DeviceBuffer` does.
+    /// Throws if a block is asleep. Code that is about to use a bare address calls it, as a `DeviceBuffer`
+    /// does.
     ///
     /// @param address where a block begins; other addresses count as awake
     /// @throws MemoryAsleepException if its pool [sleeps][MemoryPool#sleep]
@@ -112,8 +113,8 @@ public final class ModuleSupport {
         }
     }
 
-    /// Returns whether any pool is asleep, which is rare. Code needs to find a block and [require][#requireAwake] that
-    /// it is awake only if so.
+    /// Returns whether any pool is asleep, which is rare. Code needs to find a block and
+    /// [require][#requireAwake] that it is awake only if so.
     public boolean isAnyAsleep() {
         return pools.anyAsleep;
     }

@@ -8,8 +8,8 @@ import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.TreeMap;
 
-/// The observers that the setting `cistern.observe` names. They are looked for only where it is set. A diagnostic is
-/// no reason to stop a program: what is wrong with them is logged.
+/// The observers that the setting `cistern.observe` names. They are looked for only where it is set. A
+/// diagnostic is no reason to stop a program: what is wrong with them is logged.
 final class NamedObservers {
     private static final System.Logger LOGGER = System.getLogger(ModuleSupport.Observer.class.getName());
 

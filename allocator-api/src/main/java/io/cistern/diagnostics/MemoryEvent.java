@@ -27,8 +27,7 @@ public sealed interface MemoryEvent {
     /// @param byteSize bytes asked for
     /// @param nanos how long the allocation took
     /// @param endNanos when it ended, as [System#nanoTime] tells the time
-    record Allocated(
-            String allocator, int device, long stream, long address, long byteSize, long nanos, long endNanos)
+    record Allocated(String allocator, int device, long stream, long address, long byteSize, long nanos, long endNanos)
             implements MemoryEvent {}
 
     /// A program is freeing a block. The event comes before the free, so before the address can be handed out

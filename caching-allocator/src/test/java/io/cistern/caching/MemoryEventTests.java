@@ -47,14 +47,13 @@ final class MemoryEventTests extends PoolFixture {
             free(address);
             assertThat(events).hasSize(3);
             assertThat(events.get(0)).isInstanceOf(MemoryEvent.SegmentAcquired.class);
-            assertThat(events.get(1))
-                    .isInstanceOfSatisfying(MemoryEvent.Allocated.class, event -> {
-                        assertThat(event.allocator()).isEqualTo("caching");
-                        assertThat(event.address()).isEqualTo(address);
-                        assertThat(event.byteSize()).isEqualTo(1000);
-                        assertThat(event.stream()).isEqualTo(stream);
-                        assertThat(event.nanos()).isPositive();
-                    });
+            assertThat(events.get(1)).isInstanceOfSatisfying(MemoryEvent.Allocated.class, event -> {
+                assertThat(event.allocator()).isEqualTo("caching");
+                assertThat(event.address()).isEqualTo(address);
+                assertThat(event.byteSize()).isEqualTo(1000);
+                assertThat(event.stream()).isEqualTo(stream);
+                assertThat(event.nanos()).isPositive();
+            });
             assertThat(events.get(2)).isEqualTo(new MemoryEvent.Freed("caching", DEVICE, stream, address, 1000));
         }
         free(allocate(1000));
@@ -157,7 +156,9 @@ final class MemoryEventTests extends PoolFixture {
             assertThat(told(MemoryEvent.FreeCompleted.class))
                     .extracting(MemoryEvent.FreeCompleted::address)
                     .containsExactly(address);
-            assertThat(told(MemoryEvent.Freed.class)).as("the program freed it once").hasSize(1);
+            assertThat(told(MemoryEvent.Freed.class))
+                    .as("the program freed it once")
+                    .hasSize(1);
         }
     }
 
@@ -199,11 +200,11 @@ final class MemoryEventTests extends PoolFixture {
         try (Registration _ = observe()) {
             assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
         }
-        assertThat(told(MemoryEvent.OutOfMemory.class)).satisfiesExactly(event -> assertThat(
-                        event.report().byteSize())
-                .isEqualTo(300 * MIB));
-        assertThat(told(MemoryEvent.Reclaimed.class)).isNotEmpty().allSatisfy(event -> assertThat(event.byteSize())
-                .isEqualTo(300 * MIB));
+        assertThat(told(MemoryEvent.OutOfMemory.class))
+                .satisfiesExactly(event -> assertThat(event.report().byteSize()).isEqualTo(300 * MIB));
+        assertThat(told(MemoryEvent.Reclaimed.class))
+                .isNotEmpty()
+                .allSatisfy(event -> assertThat(event.byteSize()).isEqualTo(300 * MIB));
     }
 
     @Test

@@ -15,8 +15,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Watches a small training loop: peaks over all allocators, memory by function, a snapshot while it runs, and one of
-/// the moment when a request fails. One of its functions leaks.
+/// Watches a small training loop: peaks over all allocators, memory by function, a snapshot while it runs,
+/// and one of the moment when a request fails. One of its functions leaks.
 ///
 /// Runs on the GPU, or on the simulated one where there is none. The argument is a folder for the snapshots.
 public final class ObserveTraining {

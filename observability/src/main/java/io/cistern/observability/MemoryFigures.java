@@ -12,8 +12,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/// The figures of a whole [DeviceMemory] at one time: each device, and each allocator on it. For monitors, which
-/// ask for all of it in one call; its parts are plain numbers and texts, so that JMX carries them as they are.
+/// The figures of a whole [DeviceMemory] at one time: each device, and each allocator on it. For monitors,
+/// which ask for all of it in one call; its parts are plain numbers and texts, so that JMX carries them as
+/// they are.
 ///
 /// Weakly consistent while other threads allocate. A figure that an allocator can't tell is [#UNKNOWN].
 ///
@@ -38,8 +39,8 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
     /// @param device its ordinal
     /// @param name the driver's name for it
     /// @param totalBytes its memory
-    /// @param freeBytes of that what no process uses, as the driver says; unknown while this process does not use
-    ///     the device, since asking would cost memory there
+    /// @param freeBytes of that what no process uses, as the driver says; unknown while this process does not
+    ///     use the device, since asking would cost memory there
     /// @param allocators those that are open or still have live blocks, in the order of opening; pools too
     public record OfDevice(int device, String name, long totalBytes, long freeBytes, List<OfAllocator> allocators) {
         /// Copies the list.
@@ -50,8 +51,8 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
 
     /// The figures of an allocator on a device: see [AllocatorStatistics] and [MemoryStatistics].
     ///
-    /// @param id the place among those of its name and pool, from 1: tells them apart as long as the same ones are
-    ///     open
+    /// @param id the place among those of its name and pool, from 1: tells them apart as long as the same
+    ///     ones are open
     /// @param name its spec
     /// @param pool the pool's tag, or its number if it has none; empty if it belongs to no pool
     /// @param current whether it is current on the device

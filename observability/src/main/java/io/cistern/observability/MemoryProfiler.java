@@ -134,8 +134,8 @@ public final class MemoryProfiler implements AutoCloseable {
 
     /// Returns the figures as a table for people.
     public String text() {
-        StringBuilder text =
-                new StringBuilder("%-32s %10s %12s %16s %16s%n".formatted("function", "calls", "blocks", "bytes", "peak"));
+        StringBuilder text = new StringBuilder(
+                "%-32s %10s %12s %16s %16s%n".formatted("function", "calls", "blocks", "bytes", "peak"));
         for (Figures each : figures()) {
             text.append("%-32s %10d %12d %16d %16d%n"
                     .formatted(each.name, each.calls, each.allocations, each.totalBytes, each.peakBytes));

@@ -50,8 +50,7 @@ public final class OutOfMemorySnapshots {
     }
 
     private void write(OutOfMemoryReport report, int number) {
-        Path file = folder.resolve(
-                "cistern-oom-" + ProcessHandle.current().pid() + "-" + number + ".json");
+        Path file = folder.resolve("cistern-oom-" + ProcessHandle.current().pid() + "-" + number + ".json");
         try {
             Files.createDirectories(folder);
             MemorySnapshot.take(memory, report).write(file);

@@ -94,8 +94,10 @@ final class ExactQuestionsTests extends ObservedMemory {
             }
         }
         try (Stream<Path> files = Files.list(into)) {
-            assertThat(files).hasSize(2).allSatisfy(file -> assertThat(Files.readString(file))
-                    .contains("\"reason\":\"out of memory\"", "\"steps\":[{"));
+            assertThat(files)
+                    .hasSize(2)
+                    .allSatisfy(file -> assertThat(Files.readString(file))
+                            .contains("\"reason\":\"out of memory\"", "\"steps\":[{"));
         }
     }
 }

@@ -34,10 +34,7 @@ final class MemoryHistoryTests extends ObservedMemory {
     @Test
     void entriesTellThreadAndPlaceInTheProgram() throws InterruptedException {
         history.start(HistoryOptions.withStacks());
-        Thread.ofPlatform()
-                .name("worker")
-                .start(() -> free(allocate(MIB)))
-                .join();
+        Thread.ofPlatform().name("worker").start(() -> free(allocate(MIB))).join();
         assertThat(history.entries()).isNotEmpty().allSatisfy(entry -> {
             assertThat(entry.thread()).isEqualTo("worker");
             assertThat(entry.site().getFirst().getClassName()).startsWith(ObservedMemory.class.getName());

@@ -58,7 +58,9 @@ final class MemorySnapshotTests extends ObservedMemory {
                 assertThat(block.thread()).contains(Thread.currentThread().getName());
                 assertThat(block.site().getFirst().getClassName()).startsWith(ObservedMemory.class.getName());
             });
-            assertThat(blocks(snapshot, State.WAITING)).extracting(Block::byteSize).containsExactly(8 * MIB);
+            assertThat(blocks(snapshot, State.WAITING))
+                    .extracting(Block::byteSize)
+                    .containsExactly(8 * MIB);
             assertThat(blocks(snapshot, State.CACHED)).isNotEmpty();
             assertThat(snapshot.segments().stream().mapToLong(Segment::byteSize).sum())
                     .isEqualTo(memory.current(DEVICE).reservedBytes(DEVICE).orElseThrow());

@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
 
 /// The observers of one device memory, and the events that wait to be told.
 ///
-/// **Idea.** Nobody asks for events as a rule, so each place that has one asks [#any] first, and those of blocks,
-/// which are far more than all others, [#anyOfBlocks]. Observers run under no lock of an allocator: what is
-/// [posted][#post] under one is told when the thread has left the allocator ([#deliver]).
+/// **Idea.** Nobody asks for events as a rule, so each place that has one asks [#any] first, and those of
+/// blocks, which are far more than all others, [#anyOfBlocks]. Observers run under no lock of an allocator:
+/// what is [posted][#post] under one is told when the thread has left the allocator ([#deliver]).
 ///
 /// Nothing here throws. An observer that throws misses that event; the first failure is logged. What
 /// an observer does to the same device memory is told to nobody.
@@ -51,7 +51,8 @@ public final class Observers {
     @SuppressWarnings("ThreadLocalUsage") // a thread may tell of several device memories
     private final ThreadLocal<Posted> posted = ThreadLocal.withInitial(Posted::new);
 
-    /// Posted events of all threads that were not told yet: mostly 0, and then a thread need not look for its own.
+    /// Posted events of all threads that were not told yet: mostly 0, and then a thread need not look for its
+    /// own.
     private final AtomicInteger waiting = new AtomicInteger();
 
     private volatile boolean hasFailed;

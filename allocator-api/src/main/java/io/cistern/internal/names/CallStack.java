@@ -4,8 +4,8 @@ import java.io.Serial;
 import java.util.Arrays;
 import java.util.List;
 
-/// The calling thread's stack. It is kept as an exception keeps it, and turned into text when somebody asks: faster
-/// than a [StackWalker], which must resolve each frame at once, even where it looks at few only.
+/// The calling thread's stack. It is kept as an exception keeps it, and turned into text when somebody asks:
+/// faster than a [StackWalker], which must resolve each frame at once, even where it looks at few only.
 public final class CallStack extends Throwable {
     @Serial
     private static final long serialVersionUID = 1L;

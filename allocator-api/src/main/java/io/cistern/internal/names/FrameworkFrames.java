@@ -8,8 +8,11 @@ public final class FrameworkFrames {
     private static final String PROGRAM_API = "io.cistern.";
 
     /// Packages whose classes stand between a program and an allocator; of the first, its own classes alone.
-    private static final List<String> LAYERS =
-            List.of("io.cistern.internal.", "io.cistern.graph.", "io.cistern.buffers.", "io.cistern.observability.MemoryHistory$");
+    private static final List<String> LAYERS = List.of(
+            "io.cistern.internal.",
+            "io.cistern.graph.",
+            "io.cistern.buffers.",
+            "io.cistern.observability.MemoryHistory$");
 
     private FrameworkFrames() {}
 

@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 
 /// Everything that can be set from outside a program. `docs/settings.md` is made from this list.
 ///
-/// A key may hold one part that the person who sets it chooses: [#DEVICE_PART], a device's ordinal, or [#NAME_PART],
-/// a name. As an environment variable a key is written in capitals, with `_` for `.`.
+/// A key may hold one part that the person who sets it chooses: [#DEVICE_PART], a device's ordinal, or
+/// [#NAME_PART], a name. As an environment variable a key is written in capitals, with `_` for `.`.
 public enum Setting {
     /// The file that the other settings may stand in.
     CONFIG(

@@ -33,9 +33,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 /// | `cistern.allocation.slow` | a timer of allocations over a threshold: [#withSlowAllocations] | `device`,
 /// `allocator` |
 ///
-/// `allocator` is the spec; a second one of the same spec is `caching#2`. `pool` is the pool's tag, or its number,
-/// or `none`. A figure that an allocator can't tell is NaN. Allocators that open later appear, and those that are
-/// gone disappear, when `cistern.allocators` is read, as each export does.
+/// `allocator` is the spec; a second one of the same spec is `caching#2`. `pool` is the pool's tag, or its
+/// number, or `none`. A figure that an allocator can't tell is NaN. Allocators that open later appear, and
+/// those that are gone disappear, when `cistern.allocators` is read, as each export does.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {

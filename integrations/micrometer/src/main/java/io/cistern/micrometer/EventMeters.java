@@ -13,8 +13,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-/// Counts what a device memory tells. The registry finds the meter of an event by name and tags, since such events
-/// are rare.
+/// Counts what a device memory tells. The registry finds the meter of an event by name and tags, since such
+/// events are rare.
 ///
 /// **Threads.** Any.
 final class EventMeters implements Consumer<MemoryEvent> {

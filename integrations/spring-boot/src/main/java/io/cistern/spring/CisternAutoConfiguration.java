@@ -35,14 +35,15 @@ import org.springframework.core.env.Environment;
 /// | `cisternHealthIndicator` | with `spring-boot-health`, unless `management.health.cistern.enabled` is `false` |
 /// | `DeviceMemoryMetrics` | with `cistern-micrometer` and Micrometer |
 ///
-/// **Device memory.** It is the [process's own][DeviceMemory#system], which stays open when the application ends.
-/// If the application has a [CudaDriver] bean, it is one of the application's own on that driver, closed with it;
-/// beans of [AllocatorProvider] and [SegmentSourceProvider] are then known beside those that are found.
+/// **Device memory.** It is the [process's own][DeviceMemory#system], which stays open when the application
+/// ends. If the application has a [CudaDriver] bean, it is one of the application's own on that driver,
+/// closed with it; beans of [AllocatorProvider] and [SegmentSourceProvider] are then known beside those that
+/// are found.
 ///
-/// **Properties.** All of Cistern's settings can stand among the application's properties, by their own keys; they
-/// become system properties before device memory is opened, unless there is such a system property already. What the
-/// process's own device memory needs has to be there before anybody else opens it. One property is of this module:
-/// `cistern.metrics.slow-allocations`, a duration as `1ms`, adds the meter of [slow
+/// **Properties.** All of Cistern's settings can stand among the application's properties, by their own keys;
+/// they become system properties before device memory is opened, unless there is such a system property
+/// already. What the process's own device memory needs has to be there before anybody else opens it. One
+/// property is of this module: `cistern.metrics.slow-allocations`, a duration as `1ms`, adds the meter of [slow
 /// allocations][DeviceMemoryMetrics#withSlowAllocations].
 @AutoConfiguration
 public final class CisternAutoConfiguration {

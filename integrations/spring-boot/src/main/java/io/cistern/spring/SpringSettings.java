@@ -15,8 +15,8 @@ final class SpringSettings {
 
     private SpringSettings() {}
 
-    /// Makes them system properties. What is set already, as a property or as a variable, comes first in Spring's
-    /// order too.
+    /// Makes them system properties. What is set already, as a property or as a variable, comes first in
+    /// Spring's order too.
     static void apply(ConfigurableEnvironment environment) {
         Map<String, String> set = Binder.get(environment)
                 .bind("cistern", Bindable.mapOf(String.class, String.class))

@@ -144,8 +144,7 @@ public final class SnapshotBuilder {
 
     private Segment segment(String allocator, int device, SegmentMemory segment) {
         List<Block> blocks = segment.blocks().stream().map(this::block).toList();
-        return new Segment(
-                allocator, device, segment.address(), segment.byteSize(), segment.stream(), true, blocks);
+        return new Segment(allocator, device, segment.address(), segment.byteSize(), segment.stream(), true, blocks);
     }
 
     private Block block(SegmentMemory.Block part) {

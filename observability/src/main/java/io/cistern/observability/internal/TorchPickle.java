@@ -124,11 +124,13 @@ public final class TorchPickle {
         fields.put("address", block.address());
         fields.put("size", block.byteSize());
         fields.put("requested_size", block.requestedBytes());
-        fields.put("state", switch (block.state()) {
-            case LIVE -> "active_allocated";
-            case WAITING -> "active_pending_free";
-            case CACHED, IDLE -> "inactive";
-        });
+        fields.put(
+                "state",
+                switch (block.state()) {
+                    case LIVE -> "active_allocated";
+                    case WAITING -> "active_pending_free";
+                    case CACHED, IDLE -> "inactive";
+                });
         fields.put("frames", frames(block.site()));
         return fields;
     }
@@ -170,7 +172,14 @@ public final class TorchPickle {
             case MemoryEvent.SegmentReleased e ->
                 add(entry, "segment_free", micros, e.address(), e.byteSize(), 0, e.allocator());
             case MemoryEvent.OutOfMemory e ->
-                add(entry, "oom", micros, e.report().freeBytes().orElse(0), e.report().byteSize(), e.report().stream(), "");
+                add(
+                        entry,
+                        "oom",
+                        micros,
+                        e.report().freeBytes().orElse(0),
+                        e.report().byteSize(),
+                        e.report().stream(),
+                        "");
             case MemoryEvent.Annotated e -> annotate(e.text(), micros);
             default -> {} // PyTorch has no such event.
         }
@@ -190,7 +199,13 @@ public final class TorchPickle {
     }
 
     private void add(
-            HistoryEntry entry, String action, long micros, long address, long byteSize, long stream, String allocator) {
+            HistoryEntry entry,
+            String action,
+            long micros,
+            long address,
+            long byteSize,
+            long stream,
+            String allocator) {
         Map<String, Object> fields = new HashMap<>();
         fields.put("action", action);
         fields.put("addr", address);

@@ -64,9 +64,9 @@ public final class FlightEvents {
         };
     }
 
-    /// Writes an event `cistern.Leak` for each place in the program that made blocks which are alive. Places are
-    /// known as far as the [level][io.cistern.diagnostics.LeakLevel] keeps them. Takes time in proportion to the
-    /// number of live blocks, and does nothing without a recording.
+    /// Writes an event `cistern.Leak` for each place in the program that made blocks which are alive. Places
+    /// are known as far as the [level][io.cistern.diagnostics.LeakLevel] keeps them. Takes time in proportion
+    /// to the number of live blocks, and does nothing without a recording.
     public static void recordLeaks(DeviceMemory memory) {
         if (FlightRecorder.isAvailable() && new LeakEvent().isEnabled()) {
             Map<Place, List<LiveBlock>> byPlace = memory.leaks().stream()

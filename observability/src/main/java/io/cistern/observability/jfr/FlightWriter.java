@@ -82,8 +82,8 @@ final class FlightWriter implements AutoCloseable, FlightRecorderListener {
         follow();
     }
 
-    /// Begins or ends to observe, as recordings come and go. The recorder is asked under no lock of ours, since it
-    /// may have called under its own; so whoever asked first may act last, and looks again then.
+    /// Begins or ends to observe, as recordings come and go. The recorder is asked under no lock of ours,
+    /// since it may have called under its own; so whoever asked first may act last, and looks again then.
     private void follow() {
         int seen;
         do {

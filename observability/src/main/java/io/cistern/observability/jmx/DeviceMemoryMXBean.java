@@ -42,7 +42,8 @@ public interface DeviceMemoryMXBean {
     /// Sets the sums of all allocators on all devices to 0.
     void resetTotals();
 
-    /// Starts to record a [history][io.cistern.observability.MemoryHistory]; what was recorded before is forgotten.
+    /// Starts to record a [history][io.cistern.observability.MemoryHistory]; what was recorded before is
+    /// forgotten.
     ///
     /// @param capacity events kept for each device
     /// @param stacks whether to record the place in the program too

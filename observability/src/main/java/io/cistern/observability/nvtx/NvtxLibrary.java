@@ -12,7 +12,8 @@ import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The three functions of NVTX that are used. The library's own calls are cheap and do nothing without a profiler.
+/// The three functions of NVTX that are used. The library's own calls are cheap and do nothing without a
+/// profiler.
 ///
 /// **Threads.** Any.
 final class NvtxLibrary {

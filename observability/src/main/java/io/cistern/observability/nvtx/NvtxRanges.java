@@ -5,9 +5,9 @@ import io.cistern.Registration;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Shows what happens to a [DeviceMemory] on the time line of Nsight Systems and other profilers that read NVTX:
-/// a range for each scope, and a mark for each [annotation][io.cistern.Listeners#annotate], trim, reclaim step, swap
-/// of the current allocator, and out of memory.
+/// Shows what happens to a [DeviceMemory] on the time line of Nsight Systems and other profilers that read
+/// NVTX: a range for each scope, and a mark for each [annotation][io.cistern.Listeners#annotate], trim,
+/// reclaim step, swap of the current allocator, and out of memory.
 ///
 /// ```
 /// try (Registration ranges = NvtxRanges.register(memory)) { … }
@@ -15,8 +15,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// ```
 ///
 /// The library is that of the setting `cistern.nvtx.library`, else `libnvToolsExt.so.1`, else
-/// `libnvtx3interop.so.1`. Without a profiler its calls do nothing. Java has to allow native access to the module
-/// `io.cistern.observability`, as for the driver.
+/// `libnvtx3interop.so.1`. Without a profiler its calls do nothing. Java has to allow native access to the
+/// module `io.cistern.observability`, as for the driver.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class NvtxRanges {
@@ -24,8 +24,8 @@ public final class NvtxRanges {
 
     private NvtxRanges() {}
 
-    /// Starts to hand ranges and marks to the library, until the registration or the device memory is closed. Where
-    /// there is no library, nothing happens, and a line of the log says so, once in a process.
+    /// Starts to hand ranges and marks to the library, until the registration or the device memory is closed.
+    /// Where there is no library, nothing happens, and a line of the log says so, once in a process.
     ///
     /// @return a registration; closing it ends that
     public static Registration register(DeviceMemory memory) {

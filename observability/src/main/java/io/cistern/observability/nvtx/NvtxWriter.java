@@ -14,8 +14,8 @@ final class NvtxWriter implements Consumer<MemoryEvent> {
 
     private final NvtxLibrary library;
 
-    /// The ranges of the scopes that the calling thread is in. They are ranges of the process, since a virtual thread
-    /// may leave a scope on another carrier.
+    /// The ranges of the scopes that the calling thread is in. They are ranges of the process, since a
+    /// virtual thread may leave a scope on another carrier.
     @SuppressWarnings("ThreadLocalUsage") // one a registration
     private final ThreadLocal<Deque<Range>> scopes = ThreadLocal.withInitial(ArrayDeque::new);
 

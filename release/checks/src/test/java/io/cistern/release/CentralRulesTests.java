@@ -16,7 +16,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.w3c.dom.Element;
 import org.w3c.dom.NodeList;
 
-/// What Maven Central asks for (central.sonatype.org/publish/requirements), of each artifact of a staged release.
+/// What Maven Central asks for (central.sonatype.org/publish/requirements), of each artifact of a staged
+/// release.
 class CentralRulesTests {
     static List<StagedArtifact> artifacts() throws IOException {
         return StagedArtifact.all();

@@ -50,8 +50,7 @@ public class HistoryBenchmark {
         memory.currents().set(memory.open(OpenOptions.made("none", new SpacedAllocator())));
         if (recorded != Recorded.NEVER) {
             MemoryHistory history = MemoryHistory.of(memory);
-            history.start(
-                    recorded == Recorded.STACKS ? HistoryOptions.withStacks() : HistoryOptions.withoutStacks());
+            history.start(recorded == Recorded.STACKS ? HistoryOptions.withStacks() : HistoryOptions.withoutStacks());
             if (recorded == Recorded.NOTHING) {
                 pair();
                 history.stop();

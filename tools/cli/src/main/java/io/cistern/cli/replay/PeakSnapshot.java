@@ -46,6 +46,7 @@ final class PeakSnapshot implements BlockWork {
 
     /// The snapshot; one of this moment if the peak never came, since allocations failed or threads took turns.
     MemorySnapshot snapshot() {
-        return taken.orElseGet(() -> MemorySnapshot.take(memory, "end of a replay that did not reach the peak of its trace"));
+        return taken.orElseGet(
+                () -> MemorySnapshot.take(memory, "end of a replay that did not reach the peak of its trace"));
     }
 }

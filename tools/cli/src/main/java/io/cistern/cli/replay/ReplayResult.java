@@ -19,10 +19,12 @@ import org.jspecify.annotations.Nullable;
 /// @param work what was done with the blocks
 /// @param layer what was held of a block
 /// @param operations allocations and frees of the trace
-/// @param requestedPeakBytes the most bytes asked for at once; on several devices, the sum of what each was asked for
+/// @param requestedPeakBytes the most bytes asked for at once; on several devices, the sum of what each was
+///     asked for
 /// @param outcome the passes that are reported: the timed ones, or for [Work#CHECK] the observed
 /// @param reservedPeakBytes the most bytes reserved in the observed passes
-/// @param unreturnedBytes bytes that closing the allocator did not give back; empty where other programs can blur it
+/// @param unreturnedBytes bytes that closing the allocator did not give back; empty where other programs can
+///     blur it
 /// @param played how many `threads` and `devices` were played, where the line asked for them
 record ReplayResult(
         String trace,

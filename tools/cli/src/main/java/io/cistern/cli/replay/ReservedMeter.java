@@ -6,9 +6,11 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// Finds the most bytes that the allocators of a replay held of the device together, by the best means they offer:
+/// Finds the most bytes that the allocators of a replay held of the device together, by the best means they
+/// offer:
 ///
-/// 1. [MemoryStatistics#reservedPeakBytes], exact: handles of virtual memory, the pool's own high-water mark; of one
+/// 1. [MemoryStatistics#reservedPeakBytes], exact: handles of virtual memory, the pool's own high-water mark;
+/// of one
 ///    allocator alone, since peaks of several do not add up;
 /// 2. [io.cistern.Allocator#reservedBytes] of all, looked at after each allocation;
 /// 3. what the device had free before, less what it has free after each allocation.

@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
 /// Which allocator serves each operation of a replay, by the framework's own routing: allocations go through
 /// [DeviceMemory#allocate], and this decides what is current and which scope is open.
 ///
-/// - `--swap-every N`: every N operations a fresh allocator of the same spec takes the place of the one at hand,
+/// - `--swap-every N`: every N operations a fresh allocator of the same spec takes the place of the one at
+/// hand,
 ///   which drains.
 /// - `--scopes`: each stream has an allocator of the same spec as its pool, which is entered for each run of
 ///   rows of the stream, and left after it. It is then the pool of the row's stream that a swap exchanges.
@@ -45,8 +46,8 @@ public final class Routing {
     /// @param layer what is held of a block
     /// @param ahead how many rows a thread may be ahead of the slowest, if the trace has several
     public record Plan(int swapEvery, boolean scopes, Layer layer, int ahead) {
-        /// As far as threads get while another one is woken, and few enough that what is live at once stays like what
-        /// it was in the program.
+        /// As far as threads get while another one is woken, and few enough that what is live at once stays
+        /// like what it was in the program.
         static final int USUAL_AHEAD = 256;
         /// One allocator from begin to end.
         static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW, USUAL_AHEAD);

@@ -11,8 +11,8 @@ import java.util.Map;
 /// 2. A wait comes after all earlier rows of both streams that it names, an end after those of its stream.
 /// 3. Every row comes after the last wait or end that names its stream.
 ///
-/// So what a stream waits for has been enqueued, and what had to wait is enqueued after. Between waits, threads that
-/// share a stream are free. Rows of one thread need nothing: they are played in their order.
+/// So what a stream waits for has been enqueued, and what had to wait is enqueued after. Between waits,
+/// threads that share a stream are free. Rows of one thread need nothing: they are played in their order.
 ///
 /// **Invariant.** What a row needs stands before it, so the first row that is not yet played can always be.
 final class RowDependencies {

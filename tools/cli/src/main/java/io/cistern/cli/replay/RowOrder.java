@@ -5,12 +5,12 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.LockSupport;
 
-/// Holds threads back until what their next row [depends on][RowDependencies] has been played, and until no thread is
-/// too many rows behind: a program's threads are ordered by more than its memory, and one that ran far ahead would
-/// have more live at once than the program ever had.
+/// Holds threads back until what their next row [depends on][RowDependencies] has been played, and until no
+/// thread is too many rows behind: a program's threads are ordered by more than its memory, and one that ran
+/// far ahead would have more live at once than the program ever had.
 ///
-/// Each thread publishes its next row. As a thread plays its rows in their order, an earlier row has been played once
-/// the next one of its thread comes after it.
+/// Each thread publishes its next row. As a thread plays its rows in their order, an earlier row has been
+/// played once the next one of its thread comes after it.
 ///
 /// **Progress.** The first row not yet played waits for nothing.
 final class RowOrder {

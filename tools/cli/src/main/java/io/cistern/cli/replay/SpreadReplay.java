@@ -13,8 +13,9 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// A replay of several threads, devices or both: each thread of the trace has a thread of its own, which stays over
-/// all passes, and a [Replay] for each device. A device's replays share what they know of its blocks.
+/// A replay of several threads, devices or both: each thread of the trace has a thread of its own, which
+/// stays over all passes, and a [Replay] for each device. A device's replays share what they know of its
+/// blocks.
 final class SpreadReplay implements Walk {
     private final Trace trace;
     private final int[] devices;

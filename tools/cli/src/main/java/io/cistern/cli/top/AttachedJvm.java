@@ -24,8 +24,8 @@ import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/// A JVM on this machine, looked at through JMX. Attaching starts the JVM's management agent, which listens on this
-/// machine alone and stays.
+/// A JVM on this machine, looked at through JMX. Attaching starts the JVM's management agent, which listens
+/// on this machine alone and stays.
 final class AttachedJvm implements WatchedProgram {
     private static final String BEANS = "io.cistern:type=DeviceMemory,name=*";
     private static final String ATTRIBUTE = "Figures";

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Map;
 import javax.management.openmbean.CompositeData;
 
-/// The figures of one device memory of the watched program, as its bean told them. A number that is not known is
-/// below 0.
+/// The figures of one device memory of the watched program, as its bean told them. A number that is not known
+/// is below 0.
 ///
 /// @param memory the bean's name
 /// @param nanoTime when, by the program's clock

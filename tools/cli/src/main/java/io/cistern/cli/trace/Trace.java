@@ -16,9 +16,9 @@ import java.util.Arrays;
 /// ever live at once. Streams are numbered from 0 in the order of their first row; the number of one that ended
 /// is used again, on the same device.
 ///
-/// **Invariants.** Walking the rows, an allocation finds its slot empty, a use and a free find it taken. A use on
-/// another stream than that of an earlier use comes after a wait for it, a free on another than the allocation's
-/// after a wait for that.
+/// **Invariants.** Walking the rows, an allocation finds its slot empty, a use and a free find it taken. A
+/// use on another stream than that of an earlier use comes after a wait for it, a free on another than the
+/// allocation's after a wait for that.
 ///
 /// @param name what people call it: the file's name without folder and ending
 /// @param ops one a row
@@ -48,7 +48,8 @@ public record Trace(
     public static final byte WAIT = 3;
     public static final byte END = 4;
 
-    /// Which threads and devices the rows of a trace are of. Both are numbered from 0 in the order of their first row.
+    /// Which threads and devices the rows of a trace are of. Both are numbered from 0 in the order of their
+    /// first row.
     ///
     /// @param threads the thread of each row
     /// @param threadCount how many threads there are

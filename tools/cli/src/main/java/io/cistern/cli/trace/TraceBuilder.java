@@ -6,10 +6,10 @@ import java.util.Map;
 
 /// Puts a [Trace] together row by row and refuses rows that contradict earlier ones.
 ///
-/// A program may order streams by means that no row tells, such as waiting on the host. So that every replay is in
-/// order nevertheless, a use on a stream that no row made wait for the block's earlier uses, and a free on one that
-/// none made wait for its allocation, gets such waits put before it. For the uses a free needs none: they are
-/// recorded.
+/// A program may order streams by means that no row tells, such as waiting on the host. So that every replay
+/// is in order nevertheless, a use on a stream that no row made wait for the block's earlier uses, and a free
+/// on one that none made wait for its allocation, gets such waits put before it. For the uses a free needs
+/// none: they are recorded.
 final class TraceBuilder {
     /// Twenty-five times the longest trace shipped; its arrays take some 450 MiB at the worst.
     static final int MAX_ROWS = 1 << 23;

@@ -10,11 +10,12 @@ import java.util.Locale;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.ZipException;
 
-/// Reads traces of both formats, as `docs/trace-format.md` has them: CSV, gzipped if the name ends in `.gz`, told
-/// apart by the header. A free's bytes are checked to be a number and then ignored; in format 1 its stream too.
+/// Reads traces of both formats, as `docs/trace-format.md` has them: CSV, gzipped if the name ends in `.gz`,
+/// told apart by the header. A free's bytes are checked to be a number and then ignored; in format 1 its
+/// stream too.
 ///
-/// Files are not trusted: memory and time are bounded, and everything wrong is a [TraceException] that names the
-/// line.
+/// Files are not trusted: memory and time are bounded, and everything wrong is a [TraceException] that names
+/// the line.
 public final class TraceReader {
     private static final String HEADER = "op,id,bytes,stream";
     /// Format 2 has these columns besides; the reader ignores the last one.

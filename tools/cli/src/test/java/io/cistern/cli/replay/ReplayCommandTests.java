@@ -86,8 +86,10 @@ final class ReplayCommandTests {
                 options[0], options[1], options[2], options[3], "--allocator", "direct", "--allocator", "caching");
 
         assertThat(run.exitCode()).isZero();
-        assertThat(Files.readAllBytes(folder.resolve("peak-tiny-direct.pickle"))).startsWith(0x80);
-        assertThat(Files.readAllBytes(folder.resolve("peak-tiny-caching.pickle"))).startsWith(0x80);
+        assertThat(Files.readAllBytes(folder.resolve("peak-tiny-direct.pickle")))
+                .startsWith(0x80);
+        assertThat(Files.readAllBytes(folder.resolve("peak-tiny-caching.pickle")))
+                .startsWith(0x80);
         assertThat(Files.readString(report)).contains("tiny direct", "tiny caching", "cistern-snapshot");
     }
 

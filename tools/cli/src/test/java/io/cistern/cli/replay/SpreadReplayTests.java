@@ -27,8 +27,8 @@ final class SpreadReplayTests {
 
     private Path file;
 
-    /// Three threads on two devices. Each allocates on its device and frees what the one before it allocated; every
-    /// tenth block stays.
+    /// Three threads on two devices. Each allocates on its device and frees what the one before it allocated;
+    /// every tenth block stays.
     @BeforeEach
     void writeTrace() throws Exception {
         List<String> rows = new ArrayList<>();

@@ -58,7 +58,8 @@ final class Chromium implements AutoCloseable {
         send("Page.enable", Map.of());
     }
 
-    /// Returns where the browser is, if this machine has one. The environment's `CHROMIUM` goes before the path.
+    /// Returns where the browser is, if this machine has one. The environment's `CHROMIUM` goes before the
+    /// path.
     static Optional<Path> find() {
         Stream<String> named = Stream.ofNullable(System.getenv("CHROMIUM"));
         Stream<String> onPath = Stream.of(

@@ -14,8 +14,8 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/// A made-up program over a made-up allocator: best fit in segments that each serve one stream. It records what it
-/// does as a program with a history does, and writes snapshots.
+/// A made-up program over a made-up allocator: best fit in segments that each serve one stream. It records
+/// what it does as a program with a history does, and writes snapshots.
 final class SampleProgram {
     static final long MIB = 1 << 20;
 

@@ -6,8 +6,8 @@ import io.cistern.observability.jmx.MemoryBeans;
 import io.cistern.simulated.SimulatedGpu;
 import java.io.IOException;
 
-/// A program that `cistern top` looks at: two simulated GPUs, a bean of its device memory, three blocks that stay on
-/// the second one, and pairs that come and go there until its input ends.
+/// A program that `cistern top` looks at: two simulated GPUs, a bean of its device memory, three blocks that
+/// stay on the second one, and pairs that come and go there until its input ends.
 final class TopTarget {
     static final long BLOCK_BYTES = 1 << 20;
     static final int BLOCKS = 3;
