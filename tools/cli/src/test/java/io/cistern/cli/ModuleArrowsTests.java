@@ -53,7 +53,15 @@ final class ModuleArrowsTests {
             Map.entry("io.cistern.observability", Set.of(API, DRIVER)),
             Map.entry("io.cistern.testkit", Set.of(API, DRIVER, "io.cistern.simulated")),
             Map.entry("io.cistern.jvm", Set.of()),
-            Map.entry("io.cistern.cli", Set.of(API, DRIVER, BUFFERS, "io.cistern.simulated", "io.cistern.loader")),
+            Map.entry(
+                    "io.cistern.cli",
+                    Set.of(
+                            API,
+                            DRIVER,
+                            BUFFERS,
+                            "io.cistern.simulated",
+                            "io.cistern.loader",
+                            "io.cistern.observability")),
             Map.entry(
                     "io.cistern.suites",
                     Set.of(
