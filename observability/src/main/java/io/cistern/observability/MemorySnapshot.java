@@ -3,7 +3,7 @@ package io.cistern.observability;
 import io.cistern.DeviceMemory;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.observability.internal.JsonWriter;
-import io.cistern.observability.internal.SnapshotBuilder;
+import io.cistern.observability.internal.SnapshotMaker;
 import io.cistern.observability.internal.TorchPickle;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
@@ -134,12 +134,12 @@ public record MemorySnapshot(
     ///
     /// @param reason why, for people
     public static MemorySnapshot take(DeviceMemory memory, String reason) {
-        return new SnapshotBuilder(memory).build(reason, Optional.empty());
+        return new SnapshotMaker(memory).make(reason, Optional.empty());
     }
 
     /// Takes a snapshot because of a refusal.
     public static MemorySnapshot take(DeviceMemory memory, OutOfMemoryReport report) {
-        return new SnapshotBuilder(memory).build("out of memory", Optional.of(report));
+        return new SnapshotMaker(memory).make("out of memory", Optional.of(report));
     }
 
     /// Writes it to a file: as PyTorch's pickle if the name ends in `.pickle` or `.pkl`, else as JSON.

@@ -7,6 +7,7 @@ import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.Shards;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
@@ -66,8 +67,20 @@ public final class OneGpu implements PageSource {
 
     /// A shard that belongs to no cache.
     public static StreamShard shard(long stream) {
-        return new StreamShard(
-                timeline(stream), true, SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+        return new StreamShard(timeline(stream), true, SplitPolicy.ANY, new MissClock(), reserved());
+    }
+
+    private static Reserved reserved() {
+        return new Reserved(0, new Told(), new DeviceCounters(Long.MAX_VALUE));
+    }
+
+    /// Events that nobody looks at.
+    private static final class Told implements EventSink {
+        @Override
+        public void segmentAcquired(int device, long address, long byteSize) {}
+
+        @Override
+        public void segmentReleased(int device, long address, long byteSize) {}
     }
 
     public static StreamTimeline timeline(long stream) {
@@ -76,7 +89,7 @@ public final class OneGpu implements PageSource {
 
     /// A table without shards.
     public static Shards shards() {
-        return new Shards(SplitPolicy.ANY, new MissClock(), new DeviceCounters(Long.MAX_VALUE));
+        return new Shards(SplitPolicy.ANY, new MissClock(), reserved());
     }
 
     /// The shard of a stream in a table, made if there is none.

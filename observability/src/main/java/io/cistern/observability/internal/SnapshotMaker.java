@@ -37,7 +37,7 @@ import java.util.TreeMap;
 /// if a live block lies in it, else a thread's cache has it. 4. Live blocks outside all segments stand alone.
 ///
 /// **Threads.** One thread's.
-public final class SnapshotBuilder {
+public final class SnapshotMaker {
     private final DeviceMemory memory;
     private final Optional<History> history;
     private final long now = System.nanoTime();
@@ -48,7 +48,7 @@ public final class SnapshotBuilder {
     /// Of one device, by address; taken out once they stand in a segment.
     private final TreeMap<Long, LiveBlock> live = new TreeMap<>();
 
-    public SnapshotBuilder(DeviceMemory memory) {
+    public SnapshotMaker(DeviceMemory memory) {
         this.memory = memory;
         this.history = recorded(MemoryHistory.of(memory));
         history.ifPresent(known -> known.entries().forEach(this::noteBirth));
@@ -66,7 +66,7 @@ public final class SnapshotBuilder {
         }
     }
 
-    public MemorySnapshot build(String reason, Optional<OutOfMemoryReport> outOfMemory) {
+    public MemorySnapshot make(String reason, Optional<OutOfMemoryReport> outOfMemory) {
         List<Device> devices = new ArrayList<>();
         List<Segment> segments = new ArrayList<>();
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
