@@ -75,14 +75,15 @@ public final class Scope implements AutoCloseable {
             throw new IllegalStateException("the scope of " + allocator + " is not the innermost: the scope of "
                     + stacks.current() + " must be closed first");
         }
+        MemoryEvent left = observers.any() ? new MemoryEvent.ScopeLeft(allocator.toString()) : null;
         closed = true;
         try {
             if (entry != null) {
                 entry.closed();
             }
             stacks.set(outer);
-            if (observers.any()) {
-                observers.tell(new MemoryEvent.ScopeLeft(allocator.toString()));
+            if (left != null) {
+                observers.tell(left);
             }
             whenClosed.run();
         } finally {

@@ -29,6 +29,10 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any.
 public final class GraphBlocks {
+    // Made before they are wanted: graphs end in a full Java heap too.
+    private static final Observers.RangeEvent DEFERRED = MemoryEvent.FreeDeferred::new;
+    private static final Observers.RangeEvent COMPLETED = MemoryEvent.FreeCompleted::new;
+
     private final Captures captures;
     private final CaptureOrder order;
 
@@ -284,7 +288,7 @@ public final class GraphBlocks {
             kept.remove(block);
             throw failure;
         }
-        post(MemoryEvent.FreeDeferred::new, own, address, byteSize);
+        post(DEFERRED, own, address, byteSize);
         return true;
     }
 
@@ -339,7 +343,7 @@ public final class GraphBlocks {
         if (!enter(block)) {
             throw new UnknownAddressException(address); // freed twice
         }
-        post(MemoryEvent.FreeDeferred::new, route, address, byteSize);
+        post(DEFERRED, route, address, byteSize);
         if (!noted && !usedElsewhere.remove(address) && captures.isInto(this, device, stream)) {
             reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
                     .push(address);
@@ -438,7 +442,7 @@ public final class GraphBlocks {
     }
 
     private void freeCompleted(long address, long byteSize, Route route) {
-        post(MemoryEvent.FreeCompleted::new, route, address, byteSize);
+        post(COMPLETED, route, address, byteSize);
     }
 
     private void post(Observers.RangeEvent event, Route route, long address, long byteSize) {

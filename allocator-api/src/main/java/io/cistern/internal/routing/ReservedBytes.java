@@ -11,6 +11,12 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 ///
 /// **Threads.** Any; nothing here waits, since allocators tell under their locks.
 public final class ReservedBytes implements EventSink {
+    // Made before they are wanted: allocators tell in a full Java heap too.
+    private static final Observers.RangeEvent ACQUIRED = MemoryEvent.SegmentAcquired::new;
+    private static final Observers.RangeEvent RELEASED = MemoryEvent.SegmentReleased::new;
+    private static final Observers.RangeEvent DEFERRED = MemoryEvent.FreeDeferred::new;
+    private static final Observers.RangeEvent COMPLETED = MemoryEvent.FreeCompleted::new;
+
     private final AtomicLongArray bytes;
 
     /// 1 once it has told anything.
@@ -44,22 +50,22 @@ public final class ReservedBytes implements EventSink {
 
     @Override
     public void segmentAcquired(int device, long address, long byteSize) {
-        observers.post(MemoryEvent.SegmentAcquired::new, allocator, device, address, byteSize);
+        observers.post(ACQUIRED, allocator, device, address, byteSize);
     }
 
     @Override
     public void segmentReleased(int device, long address, long byteSize) {
-        observers.post(MemoryEvent.SegmentReleased::new, allocator, device, address, byteSize);
+        observers.post(RELEASED, allocator, device, address, byteSize);
     }
 
     @Override
     public void freeDeferred(int device, long address, long byteSize) {
-        observers.post(MemoryEvent.FreeDeferred::new, allocator, device, address, byteSize);
+        observers.post(DEFERRED, allocator, device, address, byteSize);
     }
 
     @Override
     public void freeCompleted(int device, long address, long byteSize) {
-        observers.post(MemoryEvent.FreeCompleted::new, allocator, device, address, byteSize);
+        observers.post(COMPLETED, allocator, device, address, byteSize);
     }
 
     @Override

@@ -35,6 +35,16 @@ final class SitesLeftOut {
             + "|\\.(DeviceMemory|Captures|EventStreams|EventOrder|Attachments|ThresholdNotifier)\\.(lambda\\$)?close"
             + "|EventOrder\\.destroy|OpenScopes\\.closing");
 
+    /// What happens only while somebody observes, or asks for a snapshot.
+    private static final Pattern OBSERVED = Pattern.compile("\\.(Observers|ObservedCalls|ShardSegments)(\\$\\w+)?\\."
+            + "|Listeners\\.(onEvent|onRareEvent|annotate)|\\.(lambda\\$)?segments|ReservedBytes\\.(lambda\\$)?pageMoved"
+            + "|GraphBlocks\\.freeCompleted");
+
+    /// The same in methods that do more.
+    private static final Pattern TOLD = Pattern.compile(" (new MemoryEvent\\$\\w+)$"
+            + "|(DeviceMemory|Allocator)\\.(allocate|free|freeAfter):\\d+ dynamic (getAsLong|run)$"
+            + "|GraphBlocks\\.free:\\d+ dynamic block$");
+
     private SitesLeftOut() {}
 
     static boolean contains(Site site) {
@@ -42,6 +52,8 @@ final class SitesLeftOut {
         return site.ofMessage()
                 || OPENING.matcher(method).find()
                 || TEXTS.matcher(method).find()
-                || OVER_ALLOCATORS.matcher(method).find();
+                || OVER_ALLOCATORS.matcher(method).find()
+                || OBSERVED.matcher(method).find()
+                || TOLD.matcher(site.toString()).find();
     }
 }
