@@ -22,7 +22,7 @@ import java.util.List;
 public final class ObserveTraining {
     private static final int DEVICE = 0;
     private static final long STREAM = 0;
-    private static final int MIB = 1 << 20;
+    private static final long MIB = 1 << 20;
     private static final int STEPS = 5;
 
     private final DeviceMemory memory = DeviceMemory.system();
