@@ -40,7 +40,8 @@ class ExamplesTests {
     void aWatchedTrainingTellsItsPeaksAndFunctions() throws Exception {
         List<String> lines = run(Map.of(), ObserveTraining.class, List.of(), List.of(folder.toString()));
         assertThat(lines)
-                .containsExactly(
+                .as("between log lines of the snapshot")
+                .containsSubsequence(
                         "Counts[bytes=72351744, blocks=9, peakBytes=81788928, peakBlocks=12]",
                         "function                              calls       blocks            bytes             peak",
                         "forward                                   5           20         52428800         10485760",
