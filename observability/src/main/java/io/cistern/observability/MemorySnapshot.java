@@ -30,7 +30,7 @@ import java.util.OptionalLong;
 /// @param reason why, in words: `on demand`, `out of memory`, `peak of a replay`
 /// @param settings what is set of `cistern.…`, by name
 /// @param driver the driver, in words
-/// @param devices the devices
+/// @param devices the devices that this process uses
 /// @param allocators allocators and pools with their figures, one entry a device that they have memory of
 /// @param segments the memory, by device and address
 /// @param history what was recorded
@@ -126,6 +126,8 @@ public record MemorySnapshot(
             Instant startedAt, long startNanos, HistoryOptions options, long lost, List<HistoryEntry> entries) {}
 
     /// Takes a snapshot of all devices.
+    ///
+    /// @throws io.cistern.cuda.CudaException if the driver can't tell what a device has free
     public static MemorySnapshot take(DeviceMemory memory) {
         return take(memory, "on demand");
     }

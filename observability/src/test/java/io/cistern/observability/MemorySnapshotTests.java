@@ -7,6 +7,7 @@ import com.networknt.schema.InputFormat;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SpecificationVersion;
 import io.cistern.CudaStream;
+import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.OpenOptions;
 import io.cistern.Registration;
@@ -16,6 +17,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.observability.MemorySnapshot.Block;
 import io.cistern.observability.MemorySnapshot.Segment;
 import io.cistern.observability.MemorySnapshot.State;
+import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -68,20 +70,40 @@ final class MemorySnapshotTests extends ObservedMemory {
         free(kept);
     }
 
-    @Test
-    void blocksOfAPlugInAreShownToo() {
-        DeviceAllocator plugIn = new DeviceAllocator() {
+    private static DeviceAllocator plugInOn(SimulatedGpu driver) {
+        return new DeviceAllocator() {
             @Override
             public long allocate(long byteSize, int device, long stream) {
-                return gpu.memory().allocate(device, byteSize);
+                return driver.memory().allocate(device, byteSize);
             }
 
             @Override
             public void free(long address, long byteSize, int device, long stream) {
-                gpu.memory().free(device, address);
+                driver.memory().free(device, address);
             }
         };
-        long address = memory.open(OpenOptions.made("mine", plugIn)).allocate(100, DEVICE, stream);
+    }
+
+    /// A context takes hundreds of MiB of a device.
+    @Test
+    void aDeviceThatNobodyUsesIsLeftAlone() throws IOException {
+        try (SimulatedGpu two = SimulatedGpu.builder().devices(2).build();
+                DeviceMemory unused = DeviceMemory.builder(two).open()) {
+            assertThat(MemorySnapshot.take(unused).devices()).isEmpty();
+            assertThat(two.devices().isUsed(0)).isFalse();
+            unused.currents().set(unused.open(OpenOptions.made("none", plugInOn(two))));
+            unused.free(unused.allocate(MIB, 1, 0), 0);
+            MemorySnapshot snapshot = MemorySnapshot.take(unused);
+            assertThat(snapshot.devices())
+                    .extracting(MemorySnapshot.Device::ordinal)
+                    .containsExactly(1);
+            snapshot.writePickle(new ByteArrayOutputStream());
+        }
+    }
+
+    @Test
+    void blocksOfAPlugInAreShownToo() {
+        long address = memory.open(OpenOptions.made("mine", plugInOn(gpu))).allocate(100, DEVICE, stream);
         MemorySnapshot snapshot = MemorySnapshot.take(memory);
         assertThat(snapshot.segments()).singleElement().satisfies(segment -> {
             assertThat(segment.allocator()).isEqualTo("mine");

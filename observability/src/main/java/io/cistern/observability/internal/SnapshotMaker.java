@@ -70,7 +70,9 @@ public final class SnapshotMaker {
         List<Device> devices = new ArrayList<>();
         List<Segment> segments = new ArrayList<>();
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
-            devices.add(device(device));
+            if (memory.driver().devices().isUsed(device)) { // asking for another one's memory would cost memory there
+                devices.add(device(device));
+            }
             addSegments(device, segments);
         }
         return new MemorySnapshot(

@@ -16,6 +16,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.IntStream;
 import net.razorvine.pickle.Pickler;
 
 /// Writes a snapshot as PyTorch pickles the result of `torch.cuda.memory._snapshot`.
@@ -54,7 +55,18 @@ public final class TorchPickle {
         for (int i = 0; i < snapshot.allocators().size(); i++) {
             poolNumbers.putIfAbsent(snapshot.allocators().get(i).name(), poolNumbers.size());
         }
-        snapshot.devices().forEach(_ -> traces.add(new ArrayList<>()));
+        for (int device = 0; device < deviceCount(snapshot); device++) {
+            traces.add(new ArrayList<>());
+        }
+    }
+
+    /// PyTorch finds the trace of a device by its number.
+    private static int deviceCount(MemorySnapshot snapshot) {
+        IntStream used = snapshot.devices().stream().mapToInt(MemorySnapshot.Device::ordinal);
+        IntStream recorded = snapshot.history().stream()
+                .flatMap(history -> history.entries().stream())
+                .mapToInt(entry -> entry.event().device());
+        return IntStream.concat(used, recorded).max().orElse(-1) + 1;
     }
 
     /// Writes a snapshot.

@@ -49,7 +49,7 @@ public final class FlightEvents {
     /// registration or the device memory is closed. Where there is no flight recorder, nothing happens.
     /// Registered twice, events are written once.
     ///
-    /// @return a registration; closing it ends that
+    /// @return a registration; closing it stops them
     public static Registration register(DeviceMemory memory) {
         if (!FlightRecorder.isAvailable()) {
             return () -> {};

@@ -7,7 +7,7 @@ import java.util.Set;
 import jdk.jfr.SettingControl;
 
 /// How many bytes lie between two samples of a thread, as `64MiB`. The least that a recording asks for holds;
-/// what is none counts as not set.
+/// a text that is no number of bytes with a unit counts as not set.
 final class SampleInterval extends SettingControl {
     private static final String DEFAULT = "64MiB";
     private static final long DEFAULT_BYTES = 64 << 20;

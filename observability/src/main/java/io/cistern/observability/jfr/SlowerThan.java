@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
 import jdk.jfr.SettingControl;
 
 /// How slow an allocation has to be to be written, as `1 ms` or `200 us`. The least that a recording asks for
-/// holds; what is none counts as not set.
+/// holds; a text that is no duration counts as not set.
 final class SlowerThan extends SettingControl {
     private static final long DEFAULT_NANOS = 1_000_000;
     private static final Pattern FORM = Pattern.compile("(\\d{1,9})\\s*(ns|us|ms|s|m)");

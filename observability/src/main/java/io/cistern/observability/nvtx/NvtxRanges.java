@@ -27,7 +27,7 @@ public final class NvtxRanges {
     /// Starts to hand ranges and marks to the library, until the registration or the device memory is closed.
     /// Where there is no library, nothing happens, and a line of the log says so, once in a process.
     ///
-    /// @return a registration; closing it ends that
+    /// @return a registration; closing it stops them
     public static Registration register(DeviceMemory memory) {
         NvtxLibrary library = NvtxLibrary.find();
         if (library == null) {
