@@ -26,7 +26,6 @@ final class DeviceHandles<H> {
     private final DeviceMemory memory;
     private final int device;
     private final LibraryCalls<H> calls;
-    private final Runnable collectEnded;
 
     /// All that exist, for their workspaces.
     private final Set<PooledHandle<H>> handles = ConcurrentHashMap.newKeySet();
@@ -39,18 +38,11 @@ final class DeviceHandles<H> {
 
     private int alive;
 
-    /// @param collectEnded takes the handles of threads that have ended
-    DeviceHandles(
-            HandleLibrary<H> library,
-            HandlePoolOptions options,
-            DeviceMemory memory,
-            int device,
-            Runnable collectEnded) {
+    DeviceHandles(HandleLibrary<H> library, HandlePoolOptions options, DeviceMemory memory, int device) {
         this.library = library;
         this.options = options;
         this.memory = memory;
         this.device = device;
-        this.collectEnded = collectEnded;
         this.calls = new LibraryCalls<>(library, memory, device, counters);
     }
 
@@ -61,8 +53,9 @@ final class DeviceHandles<H> {
     /// 3. a new one, if the limit allows it;
     /// 4. else the first that comes back.
     ///
+    /// @param collectEnded takes the handles of threads that have ended
     /// @throws HandleException if the library creates none, or none comes back in time
-    PooledHandle<H> take() {
+    PooledHandle<H> take(Runnable collectEnded) {
         PooledHandle<H> taken = pollIdle();
         if (taken == null) {
             collectEnded.run();
@@ -195,12 +188,12 @@ final class DeviceHandles<H> {
 
     /// Counts a platform thread that has ended.
     void countEnded(ThreadSlot<H> slot) {
-        long lifeSpan = System.nanoTime() - slot.since;
+        long lifeSpan = slot.nanosSinceTaken();
         counters.lifeSpans.add(lifeSpan);
         var event = new HandleThreadEndedEvent();
         event.library = library.name();
         event.device = device;
-        event.endedThread = slot.owner.name;
+        event.endedThread = slot.name;
         event.lifeSpan = lifeSpan;
         event.commit();
     }

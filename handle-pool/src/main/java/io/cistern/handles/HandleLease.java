@@ -8,12 +8,16 @@ package io.cistern.handles;
 /// @param <H> the handle
 public final class HandleLease<H> implements AutoCloseable {
     private final HandlePool<H> pool;
+    private final DeviceThreads<H> threads;
     private final ThreadSlot<H> slot;
+    private final int device;
     private boolean closed;
 
-    HandleLease(HandlePool<H> pool, ThreadSlot<H> slot) {
+    HandleLease(HandlePool<H> pool, DeviceThreads<H> threads, ThreadSlot<H> slot, int device) {
         this.pool = pool;
+        this.threads = threads;
         this.slot = slot;
+        this.device = device;
     }
 
     /// Returns the handle with a stream set, as [HandlePool#handle] does.
@@ -27,7 +31,7 @@ public final class HandleLease<H> implements AutoCloseable {
         if (closed) {
             throw new IllegalStateException("the lease is closed: open another one");
         }
-        return pool.handle(slot.device, stream);
+        return pool.handle(device, stream);
     }
 
     /// Ends the region. Work that was given to streams goes on. Closing twice does nothing.
@@ -38,12 +42,12 @@ public final class HandleLease<H> implements AutoCloseable {
         requireOwner();
         if (!closed) {
             closed = true;
-            pool.leave(slot);
+            threads.leave(slot);
         }
     }
 
     private void requireOwner() {
-        if (!slot.owner.isCurrentThread()) {
+        if (!slot.isOfCurrentThread()) {
             throw new IllegalStateException(
                     "the lease of a handle belongs to the thread that opened it: open one on each thread");
         }

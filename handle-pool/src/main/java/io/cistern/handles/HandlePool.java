@@ -3,21 +3,14 @@ package io.cistern.handles;
 import io.cistern.DeviceMemory;
 import io.cistern.ModuleSupport;
 import io.cistern.Registration;
-import io.cistern.cuda.Streams;
 import io.cistern.errors.UnusableStreamException;
-import io.cistern.graph.GraphMemory;
 import io.cistern.internal.names.Failures;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
-import java.util.stream.IntStream;
 
 /// Gives each thread the handle of a library, such as cuBLAS, that is its own, with a stream set.
 ///
@@ -66,34 +59,40 @@ public final class HandlePool<H> implements AutoCloseable {
     private final HandlePoolOptions options;
     private final DeviceMemory memory;
     private final ModuleSupport support;
-    private final List<DeviceHandles<H>> devices;
+    private final PoolState state;
 
-    /// Of threads that have handles now.
-    private final Set<ThreadHandles<H>> holders = ConcurrentHashMap.newKeySet();
+    /// By ordinal.
+    private final DevicePart<H>[] devices;
 
-    @SuppressWarnings("ThreadLocalUsage") // one a pool, of which there are few
-    private final ThreadLocal<ThreadHandles<H>> threads = ThreadLocal.withInitial(this::newThread);
-
-    /// Counts what makes streams that are set out of date: a thread that set one meanwhile sets it again.
-    private final AtomicInteger changes = new AtomicInteger();
-
-    private final AtomicBoolean closed = new AtomicBoolean();
     private final HandleWatcher watcher;
     private final List<Registration> registrations;
+
+    /// @param <H> the handle
+    private record DevicePart<H>(DeviceThreads<H> threads, DeviceHandles<H> handles) {}
 
     private HandlePool(DeviceMemory memory, HandleLibrary<H> library, HandlePoolOptions options) {
         this.memory = memory;
         this.library = library;
         this.options = options;
         support = memory.moduleSupport();
-        devices = IntStream.range(0, memory.driver().devices().count())
-                .mapToObj(device -> new DeviceHandles<>(library, options, memory, device, this::collectEnded))
-                .toList();
+        state = new PoolState(library.name());
+        devices = parts(memory.driver().devices().count());
         watcher = new HandleWatcher(library.name(), this::watch);
         registrations = List.of(
                 memory.listeners().onStreamClosing(this::streamEnds),
                 memory.listeners().onMemoryPressure((device, _) -> releaseWorkspaces(device)),
                 HandleFlightEvents.register(this::recordStatistics));
+    }
+
+    @SuppressWarnings({"unchecked", "rawtypes"}) // an array, so that a device is one read away
+    private DevicePart<H>[] parts(int count) {
+        DevicePart<H>[] parts = new DevicePart[count];
+        for (int device = 0; device < count; device++) {
+            var handles = new DeviceHandles<>(library, options, memory, device);
+            parts[device] = new DevicePart<>(
+                    new DeviceThreads<>(library.name(), options.strategy(), device, state, handles), handles);
+        }
+        return parts;
     }
 
     /// Opens a pool with the [default options][HandlePoolOptions#DEFAULT].
@@ -122,95 +121,15 @@ public final class HandlePool<H> implements AutoCloseable {
     ///     stream in a capture that was not announced
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
     public H handle(int device, long stream) {
-        ThreadSlot<H> slot = threads.get().slot(device);
+        DeviceThreads<H> threads = devices[device].threads;
+        ThreadSlot<H> slot = threads.slot();
         H handle = slot.ready(stream);
-        return handle != null && !support.isCaptured(device, stream) ? handle : set(slot, stream);
+        return handle != null && !support.isCaptured(device, stream) ? handle : set(threads, slot, stream);
     }
 
-    private ThreadHandles<H> newThread() {
-        return new ThreadHandles<>(devices.size());
-    }
-
-    private H set(ThreadSlot<H> slot, long stream) {
-        if (slot.owner.virtual && stream == Streams.PER_THREAD_DEFAULT) {
-            throw new UnusableStreamException(
-                    slot.device,
-                    stream,
-                    "the per-thread default stream is another one whenever a virtual thread changes its carrier: name"
-                            + " a stream of your own, or work on a platform thread");
-        }
-        PooledHandle<H> held = heldBy(slot);
-        while (true) { // ends when no other thread makes a change meanwhile
-            int seen = changes.get();
-            requireOpen();
-            bind(slot, held, stream);
-            if (changes.get() == seen) {
-                return held.raw();
-            }
-        }
-    }
-
-    private void bind(ThreadSlot<H> slot, PooledHandle<H> held, long stream) {
-        slot.unpublish();
-        Optional<GraphMemory> graph = held.workspaces.graphOf(stream);
-        if (graph.isPresent() && held.keepFor(graph.get(), devices.get(slot.device))) {
-            held.workspaces.bind(held.raw(), stream, graph); // not published: after the capture it is another
-        } else {
-            held.workspaces.bind(held.raw(), stream, Optional.empty());
-            slot.publish(held.raw(), stream);
-        }
-    }
-
-    private PooledHandle<H> heldBy(ThreadSlot<H> slot) {
-        PooledHandle<H> held = slot.held();
-        if (held != null) {
-            return held;
-        }
-        if (slot.owner.virtual) {
-            throw new IllegalStateException("a virtual thread keeps no handle of " + library.name()
-                    + ": open a lease around its calls, try (var lease = pool.lease(" + slot.device + ")) { … }");
-        }
-        PooledHandle<H> taken = take(slot);
-        devices.get(slot.device).counters.threads.increment();
-        return taken;
-    }
-
-    /// Takes a handle for the calling thread.
-    private PooledHandle<H> take(ThreadSlot<H> slot) {
-        requireOpen();
+    private H set(DeviceThreads<H> threads, ThreadSlot<H> slot, long stream) {
         watcher.start();
-        PooledHandle<H> handle = devices.get(slot.device).take();
-        slot.hold(handle);
-        boolean entered = false;
-        try {
-            holders.add(slot.owner);
-            requireOpen(); // the thread that closes may have looked here before
-            entered = true;
-        } finally {
-            if (!entered) {
-                giveUp(slot);
-            }
-        }
-        return handle;
-    }
-
-    private void forget(ThreadHandles<H> owner) {
-        if (!owner.holdsAny()) {
-            holders.remove(owner);
-        }
-    }
-
-    private void giveUp(ThreadSlot<H> slot) {
-        PooledHandle<H> held = slot.release();
-        if (held != null) {
-            devices.get(slot.device).destroy(held);
-        }
-    }
-
-    private void requireOpen() {
-        if (closed.get()) {
-            throw new IllegalStateException("the pool of handles of " + library.name() + " is closed");
-        }
+        return threads.set(slot, stream);
     }
 
     /// Gives the calling thread a handle of a device for a region, in which [#handle] returns that one. A
@@ -223,78 +142,24 @@ public final class HandlePool<H> implements AutoCloseable {
     /// @throws IllegalStateException if the pool is closed
     /// @throws HandleException if the library creates no handle, or none was free in time
     public HandleLease<H> lease(int device) {
-        ThreadSlot<H> slot = threads.get().slot(device);
-        HandleLease<H> lease = new HandleLease<>(this, slot);
-        slot.enterLease();
-        boolean entered = false;
-        try {
-            requireOpen();
-            if (slot.held() == null) {
-                var _ = slot.owner.virtual ? take(slot) : heldBy(slot);
-            }
-            devices.get(device).counters.leases.increment();
-            entered = true;
-            return lease;
-        } finally {
-            if (!entered) {
-                boolean _ = slot.leaveLease();
-            }
-        }
-    }
-
-    /// A lease ends.
-    void leave(ThreadSlot<H> slot) {
-        if (slot.leaveLease() && slot.owner.virtual) {
-            PooledHandle<H> held = slot.release();
-            forget(slot.owner);
-            if (held != null) {
-                devices.get(slot.device).giveBack(held);
-            }
-        }
+        DeviceThreads<H> threads = devices[device].threads;
+        ThreadSlot<H> slot = threads.slot();
+        HandleLease<H> lease = new HandleLease<>(this, threads, slot, device);
+        watcher.start();
+        threads.enter(slot);
+        return lease;
     }
 
     private void streamEnds(int device, long stream) {
-        changes.incrementAndGet();
-        holders.forEach(holder -> holder.slot(device).unpublish(stream));
-        devices.get(device).streamEnds(stream);
+        state.change();
+        devices[device].threads.streamEnds(stream);
+        devices[device].handles.streamEnds(stream);
     }
 
     private void watch() {
-        collectEnded();
-        devices.forEach(device -> device.trim(options.idleAge()));
-    }
-
-    /// Takes the handles of threads that have ended.
-    private void collectEnded() {
-        holders.removeIf(this::isCollected);
-    }
-
-    private boolean isCollected(ThreadHandles<H> holder) {
-        boolean ended = holder.isEnded();
-        if (ended) {
-            holder.slots().forEach(this::ended);
-        }
-        return ended;
-    }
-
-    private void ended(ThreadSlot<H> slot) {
-        PooledHandle<H> held = slot.release();
-        if (held == null) {
-            return; // it had none, or another thread was first
-        }
-        DeviceHandles<H> handles = devices.get(slot.device);
-        if (slot.leases() > 0) {
-            handles.counters.abandonedLeases.increment();
-        }
-        if (slot.owner.virtual) {
-            handles.giveBack(held);
-            return;
-        }
-        handles.countEnded(slot);
-        if (options.strategy() == HandleStrategy.SHARED) {
-            handles.giveBack(held);
-        } else {
-            handles.destroy(held);
+        for (DevicePart<H> device : devices) {
+            device.threads.collectEnded();
+            device.handles.trim(options.idleAge());
         }
     }
 
@@ -305,8 +170,8 @@ public final class HandlePool<H> implements AutoCloseable {
     /// @return how many were destroyed, or will be when the graphs that need them are gone
     /// @throws IndexOutOfBoundsException if there is no such device
     public int trim(int device, Duration idleFor) {
-        collectEnded();
-        return devices.get(device).trim(idleFor);
+        devices[device].threads.collectEnded();
+        return devices[device].handles.trim(idleFor);
     }
 
     /// Gives workspaces of a device back, but those of the streams that are set in handles that threads have,
@@ -316,7 +181,7 @@ public final class HandlePool<H> implements AutoCloseable {
     /// @return bytes
     /// @throws IndexOutOfBoundsException if there is no such device
     public long releaseWorkspaces(int device) {
-        return devices.get(device).releaseWorkspaces();
+        return devices[device].handles.releaseWorkspaces();
     }
 
     /// Returns what was counted on a device.
@@ -324,11 +189,11 @@ public final class HandlePool<H> implements AutoCloseable {
     /// @param device the ordinal of a device
     /// @throws IndexOutOfBoundsException if there is no such device
     public HandlePoolStatistics statistics(int device) {
-        return devices.get(device).statistics();
+        return devices[device].handles.statistics();
     }
 
     private void recordStatistics() {
-        for (int device = 0; device < devices.size(); device++) {
+        for (int device = 0; device < devices.length; device++) {
             HandlePoolStatisticsEvent.of(library.name(), device, statistics(device))
                     .commit();
         }
@@ -342,7 +207,7 @@ public final class HandlePool<H> implements AutoCloseable {
     ///     pool is open then
     @Override
     public void close() {
-        if (closed.getAndSet(true)) {
+        if (!state.beginClose()) {
             return;
         }
         boolean over = false;
@@ -350,31 +215,29 @@ public final class HandlePool<H> implements AutoCloseable {
             awaitLeases();
             over = true;
         } finally {
-            closed.set(over);
+            if (!over) {
+                state.reopen();
+            }
         }
-        changes.incrementAndGet();
+        end();
+    }
+
+    private void end() {
+        state.change();
         watcher.stop();
         OpenHandlePools.of(memory).remove(this);
         Failures failures = new Failures();
         registrations.forEach(registration -> failures.gather(registration::close));
-        collectEnded();
-        holders.forEach(holder -> holder.slots().forEach(slot -> failures.gather(() -> giveUp(slot))));
-        holders.clear();
-        devices.forEach(device -> failures.gather(() -> device.trim(Duration.ZERO)));
+        for (DevicePart<H> device : devices) {
+            device.threads.close(failures);
+            failures.gather(() -> device.handles.trim(Duration.ZERO));
+        }
         failures.rethrow();
     }
 
     private void awaitLeases() {
         long start = System.nanoTime();
-        while (true) {
-            collectEnded();
-            List<String> leasing = holders.stream()
-                    .filter(holder -> holder.slots().stream().anyMatch(slot -> slot.leases() > 0))
-                    .map(holder -> holder.name)
-                    .toList();
-            if (leasing.isEmpty()) {
-                return;
-            }
+        for (List<String> leasing = leasing(); !leasing.isEmpty(); leasing = leasing()) {
             if (System.nanoTime() - start > options.closeWait().toNanos()) {
                 throw new IllegalStateException("the pool of handles of " + library.name() + " can't be closed: after "
                         + options.closeWait() + " " + leasing.size() + " threads have leases open (" + some(leasing)
@@ -382,6 +245,15 @@ public final class HandlePool<H> implements AutoCloseable {
             }
             LockSupport.parkNanos(LOOK_NANOS);
         }
+    }
+
+    private List<String> leasing() {
+        List<String> names = new ArrayList<>();
+        for (DevicePart<H> device : devices) {
+            device.threads.collectEnded();
+            names.addAll(device.threads.leasing());
+        }
+        return names;
     }
 
     private static String some(List<String> names) {

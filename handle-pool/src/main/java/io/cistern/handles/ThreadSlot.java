@@ -1,18 +1,25 @@
 package io.cistern.handles;
 
+import java.lang.ref.WeakReference;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /// What one thread has of one device: its handle, and which stream is set in it.
 ///
-/// **Threads.** The owner sets streams and takes handles. Any thread may take [#ready] away at any time, and
-/// the handle once the owner has ended or the pool is closed.
+/// **Threads.** The owner sets streams and takes handles. Any thread may take [#ready] away at any time, and the
+/// handle once the owner has ended or the pool is closed.
 ///
 /// @param <H> the handle
 final class ThreadSlot<H> {
-    final int device;
-    final ThreadHandles<H> owner;
+    /// Whether the owner is a virtual thread.
+    final boolean virtual;
+
+    /// The owner's, for people.
+    final String name;
+
+    /// Weak, so that a thread that nobody keeps counts as ended.
+    private final WeakReference<Thread> owner;
 
     /// The handle, if [#stream] is set in it; else the owner sets it first.
     private volatile @Nullable H ready;
@@ -23,12 +30,15 @@ final class ThreadSlot<H> {
     private final AtomicReference<@Nullable PooledHandle<H>> held = new AtomicReference<>();
     private final AtomicInteger leases = new AtomicInteger();
 
-    /// When the owner took a handle, by [System#nanoTime].
-    long since;
+    /// When the owner took its handle, by [System#nanoTime].
+    private volatile long since;
 
-    ThreadSlot(int device, ThreadHandles<H> owner) {
-        this.device = device;
-        this.owner = owner;
+    /// Of the calling thread.
+    ThreadSlot() {
+        Thread current = Thread.currentThread();
+        owner = new WeakReference<>(current);
+        virtual = current.isVirtual();
+        name = current.getName().isEmpty() ? "thread " + current.threadId() : current.getName();
     }
 
     /// The handle, if a stream is set in it; else null.
@@ -89,5 +99,19 @@ final class ThreadSlot<H> {
     /// @return whether none is open any more
     boolean leaveLease() {
         return leases.decrementAndGet() == 0;
+    }
+
+    boolean isOfCurrentThread() {
+        return owner.refersTo(Thread.currentThread());
+    }
+
+    /// Whether the owner has ended. Seeing that orders all that it wrote before what the caller does next.
+    boolean isOwnerEnded() {
+        Thread alive = owner.get();
+        return alive == null || !alive.isAlive();
+    }
+
+    long nanosSinceTaken() {
+        return System.nanoTime() - since;
     }
 }

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /// Two simulated GPUs, a library that checks how it is used, and pools over it. Closing it checks that
@@ -71,7 +72,10 @@ final class HandlePoolFixture implements AutoCloseable {
     /// Waits until something is true; the time limit of the test ends that.
     static void await(BooleanSupplier state) {
         while (!state.getAsBoolean()) {
-            Thread.onSpinWait();
+            LockSupport.parkNanos(100_000);
+            if (Thread.interrupted()) {
+                throw new AssertionError("it did not become true in time");
+            }
         }
     }
 
