@@ -53,6 +53,8 @@ final class CublasLtDescriptors {
         heuristic = library.require("cublasLtMatmulAlgoGetHeuristic");
     }
 
+    /// Makes a description.
+    ///
     /// @return a `cublasLtMatmulDesc_t`
     long operation(Gemm gemm) {
         try (Arena arena = Arena.ofConfined()) {
@@ -79,6 +81,8 @@ final class CublasLtDescriptors {
         }
     }
 
+    /// Makes a layout.
+    ///
     /// @return a `cublasLtMatrixLayout_t`
     long layout(ElementType type, long rows, long columns, long leadingDimension) {
         try (Arena arena = Arena.ofConfined()) {

@@ -166,16 +166,15 @@ public record Gemm(
 
     /// Whether another one differs at most in its factors.
     boolean hasShapeOf(Gemm other) {
-        return this == other
-                || (m == other.m
-                        && n == other.n
-                        && k == other.k
-                        && lda == other.lda
-                        && ldb == other.ldb
-                        && ldc == other.ldc
-                        && type == other.type
-                        && transposeA == other.transposeA
-                        && transposeB == other.transposeB
-                        && tf32 == other.tf32);
+        return m == other.m
+                && n == other.n
+                && k == other.k
+                && lda == other.lda
+                && ldb == other.ldb
+                && ldc == other.ldc
+                && type == other.type
+                && transposeA == other.transposeA
+                && transposeB == other.transposeB
+                && tf32 == other.tf32;
     }
 }
