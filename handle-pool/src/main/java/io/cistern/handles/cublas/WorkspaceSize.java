@@ -12,6 +12,8 @@ final class WorkspaceSize {
 
     private WorkspaceSize() {}
 
+    /// Returns the size that NVIDIA recommends.
+    ///
     /// @return bytes
     static long recommended(Devices devices, int device) {
         return devices.attribute(device, DeviceAttribute.COMPUTE_CAPABILITY_MAJOR) >= HOPPER

@@ -53,8 +53,7 @@ public class HandleBenchmark {
         second = open.newStream();
         pool = library == Library.CUBLAS
                 ? Cublas.open(open.memory()).pool()
-                : HandlePool.open(
-                        open.memory(), HandleLibrary.of("none", _ -> new Object(), _ -> {}, (_, _) -> {}));
+                : HandlePool.open(open.memory(), HandleLibrary.of("none", _ -> new Object(), _ -> {}, (_, _) -> {}));
     }
 
     @TearDown

@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /// What handles of cuBLAS cost on a GPU: creating and destroying them, alone and from sixteen threads; a thread that
 /// comes, asks for its handle and ends, by strategy; the device memory of a handle. Prints microseconds, a line each:
@@ -56,7 +57,8 @@ public final class HandleCosts {
     }
 
     private HandlePool<CublasHandle> pool(HandleStrategy strategy) {
-        return Cublas.open(memory, HandlePoolOptions.DEFAULT.withStrategy(strategy)).pool();
+        return Cublas.open(memory, HandlePoolOptions.DEFAULT.withStrategy(strategy))
+                .pool();
     }
 
     private void creation() {
@@ -89,7 +91,7 @@ public final class HandleCosts {
     }
 
     /// @param strategy null for threads that ask for nothing
-    private void threads(String what, HandleStrategy strategy) throws InterruptedException {
+    private void threads(String what, @Nullable HandleStrategy strategy) throws InterruptedException {
         List<Double> times = new ArrayList<>();
         for (int round = 0; round < ROUNDS; round++) {
             HandlePool<CublasHandle> pool = pool(strategy == null ? HandleStrategy.SHARED : strategy);
@@ -115,7 +117,7 @@ public final class HandleCosts {
         print(what + ", each", times);
     }
 
-    private void oneAfterTheOther(HandlePool<CublasHandle> pool, HandleStrategy strategy) {
+    private void oneAfterTheOther(HandlePool<CublasHandle> pool, @Nullable HandleStrategy strategy) {
         for (int i = 0; i < THREADS; i++) {
             Thread thread = Thread.ofPlatform().start(() -> {
                 if (strategy != null) {
@@ -131,7 +133,7 @@ public final class HandleCosts {
     }
 
     /// Handles that end with their threads are destroyed by the pool's watcher; so that counts.
-    private static void awaitEnds(HandlePool<CublasHandle> pool, HandleStrategy strategy) {
+    private static void awaitEnds(HandlePool<CublasHandle> pool, @Nullable HandleStrategy strategy) {
         if (strategy == HandleStrategy.PER_THREAD) {
             pool.trim(0, java.time.Duration.ZERO); // looks for ended threads now
             while (pool.statistics(0).alive() > 0) {
@@ -171,7 +173,8 @@ public final class HandleCosts {
     }
 
     private static void print(String what, List<Double> times) {
-        double[] sorted = times.stream().mapToDouble(Double::doubleValue).sorted().toArray();
+        double[] sorted =
+                times.stream().mapToDouble(Double::doubleValue).sorted().toArray();
         System.out.printf(
                 Locale.ROOT,
                 "%s: %.1f (%.1f to %.1f)%n",
