@@ -7,7 +7,10 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.buffers.DeviceBuffer;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.graph.CudaGraph;
+import io.cistern.graph.GraphCapture;
 import io.cistern.handles.HandlePoolOptions;
 import io.cistern.handles.cublas.Cublas;
 import io.cistern.handles.cublas.CublasLt;
@@ -254,6 +257,30 @@ public class MatrixProducts {
             }
         });
         assertThat(cublas.pool().statistics(0).created()).isBetween(1L, (long) MAX_HANDLES);
+    }
+
+    @Test
+    void productsInAGraph() {
+        Gemm gemm = Gemm.of(64, 32, 48);
+        CudaStream stream = streams.getFirst();
+        try (HostProduct product = product(gemm, 0, stream.handle())) {
+            try (CudaGraph graph = captured(gemm, product, stream.handle())) {
+                cublas.close();
+                for (int i = 0; i < 3; i++) {
+                    product.c.fill((byte) 0);
+                    graph.launch(stream.handle());
+                    product.assertComputed(Epilogue.GELU_BIAS);
+                }
+            }
+        }
+    }
+
+    private CudaGraph captured(Gemm gemm, HostProduct product, long stream) {
+        try (GraphCapture capture = GraphCapture.begin(memory, 0, stream, CaptureMode.GLOBAL)) {
+            cublas.gemm(gemm, product.a, product.b, product.c);
+            lt.matmul(gemm, Epilogue.GELU_BIAS, product.a, product.b, product.c, product.bias, stream);
+            return capture.endAndInstantiate();
+        }
     }
 
     @Test
