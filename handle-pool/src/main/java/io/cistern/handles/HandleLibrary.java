@@ -52,7 +52,10 @@ public interface HandleLibrary<H> {
     ///
     /// @param <H> the handle
     static <H> HandleLibrary<H> of(
-            String name, IntFunction<? extends H> create, Consumer<? super H> destroy, ObjLongConsumer<? super H> setStream) {
+            String name,
+            IntFunction<? extends H> create,
+            Consumer<? super H> destroy,
+            ObjLongConsumer<? super H> setStream) {
         return new HandleFunctions<>(name, create, destroy, setStream);
     }
 }

@@ -1,0 +1,82 @@
+package io.cistern.benchmarks;
+
+import io.cistern.handles.HandleLibrary;
+import io.cistern.handles.HandlePool;
+import io.cistern.handles.cublas.Cublas;
+import java.util.concurrent.TimeUnit;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/// What a thread's handle costs: of a library that does nothing, which is what the pool adds, and of cuBLAS.
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+@Fork(3)
+public class HandleBenchmark {
+    /// Whose handles.
+    public enum Library {
+        NONE,
+        CUBLAS
+    }
+
+    @Param({"NONE"})
+    private Library library = Library.NONE;
+
+    private OpenMemory open;
+    private HandlePool<?> pool;
+    private long first;
+    private long second;
+    private final ThreadLocal<Object> ofThread = ThreadLocal.withInitial(Object::new);
+
+    /// Each thread's own.
+    @State(Scope.Thread)
+    public static class Calls {
+        long count;
+    }
+
+    @Setup
+    public void open() {
+        open = new OpenMemory("caching");
+        first = open.newStream();
+        second = open.newStream();
+        pool = library == Library.CUBLAS
+                ? Cublas.open(open.memory()).pool()
+                : HandlePool.open(
+                        open.memory(), HandleLibrary.of("none", _ -> new Object(), _ -> {}, (_, _) -> {}));
+    }
+
+    @TearDown
+    public void close() {
+        open.close();
+    }
+
+    /// The stream is set already.
+    @Benchmark
+    public Object sameStream() {
+        return pool.handle(0, first);
+    }
+
+    /// It differs each time.
+    @Benchmark
+    public Object otherStream(Calls calls) {
+        return pool.handle(0, (calls.count++ & 1) == 0 ? first : second);
+    }
+
+    /// The floor: a thread-local, without a device, a stream or an end.
+    @Benchmark
+    public Object threadLocal() {
+        return ofThread.get();
+    }
+}
