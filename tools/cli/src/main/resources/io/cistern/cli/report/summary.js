@@ -17,8 +17,8 @@ function momentLine(run) {
     ["process ", runtime.processId]].filter((part) => part[1] != null).map((part) => part.join(""));
   return element("p", { class: "faint" }, "Taken " + String(snapshot.takenAt).replace(/(\.\d+)?Z$/, " UTC").replace("T", " ")
     + ", " + snapshot.reason + ". " + (parts.length > 0 ? parts.join(", ") + ". " : "")
-    + (history ? counted(history.size, "event") + " in " + secondsText(run.recordedSeconds) + ". Times count from the begin of the recording,"
-      + " ages back from the snapshot." : "No history. Ages count back from the snapshot."));
+    + (history ? counted(history.size, "event") + " in " + secondsText(run.recordedSeconds)
+      + ". Times count from the begin of the recording, ages back from the snapshot." : "No history. Ages count back from the snapshot."));
 }
 
 function findingList(findings) {
