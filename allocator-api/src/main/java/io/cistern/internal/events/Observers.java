@@ -142,8 +142,7 @@ public final class Observers {
 
     /// Tells of an event, after those that the thread [posted][#post]. Under no lock of an allocator.
     @SuppressWarnings("CatchingUnchecked") // an event that is lost is better than an allocation
-    public <T> void tell(
-            Events.Maker<T> maker, T about, int device, long first, long second, long third, long fourth) {
+    public <T> void tell(Events.Maker<T> maker, T about, int device, long first, long second, long third, long fourth) {
         try {
             Posted mine = posted.get();
             if (!mine.telling) {
