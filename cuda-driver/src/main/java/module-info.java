@@ -24,6 +24,7 @@ module io.cistern.cuda {
             io.cistern.buffers,
             io.cistern.caching,
             io.cistern.cli,
+            io.cistern.handles,
             io.cistern.loader,
             io.cistern.nccl,
             io.cistern.observability,

@@ -119,6 +119,26 @@ public final class ModuleSupport {
         return pools.anyAsleep;
     }
 
+    /// Returns whether a stream is captured into a graph. The driver is asked only where a capture on the
+    /// device is under way, so at all other times a call costs next to nothing.
+    ///
+    /// @return true also where the driver won't tell
+    public boolean isCaptured(int device, long stream) {
+        return memory.captures().isCaptured(device, stream);
+    }
+
+    /// Frees a block behind all work that its device has been given so far, for code that doesn't know which
+    /// streams use the block.
+    ///
+    /// @param address an address that an allocation returned; 0 does nothing
+    /// @throws UnknownAddressException if no live block begins there
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; the block is alive then
+    public void freeBehindAll(long address) {
+        if (address != 0) {
+            memory.free(address, memory.captures().streamBehindAll(router.deviceOf(address)));
+        }
+    }
+
     void close(Failures failures) {
         attachments.close(failures);
     }

@@ -30,18 +30,18 @@ import org.jspecify.annotations.Nullable;
 
 /// The captures of one [io.cistern.DeviceMemory] that are under way, and the memory of graphs that are gone.
 ///
-/// 1. While any stream of a device is captured, all routes of the device are suspended, so that each allocation comes
-/// here and the stream is asked which capture it is in. At other times the path of an allocation knows nothing of
-/// captures. Frees go past a [CaptureExit] meanwhile.
+/// 1. While any stream of a device is captured, all routes of the device are suspended, so that each
+/// allocation comes here and the stream is asked which capture it is in. At other times the path of an
+/// allocation knows nothing of captures. Frees go past a [CaptureExit] meanwhile.
 /// 2. A stream in a capture is served from that capture's [GraphBlocks], all others as ever; driver calls are
 /// [sheltered][Graphs#shelter], so that neither disturbs the other.
-/// 3. The driver tells when a graph and its executables are gone, on a thread of its own that may call nothing. The
-/// memory goes back at the next occasion: a capture that begins or ends, a trim, or memory running out; not while
-/// anything is captured, since that needs a fence over the whole context.
+/// 3. The driver tells when a graph and its executables are gone, on a thread of its own that may call
+/// nothing. The memory goes back at the next occasion: a capture that begins or ends, a trim, or memory
+/// running out; not while anything is captured, since that needs a fence over the whole context.
 ///
-/// **Threads.** Any. Captures begin and end one at a time, under a monitor that covers no wait. One thread at a time
-/// gives memory back, which may wait for the GPU: nobody waits for that thread, which does what others ask for
-/// meanwhile. A capture may begin beside it; what the driver refuses then is done after the capture.
+/// **Threads.** Any. Captures begin and end one at a time, under a monitor that covers no wait. One thread at
+/// a time gives memory back, which may wait for the GPU: nobody waits for that thread, which does what others
+/// ask for meanwhile. A capture may begin beside it; what the driver refuses then is done after the capture.
 public final class Captures implements CaptureRoutes {
     private static final Consumer<Route> RESUME = Route::resume;
 
@@ -58,8 +58,8 @@ public final class Captures implements CaptureRoutes {
     /// Replaced under the monitor. An array, so that a free looks at them without the Java heap.
     private volatile StreamCapture[] underWay = {};
 
-    /// One for each that is under way, made when it began, to stand in place of the present array when one ends: so
-    /// a capture ends in a full Java heap too. Guarded by the monitor.
+    /// One for each that is under way, made when it began, to stand in place of the present array when one
+    /// ends: so a capture ends in a full Java heap too. Guarded by the monitor.
     private final Deque<StreamCapture[]> shorter = new ArrayDeque<>();
 
     private final NodeQueue<GraphBlocks> gone = new NodeQueue<>();
@@ -151,7 +151,8 @@ public final class Captures implements CaptureRoutes {
         end(capture, graph, false);
     }
 
-    /// Ends a capture whose graph nobody has yet. If the driver won't tell of the graph's end, the graph is given up.
+    /// Ends a capture whose graph nobody has yet. If the driver won't tell of the graph's end, the graph is
+    /// given up.
     public void endWithNew(StreamCapture capture, long graph) {
         end(capture, graph, true);
     }
@@ -232,8 +233,8 @@ public final class Captures implements CaptureRoutes {
         return Arrays.stream(underWay).anyMatch(capture -> capture.memory == memory);
     }
 
-    /// Sends the frees of a route past other code from now on; while streams are captured, behind what is in front
-    /// of every route then.
+    /// Sends the frees of a route past other code from now on; while streams are captured, behind what is in
+    /// front of every route then.
     synchronized void freeThrough(Route route, DeviceAllocator exit) {
         route.freeThrough(exit);
         opened(route);
@@ -399,8 +400,8 @@ public final class Captures implements CaptureRoutes {
     }
 
     /// Gives the memory of graphs back that are gone, and does what had to wait for the end of captures. This
-    /// happens in calls that are about something else, so failures are logged. If another thread is at it, it is
-    /// left to that one.
+    /// happens in calls that are about something else, so failures are logged. If another thread is at it, it
+    /// is left to that one.
     ///
     /// @return whether there was any
     public boolean collect() {
@@ -475,7 +476,7 @@ public final class Captures implements CaptureRoutes {
 
     /// A stream that is past all work of its device's context when it is past its present end. Where the driver
     /// refuses one, the host waits.
-    long streamBehindAll(int device) {
+    public long streamBehindAll(int device) {
         long fence = order.recordAll(device);
         try {
             return eventStreams.after(device, fence);
@@ -505,8 +506,8 @@ public final class Captures implements CaptureRoutes {
         failures.rethrow();
     }
 
-    /// Where the frees of a route go while streams of its device are captured: a block from outside that is freed
-    /// on a captured stream is kept for the graph.
+    /// Where the frees of a route go while streams of its device are captured: a block from outside that is
+    /// freed on a captured stream is kept for the graph.
     private final class CaptureExit extends RouteExit {
         private final Route route;
         private final DeviceAllocator usual;

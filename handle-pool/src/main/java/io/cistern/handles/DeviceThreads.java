@@ -1,0 +1,188 @@
+package io.cistern.handles;
+
+import io.cistern.cuda.Streams;
+import io.cistern.errors.UnusableStreamException;
+import io.cistern.graph.GraphMemory;
+import io.cistern.internal.names.Failures;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/// The threads that have handles of one device.
+///
+/// **Threads.** Any.
+///
+/// @param <H> the handle
+final class DeviceThreads<H> {
+    private final String library;
+    private final HandleStrategy strategy;
+    private final int device;
+    private final PoolState state;
+    private final DeviceHandles<H> handles;
+
+    /// Slots of threads that have handles now.
+    private final Set<ThreadSlot<H>> holders = ConcurrentHashMap.newKeySet();
+
+    @SuppressWarnings("ThreadLocalUsage") // one a pool and device, of which there are few
+    private final ThreadLocal<ThreadSlot<H>> slots = ThreadLocal.withInitial(ThreadSlot::new);
+
+    DeviceThreads(String library, HandleStrategy strategy, int device, PoolState state, DeviceHandles<H> handles) {
+        this.library = library;
+        this.strategy = strategy;
+        this.device = device;
+        this.state = state;
+        this.handles = handles;
+    }
+
+    /// The calling thread's.
+    ThreadSlot<H> slot() {
+        return slots.get();
+    }
+
+    /// Sets a stream in the calling thread's handle, which it takes if it has none.
+    H set(ThreadSlot<H> slot, long stream) {
+        if (slot.virtual && stream == Streams.PER_THREAD_DEFAULT) {
+            throw new UnusableStreamException(
+                    device,
+                    stream,
+                    "the per-thread default stream is another one whenever a virtual thread changes its carrier: name"
+                            + " a stream of your own, or work on a platform thread");
+        }
+        PooledHandle<H> held = heldBy(slot);
+        while (true) { // ends when no other thread makes a change meanwhile
+            int seen = state.changes();
+            state.requireOpen();
+            bind(slot, held, stream);
+            if (state.changes() == seen) {
+                return held.raw();
+            }
+        }
+    }
+
+    private void bind(ThreadSlot<H> slot, PooledHandle<H> held, long stream) {
+        slot.unpublish();
+        Optional<GraphMemory> graph = held.workspaces.graphOf(stream);
+        if (graph.isPresent() && held.keepFor(graph.get(), handles)) {
+            held.workspaces.bind(held.raw(), stream, graph); // not published: after the capture it is another
+        } else {
+            held.workspaces.bind(held.raw(), stream, Optional.empty());
+            slot.publish(held.raw(), stream);
+        }
+    }
+
+    private PooledHandle<H> heldBy(ThreadSlot<H> slot) {
+        PooledHandle<H> held = slot.held();
+        if (held != null) {
+            return held;
+        }
+        if (slot.virtual) {
+            throw new IllegalStateException("a virtual thread keeps no handle of " + library
+                    + ": open a lease around its calls, try (var lease = pool.lease(" + device + ")) { … }");
+        }
+        PooledHandle<H> taken = take(slot);
+        handles.counters.threads.increment();
+        return taken;
+    }
+
+    private PooledHandle<H> take(ThreadSlot<H> slot) {
+        state.requireOpen();
+        PooledHandle<H> handle = handles.take(this::collectEnded);
+        slot.hold(handle);
+        boolean entered = false;
+        try {
+            holders.add(slot);
+            state.requireOpen(); // the thread that closes may have looked here before
+            entered = true;
+        } finally {
+            if (!entered) {
+                giveUp(slot);
+            }
+        }
+        return handle;
+    }
+
+    private void giveUp(ThreadSlot<H> slot) {
+        PooledHandle<H> held = slot.release();
+        if (held != null) {
+            handles.destroy(held);
+        }
+    }
+
+    /// Opens a lease of the calling thread.
+    void enter(ThreadSlot<H> slot) {
+        slot.enterLease();
+        boolean entered = false;
+        try {
+            state.requireOpen();
+            if (slot.held() == null) {
+                PooledHandle<H> _ = slot.virtual ? take(slot) : heldBy(slot);
+            }
+            handles.counters.leases.increment();
+            entered = true;
+        } finally {
+            if (!entered) {
+                boolean _ = slot.leaveLease();
+            }
+        }
+    }
+
+    /// A lease of the calling thread ends.
+    void leave(ThreadSlot<H> slot) {
+        if (slot.leaveLease() && slot.virtual) {
+            PooledHandle<H> held = slot.release();
+            holders.remove(slot);
+            if (held != null) {
+                handles.giveBack(held);
+            }
+        }
+    }
+
+    /// A stream ends; nobody may use it any more.
+    void streamEnds(long stream) {
+        holders.forEach(slot -> slot.unpublish(stream));
+    }
+
+    /// Takes the handles of threads that have ended.
+    void collectEnded() {
+        holders.removeIf(this::isCollected);
+    }
+
+    private boolean isCollected(ThreadSlot<H> slot) {
+        boolean ended = slot.isOwnerEnded();
+        PooledHandle<H> held = ended ? slot.release() : null;
+        if (held != null) {
+            ended(slot, held);
+        }
+        return ended;
+    }
+
+    private void ended(ThreadSlot<H> slot, PooledHandle<H> held) {
+        if (slot.leases() > 0) {
+            handles.counters.abandonedLeases.increment();
+        }
+        if (!slot.virtual) {
+            handles.countEnded(slot);
+        }
+        if (slot.virtual || strategy == HandleStrategy.SHARED) {
+            handles.giveBack(held);
+        } else {
+            handles.destroy(held);
+        }
+    }
+
+    /// The names of threads that have leases open.
+    List<String> leasing() {
+        return holders.stream()
+                .filter(slot -> slot.leases() > 0)
+                .map(slot -> slot.name)
+                .toList();
+    }
+
+    /// Destroys the handles of all threads; the pool is closed.
+    void close(Failures failures) {
+        collectEnded();
+        holders.forEach(slot -> failures.gather(() -> giveUp(slot)));
+        holders.clear();
+    }
+}

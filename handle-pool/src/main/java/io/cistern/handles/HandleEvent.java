@@ -1,0 +1,21 @@
+package io.cistern.handles;
+
+import jdk.jfr.Category;
+import jdk.jfr.Description;
+import jdk.jfr.Event;
+import jdk.jfr.Label;
+import jdk.jfr.StackTrace;
+import org.jspecify.annotations.Nullable;
+
+/// What the events of library handles have in common.
+@Category({"Cistern", "Library Handles"})
+@StackTrace(false)
+abstract class HandleEvent extends Event {
+    @Label("Library")
+    @Nullable
+    String library;
+
+    @Label("Device")
+    @Description("The device's ordinal")
+    int device;
+}

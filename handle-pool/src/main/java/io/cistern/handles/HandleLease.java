@@ -1,0 +1,55 @@
+package io.cistern.handles;
+
+/// A region in which the calling thread has a handle of one device: what [HandlePool#lease] returns. It ends
+/// when it is closed; then, on a virtual thread, the handle serves others.
+///
+/// **Threads.** Only the thread that opened it.
+///
+/// @param <H> the handle
+public final class HandleLease<H> implements AutoCloseable {
+    private final HandlePool<H> pool;
+    private final DeviceThreads<H> threads;
+    private final ThreadSlot<H> slot;
+    private final int device;
+    private boolean closed;
+
+    HandleLease(HandlePool<H> pool, DeviceThreads<H> threads, ThreadSlot<H> slot, int device) {
+        this.pool = pool;
+        this.threads = threads;
+        this.slot = slot;
+        this.device = device;
+    }
+
+    /// Returns the handle with a stream set, as [HandlePool#handle] does.
+    ///
+    /// @param stream a `CUstream` of the lease's device
+    /// @throws IllegalStateException if the lease is closed, or the thread is another than the one that
+    ///     opened it
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
+    public H handle(long stream) {
+        requireOwner();
+        if (closed) {
+            throw new IllegalStateException("the lease is closed: open another one");
+        }
+        return pool.handle(device, stream);
+    }
+
+    /// Ends the region. Work that was given to streams goes on. Closing twice does nothing.
+    ///
+    /// @throws IllegalStateException if the thread is another than the one that opened it
+    @Override
+    public void close() {
+        requireOwner();
+        if (!closed) {
+            closed = true;
+            threads.leave(slot);
+        }
+    }
+
+    private void requireOwner() {
+        if (!slot.isOfCurrentThread()) {
+            throw new IllegalStateException(
+                    "the lease of a handle belongs to the thread that opened it: open one on each thread");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+package io.cistern.handles;
+
+import java.util.function.Consumer;
+import java.util.function.IntFunction;
+import java.util.function.ObjLongConsumer;
+
+/// Makes and ends the handles of one library, and sets a handle's stream. A [HandlePool] is opened over it.
+///
+/// **Threads.** Any thread may call any method at any time, but no two threads are ever given the same handle at
+/// once.
+///
+/// **Context.** [#create] and [#destroy] run with the device's primary context current, and captures under way
+/// neither forbid nor see what they do.
+///
+/// @param <H> the handle; `equals` is not used
+public interface HandleLibrary<H> {
+    /// Returns the library's name for messages and figures, for example `cuBLAS`.
+    String name();
+
+    /// Creates a handle.
+    ///
+    /// @param device the ordinal of the device whose context is current
+    /// @throws RuntimeException whatever the library says; the pool tries once more after it freed memory
+    H create(int device);
+
+    /// Destroys a handle that no thread uses.
+    ///
+    /// @param device the ordinal that it was created for; its context is current
+    void destroy(H handle, int device);
+
+    /// Sets the stream on which a handle's next calls run.
+    ///
+    /// @param stream a `CUstream` of the handle's device
+    void setStream(H handle, long stream);
+
+    /// Returns how many bytes of workspace a handle wants for each of its streams; 0, the default, if the pool
+    /// needs to give it none.
+    ///
+    /// @param device the ordinal of a device
+    default long workspaceBytes(int device) {
+        return 0;
+    }
+
+    /// Gives a handle memory for its calls on the stream that was set last. Called after [#setStream], if
+    /// [#workspaceBytes] is not 0.
+    ///
+    /// @param address device memory, which stays valid until the handle has another workspace or is destroyed
+    /// @param byteSize its size in bytes
+    default void setWorkspace(H handle, long address, long byteSize) {}
+
+    /// Returns a library of three functions, without workspaces.
+    ///
+    /// @param <H> the handle
+    static <H> HandleLibrary<H> of(
+            String name,
+            IntFunction<? extends H> create,
+            Consumer<? super H> destroy,
+            ObjLongConsumer<? super H> setStream) {
+        return new HandleFunctions<>(name, create, destroy, setStream);
+    }
+}

@@ -1,0 +1,78 @@
+package io.cistern.handles;
+
+import java.time.Duration;
+
+/// The options of a [HandlePool]; immutable.
+///
+/// ```java
+/// HandlePoolOptions.DEFAULT.withMaxHandles(64).withMaxWait(Duration.ofSeconds(5))
+/// ```
+///
+/// @param strategy what happens to the handle of a thread that ends
+/// @param maxHandles how many handles a device has at most, at least 1; [Integer#MAX_VALUE], the default, is no
+///     limit
+/// @param maxWait how long a call waits for a handle where `maxHandles` are in use. Threads that keep handles
+///     and wait for each other would wait so long
+/// @param idleAge how long a handle that no thread has is kept
+/// @param closeWait how long [HandlePool#close] waits for open leases
+public record HandlePoolOptions(
+        HandleStrategy strategy, int maxHandles, Duration maxWait, Duration idleAge, Duration closeWait) {
+    /// Shared handles without a limit.
+    public static final HandlePoolOptions DEFAULT = new HandlePoolOptions(
+            HandleStrategy.SHARED,
+            Integer.MAX_VALUE,
+            Duration.ofSeconds(30),
+            Duration.ofMinutes(1),
+            Duration.ofSeconds(5));
+
+    /// Checks the ranges.
+    ///
+    /// @throws IllegalArgumentException if `maxHandles` is below 1 or a duration is negative
+    public HandlePoolOptions {
+        if (maxHandles < 1) {
+            throw new IllegalArgumentException("maxHandles: " + maxHandles + ", must be at least 1");
+        }
+        notNegative("maxWait", maxWait);
+        notNegative("idleAge", idleAge);
+        notNegative("closeWait", closeWait);
+    }
+
+    private static void notNegative(String what, Duration duration) {
+        if (duration.isNegative()) {
+            throw new IllegalArgumentException(what + ": " + duration + ", must not be negative");
+        }
+    }
+
+    /// Returns these options with another [#strategy].
+    public HandlePoolOptions withStrategy(HandleStrategy another) {
+        return new HandlePoolOptions(another, maxHandles, maxWait, idleAge, closeWait);
+    }
+
+    /// Returns these options with another [#maxHandles].
+    ///
+    /// @throws IllegalArgumentException if it is below 1
+    public HandlePoolOptions withMaxHandles(int another) {
+        return new HandlePoolOptions(strategy, another, maxWait, idleAge, closeWait);
+    }
+
+    /// Returns these options with another [#maxWait].
+    ///
+    /// @throws IllegalArgumentException if it is negative
+    public HandlePoolOptions withMaxWait(Duration another) {
+        return new HandlePoolOptions(strategy, maxHandles, another, idleAge, closeWait);
+    }
+
+    /// Returns these options with another [#idleAge].
+    ///
+    /// @throws IllegalArgumentException if it is negative
+    public HandlePoolOptions withIdleAge(Duration another) {
+        return new HandlePoolOptions(strategy, maxHandles, maxWait, another, closeWait);
+    }
+
+    /// Returns these options with another [#closeWait].
+    ///
+    /// @throws IllegalArgumentException if it is negative
+    public HandlePoolOptions withCloseWait(Duration another) {
+        return new HandlePoolOptions(strategy, maxHandles, maxWait, idleAge, another);
+    }
+}

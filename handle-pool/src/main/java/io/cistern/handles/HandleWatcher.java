@@ -1,0 +1,56 @@
+package io.cistern.handles;
+
+import java.lang.System.Logger.Level;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/// The thread of a pool that looks, some fifty times a second, for threads that ended and for handles that
+/// were idle too long. It runs from the first handle until the pool is closed.
+///
+/// **Threads.** Any.
+final class HandleWatcher {
+    private static final long INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+
+    private final String name;
+    private final Runnable look;
+    private volatile @Nullable Thread thread;
+    private volatile boolean stopped;
+
+    /// @param name of the library
+    HandleWatcher(String name, Runnable look) {
+        this.name = name;
+        this.look = look;
+    }
+
+    void start() {
+        if (thread == null) {
+            startOnce();
+        }
+    }
+
+    private synchronized void startOnce() {
+        if (thread == null && !stopped) {
+            thread =
+                    Thread.ofPlatform().daemon().name("cistern-handles-" + name).start(this::run);
+        }
+    }
+
+    private void run() {
+        while (!stopped) {
+            LockSupport.parkNanos(INTERVAL_NANOS);
+            try {
+                look.run();
+            } catch (RuntimeException | Error failure) {
+                System.getLogger(HandleWatcher.class.getName())
+                        .log(Level.WARNING, "looking after handles of " + name + " failed; it goes on", failure);
+            }
+        }
+    }
+
+    /// Has the thread end soon.
+    synchronized void stop() {
+        stopped = true;
+        LockSupport.unpark(thread);
+    }
+}

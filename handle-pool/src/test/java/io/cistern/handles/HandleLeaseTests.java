@@ -1,0 +1,163 @@
+package io.cistern.handles;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cistern.errors.UnusableStreamException;
+import io.cistern.handles.CheckedLibrary.Handle;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/// Handles for a region: of virtual threads, and of all where a pool closes.
+@Timeout(60)
+final class HandleLeaseTests {
+    private static final int VIRTUAL_THREADS = 10_000;
+
+    private final HandlePoolFixture fixture = new HandlePoolFixture();
+    private final CheckedLibrary library = fixture.library;
+    private final long stream = fixture.stream;
+
+    @AfterEach
+    void nothingIsLeft() {
+        fixture.close();
+    }
+
+    @Test
+    void aVirtualThreadWithoutALeaseIsToldToOpenOne() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT);
+        assertThatThrownBy(() -> HandlePoolFixture.onVirtualThread(() -> pool.handle(0, stream)))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("pool.lease(0)");
+        assertThat(library.created).hasValue(0);
+    }
+
+    @Test
+    void aLeaseGivesTheSameHandleUntilItEnds() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT);
+        HandlePoolFixture.onVirtualThread(() -> {
+            try (var outer = pool.lease(0)) {
+                Handle mine = outer.handle(stream);
+                try (var inner = pool.lease(0)) {
+                    assertThat(inner.handle(stream)).isSameAs(mine);
+                }
+                assertThat(pool.handle(0, stream)).isSameAs(mine);
+            }
+            assertThatThrownBy(() -> pool.handle(0, stream)).isInstanceOf(IllegalStateException.class);
+            return null;
+        });
+        assertThat(pool.statistics(0).idle()).isEqualTo(1);
+        assertThat(pool.statistics(0).leases()).isEqualTo(2);
+    }
+
+    @Test
+    void aLeaseOfAPlatformThreadIsOfItsOwnHandle() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT);
+        Handle mine = pool.handle(0, stream);
+        try (var lease = pool.lease(0)) {
+            assertThat(lease.handle(stream)).isSameAs(mine);
+        }
+        assertThat(pool.handle(0, stream)).isSameAs(mine);
+    }
+
+    @Test
+    void manyVirtualThreadsShareFewHandles() throws InterruptedException {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT.withMaxHandles(8));
+        var done = new CountDownLatch(VIRTUAL_THREADS);
+        try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+            for (int i = 0; i < VIRTUAL_THREADS; i++) {
+                long mine = i % 2 == 0 ? stream : fixture.other;
+                var _ = threads.submit(() -> {
+                    try (var lease = pool.lease(0)) {
+                        lease.handle(mine).use(mine);
+                        Thread.yield();
+                        lease.handle(mine).use(mine);
+                    }
+                    done.countDown();
+                });
+            }
+            done.await();
+        }
+        assertThat(library.created).hasValueBetween(1, 8);
+        assertThat(pool.statistics(0).idle()).isEqualTo(library.created.get());
+        assertThat(pool.statistics(0).leases()).isEqualTo(VIRTUAL_THREADS);
+    }
+
+    @Test
+    void aLeaseThatNobodyClosedEndsWithItsThread() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT);
+        HandlePoolFixture.onVirtualThread(() -> pool.lease(0).handle(stream));
+        HandlePoolFixture.await(() -> pool.statistics(0).idle() == 1);
+        assertThat(pool.statistics(0).abandonedLeases()).isEqualTo(1);
+    }
+
+    @Test
+    void theDefaultStreamOfTheThreadIsRefusedOnAVirtualThread() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT);
+        assertThatThrownBy(() -> HandlePoolFixture.onVirtualThread(() -> {
+                    try (var lease = pool.lease(0)) {
+                        return lease.handle(2);
+                    }
+                }))
+                .isInstanceOf(UnusableStreamException.class);
+    }
+
+    @Test
+    void anotherThreadCannotUseALease() {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT);
+        try (var lease = pool.lease(0)) {
+            assertThatThrownBy(() -> HandlePoolFixture.onNewThread(() -> lease.handle(stream)))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("belongs to the thread");
+        }
+    }
+
+    @Test
+    void aPoolDoesNotCloseWhileLeasesAreOpen() {
+        var pool = fixture.open(HandlePoolFixture.soon());
+        try (var lease = pool.lease(0)) {
+            lease.handle(stream);
+            assertThatThrownBy(() -> HandlePoolFixture.onNewThread(() -> {
+                        pool.close();
+                        return null;
+                    }))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining(Thread.currentThread().getName());
+            lease.handle(stream).use(stream);
+        }
+        pool.close();
+        assertThat(library.alive()).isZero();
+    }
+
+    @Test
+    void closingWaitsForLeases() throws InterruptedException {
+        var pool = fixture.open(HandlePoolOptions.DEFAULT);
+        var opened = new CountDownLatch(1);
+        var goesOn = new CountDownLatch(1);
+        Thread leasing = Thread.ofVirtual().start(() -> {
+            try (var lease = pool.lease(0)) {
+                Handle mine = lease.handle(stream);
+                opened.countDown();
+                HandlePoolFixture.await(() -> goesOn.getCount() == 0);
+                mine.use(stream);
+            }
+        });
+        opened.await();
+        Thread closing = Thread.ofPlatform().start(pool::close);
+        HandlePoolFixture.await(() -> isClosing(pool));
+        goesOn.countDown();
+        closing.join();
+        leasing.join();
+        assertThat(library.alive()).isZero();
+    }
+
+    private boolean isClosing(HandlePool<Handle> pool) {
+        try (var _ = pool.lease(1)) {
+            return false;
+        } catch (IllegalStateException closing) {
+            return true;
+        }
+    }
+}

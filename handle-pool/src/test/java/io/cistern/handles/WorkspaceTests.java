@@ -1,0 +1,152 @@
+package io.cistern.handles;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.cistern.cuda.CaptureMode;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
+import io.cistern.handles.CheckedLibrary.Handle;
+import io.cistern.spi.TrimMode;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/// The workspaces of handles: whose they are, and when they go back.
+@Timeout(60)
+final class WorkspaceTests {
+    private static final long BYTES = 64 << 20;
+
+    private final HandlePoolFixture fixture = new HandlePoolFixture();
+    private final CheckedLibrary library = fixture.library;
+    private final long stream = fixture.stream;
+    private final long other = fixture.other;
+    private HandlePool<Handle> pool;
+
+    @BeforeEach
+    void open() {
+        library.workspaceBytes = BYTES;
+        pool = fixture.open(HandlePoolOptions.DEFAULT);
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        pool.close();
+        assertThat(fixture.liveBlocks()).isZero();
+        fixture.close();
+    }
+
+    @Test
+    void eachStreamHasAWorkspaceOfItsOwn() {
+        long first = pool.handle(0, stream).workspace;
+        long second = pool.handle(0, other).workspace;
+        assertThat(first).isNotZero().isNotEqualTo(second);
+        assertThat(pool.handle(0, stream).workspace).isEqualTo(first);
+        assertThat(pool.statistics(0).workspaceBytes()).isEqualTo(2 * BYTES);
+    }
+
+    @Test
+    void aRequestGivesBackAllButTheOneThatIsSet() {
+        pool.handle(0, stream);
+        long kept = pool.handle(0, other).workspace;
+        assertThat(pool.releaseWorkspaces(0)).isEqualTo(BYTES);
+        assertThat(fixture.liveBlocks()).isEqualTo(1);
+        assertThat(pool.handle(0, other).workspace).isEqualTo(kept);
+        assertThat(pool.handle(0, stream).workspace).isNotZero().isNotEqualTo(kept);
+    }
+
+    @Test
+    void aHandleThatNoThreadHasKeepsNoneOnRequest() {
+        HandlePoolFixture.onNewThread(() -> pool.handle(0, stream));
+        HandlePoolFixture.await(() -> pool.statistics(0).idle() == 1);
+        assertThat(pool.releaseWorkspaces(0)).isEqualTo(BYTES);
+    }
+
+    @Test
+    void memoryThatRunsOutTakesThem() {
+        pool.handle(0, stream);
+        pool.handle(0, other);
+        long rest = fixture.gpu.memory().freeBytes(0) + BYTES / 2;
+        long block = fixture.memory.allocate(rest, 0, stream);
+        assertThat(fixture.liveBlocks())
+                .as("the block and the workspace that is set")
+                .isEqualTo(2);
+        fixture.memory.free(block, stream);
+    }
+
+    @Test
+    void aThreadThatFindsNoMemoryForOneIsTold() {
+        long rest = fixture.memory.allocate(fixture.gpu.memory().freeBytes(0) - BYTES / 2, 0, stream);
+        assertThatExceptionOfType(DeviceOutOfMemoryException.class).isThrownBy(() -> pool.handle(0, stream));
+        fixture.memory.free(rest, stream);
+        pool.handle(0, stream).use(stream);
+    }
+
+    @Test
+    void aStreamThatEndsTakesItsWorkspaceAlong() {
+        pool.handle(0, stream);
+        pool.handle(0, other);
+        fixture.memory.streamClosing(0, other);
+        assertThat(fixture.liveBlocks()).isEqualTo(1);
+        assertThat(pool.handle(0, other).workspace).isNotZero();
+    }
+
+    @Test
+    void aHandleThatChangesThreadsLeavesThePerThreadStreamBehind() {
+        HandlePoolFixture.onNewThread(() -> pool.handle(0, 2));
+        HandlePoolFixture.await(() -> pool.statistics(0).idle() == 1);
+        assertThat(fixture.liveBlocks()).isZero();
+    }
+
+    @Test
+    void aGraphHasAWorkspaceOfItsOwn() {
+        long ordinary = pool.handle(0, stream).workspace;
+        GraphMemory ofGraph;
+        long graph;
+        try (GraphCapture capture = GraphCapture.begin(fixture.memory, 0, stream, CaptureMode.GLOBAL)) {
+            Handle captured = pool.handle(0, stream);
+            captured.use(stream);
+            assertThat(captured.workspace).isNotZero().isNotEqualTo(ordinary);
+            assertThat(pool.handle(0, stream).workspace).isEqualTo(captured.workspace);
+            ofGraph = capture.memory();
+            graph = capture.end();
+        }
+        assertThat(pool.handle(0, stream).workspace).isEqualTo(ordinary);
+        assertThat(fixture.liveBlocks()).isEqualTo(2);
+        destroy(graph, ofGraph);
+        assertThat(fixture.liveBlocks()).isEqualTo(1);
+    }
+
+    @Test
+    void aHandleLivesAsLongAsTheGraphThatWasCapturedWithIt() {
+        GraphMemory ofGraph;
+        long graph;
+        try (GraphCapture capture = GraphCapture.begin(fixture.memory, 0, stream, CaptureMode.GLOBAL)) {
+            pool.handle(0, stream).use(stream);
+            ofGraph = capture.memory();
+            graph = capture.end();
+        }
+        pool.close();
+        assertThat(library.alive()).isEqualTo(1);
+        destroy(graph, ofGraph);
+        assertThat(library.alive()).isZero();
+    }
+
+    @Test
+    void aHandleIsCreatedBesideACapture() {
+        long graph;
+        try (GraphCapture capture = GraphCapture.begin(fixture.memory, 0, other, CaptureMode.GLOBAL)) {
+            HandlePoolFixture.onNewThread(() -> pool.handle(0, stream)).use(stream);
+            graph = capture.end();
+        }
+        fixture.gpu.graphs().destroy(0, graph);
+    }
+
+    private void destroy(long graph, GraphMemory its) {
+        fixture.gpu.graphs().destroy(0, graph);
+        HandlePoolFixture.await(its::isGone);
+        fixture.memory.trim(0, 0, TrimMode.WITHOUT_WAITING);
+    }
+}
