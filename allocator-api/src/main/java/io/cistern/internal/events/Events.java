@@ -11,7 +11,7 @@ public final class Events {
     /// Makes an event of one object and some numbers. It is there before the event is.
     @FunctionalInterface
     public interface Maker<T> {
-        /// @return null if there is nothing to tell
+        /// Makes one; null if there is nothing to tell.
         @Nullable
         MemoryEvent make(T about, int device, long first, long second, long third, long fourth);
     }

@@ -128,7 +128,7 @@ final class GpuProgram {
 
     private void freed(long address) {
         inFree.remove(address);
-        if (watch != null) {
+        if (watch != null && address != 0) {
             watch.frees();
         }
     }
