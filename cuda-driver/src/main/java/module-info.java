@@ -9,6 +9,10 @@ module io.cistern.cuda {
     exports io.cistern.cuda.host to
             io.cistern.buffers;
     exports io.cistern.cuda.kernels;
+    exports io.cistern.cuda.library to
+            io.cistern.handles,
+            io.cistern.nccl,
+            io.cistern.observability;
     exports io.cistern.cuda.nvrtc;
     exports io.cistern.cuda.process to
             io.cistern.api,

@@ -5,8 +5,8 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.cistern.cuda.library.SharedLibrary;
 import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
@@ -31,10 +31,7 @@ final class NcclFunction {
     private static final MethodHandle LLLILL = handle("LLLILL");
     private static final MethodHandle LLLIILL = handle("LLLIILL");
     private static final MethodHandle LLLIIILL = handle("LLLIIILL");
-    private static final MethodHandle TEXT = linker(FunctionDescriptor.of(ADDRESS, JAVA_LONG));
-
-    /// More than any text of NCCL.
-    private static final long TEXT_BYTES = 1 << 16;
+    private static final MethodHandle TEXT = SharedLibrary.call(FunctionDescriptor.of(ADDRESS, JAVA_LONG));
 
     private final NcclCall call;
     private final MemorySegment address;
@@ -55,12 +52,7 @@ final class NcclFunction {
                     default -> UNIQUE_ID;
                 })
                 .toArray(MemoryLayout[]::new);
-        return linker(FunctionDescriptor.of(JAVA_INT, parameters));
-    }
-
-    @SuppressWarnings("restricted")
-    private static MethodHandle linker(FunctionDescriptor descriptor) {
-        return Linker.nativeLinker().downcallHandle(descriptor);
+        return SharedLibrary.call(FunctionDescriptor.of(JAVA_INT, parameters));
     }
 
     boolean present() {
@@ -176,11 +168,9 @@ final class NcclFunction {
     }
 
     /// A function that takes 64 bits and returns a text; empty for none.
-    @SuppressWarnings("restricted")
     String text(long a) {
         try {
-            MemorySegment text = (MemorySegment) TEXT.invokeExact(address, a);
-            return text.address() == 0 ? "" : text.reinterpret(TEXT_BYTES).getString(0);
+            return SharedLibrary.text((MemorySegment) TEXT.invokeExact(address, a));
         } catch (Throwable e) {
             throw notCalled(e);
         }

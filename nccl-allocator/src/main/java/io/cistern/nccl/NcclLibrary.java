@@ -1,26 +1,23 @@
 package io.cistern.nccl;
 
+import io.cistern.cuda.library.SharedLibrary;
 import io.cistern.cuda.settings.Setting;
-import io.cistern.cuda.settings.Settings;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Supplier;
 
 /// The loaded libnccl and the addresses of its functions. Once loaded it stays.
 ///
-/// Looked for under [Setting#NCCL_LIBRARY], else as `libnccl.so.2` where the system looks. A path may name the
-/// file, or the folder that has it.
+/// Looked for under [Setting#NCCL_LIBRARY], else as `libnccl.so.2` where the system looks.
 final class NcclLibrary {
     static final String PROPERTY = Setting.NCCL_LIBRARY.key();
+    private static final String PRODUCT = "NCCL";
     private static final String NAME = "libnccl.so.2";
 
     /// The first with `ncclMemAlloc` and `ncclCommRegister`.
@@ -41,22 +38,20 @@ final class NcclLibrary {
 
     /// Loads the configured library. Never throws: what is missing is a reason, with what to do about it.
     static LoadResult find() {
-        return find(Settings.ofProcess()
-                .get(Setting.NCCL_LIBRARY)
-                .map(Settings.Value::text)
-                .orElse(NAME));
+        return tried(() -> SharedLibrary.find(PRODUCT, Setting.NCCL_LIBRARY, NAME));
     }
 
-    static LoadResult find(String name) {
+    static LoadResult find(String place) {
+        return tried(() -> SharedLibrary.load(PRODUCT, Setting.NCCL_LIBRARY, place, NAME));
+    }
+
+    private static LoadResult tried(Supplier<SharedLibrary> search) {
         try {
-            return load(Files.isDirectory(Path.of(name)) ? Path.of(name, NAME).toString() : name);
-        } catch (IllegalCallerException denied) {
-            return no("native access is denied to Cistern; start java with --enable-native-access=" + accessName());
-        } catch (IllegalArgumentException absent) {
-            return no("the library " + name + " can't be loaded: install NCCL, or give the path of its file or folder"
-                    + " by the setting " + PROPERTY);
+            return bind(search.get());
+        } catch (UnsupportedOperationException absent) {
+            return no(String.valueOf(absent.getMessage()));
         } catch (RuntimeException | LinkageError e) {
-            return no("the library " + name + " can't be called: " + e);
+            return no("NCCL can't be called: " + e);
         }
     }
 
@@ -64,29 +59,18 @@ final class NcclLibrary {
         return new LoadResult(Optional.empty(), reason);
     }
 
-    /// What `--enable-native-access` must name for this code.
-    private static String accessName() {
-        Module module = NcclLibrary.class.getModule();
-        return module.isNamed() ? module.getName() : "ALL-UNNAMED";
-    }
-
-    @SuppressWarnings("restricted")
-    private static LoadResult load(String name) {
-        SymbolLookup symbols = name.contains("/")
-                ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
-                : SymbolLookup.libraryLookup(name, Arena.global());
+    private static LoadResult bind(SharedLibrary library) {
         Map<NcclCall, MemorySegment> addresses = new EnumMap<>(NcclCall.class);
         for (NcclCall call : NcclCall.values()) {
-            symbols.find(call.symbol()).ifPresent(address -> addresses.put(call, address));
+            MemorySegment address = library.address(call.symbol());
+            if (address.address() != 0) {
+                addresses.put(call, address);
+            }
         }
-        MemorySegment getVersion = addresses.get(NcclCall.GET_VERSION);
-        if (getVersion == null) {
-            return no(name + " has no symbol ncclGetVersion: it is no NCCL");
-        }
-        int version = version(getVersion);
-        return missing(name, version, addresses)
+        int version = version(library);
+        return missing(library.name(), version, addresses)
                 .map(NcclLibrary::no)
-                .orElseGet(() -> new LoadResult(Optional.of(new NcclLibrary(name, version, addresses)), ""));
+                .orElseGet(() -> new LoadResult(Optional.of(new NcclLibrary(library.name(), version, addresses)), ""));
     }
 
     private static Optional<String> missing(String name, int version, Map<NcclCall, MemorySegment> addresses) {
@@ -102,10 +86,9 @@ final class NcclLibrary {
         return Optional.empty();
     }
 
-    @SuppressWarnings("restricted")
-    private static int version(MemorySegment getVersion) {
-        MethodHandle handle = Linker.nativeLinker()
-                .downcallHandle(getVersion, FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
+    private static int version(SharedLibrary library) {
+        MethodHandle handle = library.function(
+                NcclCall.GET_VERSION.symbol(), FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
             int code = (int) handle.invokeExact(out);

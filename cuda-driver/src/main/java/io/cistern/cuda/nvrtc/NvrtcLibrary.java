@@ -4,27 +4,20 @@ import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.cistern.cuda.library.SharedLibrary;
 import io.cistern.cuda.settings.Setting;
-import io.cistern.cuda.settings.Settings;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
-import java.util.ArrayList;
 import java.util.List;
 
 /// The functions of a loaded `libnvrtc`. Once loaded it stays.
 ///
 /// Steps of a compilation: `nvrtcCreateProgram`, `nvrtcCompileProgram`, then the text of PTX or log by asking for
 /// its length first, `nvrtcDestroyProgram` in any case.
-@SuppressWarnings("restricted")
 final class NvrtcLibrary {
-    private static final List<String> NAMES =
-            List.of("libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2");
-
     private final String name;
     private final MethodHandle create;
     private final MethodHandle compile;
@@ -34,38 +27,24 @@ final class NvrtcLibrary {
     private final Text ptx;
     private final Text log;
 
-    private NvrtcLibrary(String name, SymbolLookup symbols) {
-        this.name = name;
-        create = handle(symbols, "nvrtcCreateProgram", ADDRESS, ADDRESS, ADDRESS, JAVA_INT, ADDRESS, ADDRESS);
-        compile = handle(symbols, "nvrtcCompileProgram", JAVA_LONG, JAVA_INT, ADDRESS);
-        destroy = handle(symbols, "nvrtcDestroyProgram", ADDRESS);
-        version = handle(symbols, "nvrtcVersion", ADDRESS, ADDRESS);
-        errorString = Linker.nativeLinker()
-                .downcallHandle(symbols.findOrThrow("nvrtcGetErrorString"), FunctionDescriptor.of(ADDRESS, JAVA_INT));
-        ptx = new Text(symbols, "nvrtcGetPTX");
-        log = new Text(symbols, "nvrtcGetProgramLog");
+    private NvrtcLibrary(SharedLibrary library) {
+        name = library.name();
+        create = handle(library, "nvrtcCreateProgram", ADDRESS, ADDRESS, ADDRESS, JAVA_INT, ADDRESS, ADDRESS);
+        compile = handle(library, "nvrtcCompileProgram", JAVA_LONG, JAVA_INT, ADDRESS);
+        destroy = handle(library, "nvrtcDestroyProgram", ADDRESS);
+        version = handle(library, "nvrtcVersion", ADDRESS, ADDRESS);
+        errorString = library.function("nvrtcGetErrorString", FunctionDescriptor.of(ADDRESS, JAVA_INT));
+        ptx = new Text(library, "nvrtcGetPTX");
+        log = new Text(library, "nvrtcGetProgramLog");
     }
 
     static NvrtcLibrary find() {
-        List<String> named = Settings.ofProcess()
-                .get(Setting.NVRTC_LIBRARY)
-                .map(set -> List.of(set.text()))
-                .orElse(NAMES);
-        List<String> reasons = new ArrayList<>();
-        for (String name : named) {
-            try {
-                return new NvrtcLibrary(name, SymbolLookup.libraryLookup(name, Arena.global()));
-            } catch (IllegalArgumentException notThere) {
-                reasons.add(name);
-            }
-        }
-        throw new UnsupportedOperationException("NVRTC is not installed, or lies where the loader does not look: tried "
-                + String.join(", ", reasons) + "; name it by the setting " + Setting.NVRTC_LIBRARY.key());
+        return new NvrtcLibrary(SharedLibrary.find(
+                "NVRTC", Setting.NVRTC_LIBRARY, "libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"));
     }
 
-    private static MethodHandle handle(SymbolLookup symbols, String function, MemoryLayout... parameters) {
-        return Linker.nativeLinker()
-                .downcallHandle(symbols.findOrThrow(function), FunctionDescriptor.of(JAVA_INT, parameters));
+    private static MethodHandle handle(SharedLibrary library, String function, MemoryLayout... parameters) {
+        return library.function(function, FunctionDescriptor.of(JAVA_INT, parameters));
     }
 
     String name() {
@@ -118,10 +97,7 @@ final class NvrtcLibrary {
 
     private String describe(int code) {
         try {
-            MemorySegment text = (MemorySegment) errorString.invokeExact(code);
-            return text.address() == 0
-                    ? "nvrtcResult"
-                    : text.reinterpret(Long.MAX_VALUE).getString(0);
+            return SharedLibrary.text((MemorySegment) errorString.invokeExact(code));
         } catch (Throwable e) {
             return "nvrtcResult";
         }
@@ -148,10 +124,10 @@ final class NvrtcLibrary {
         private final MethodHandle size;
         private final MethodHandle get;
 
-        Text(SymbolLookup symbols, String function) {
+        Text(SharedLibrary library, String function) {
             this.function = function;
-            size = handle(symbols, function + "Size", JAVA_LONG, ADDRESS);
-            get = handle(symbols, function, JAVA_LONG, ADDRESS);
+            size = handle(library, function + "Size", JAVA_LONG, ADDRESS);
+            get = handle(library, function, JAVA_LONG, ADDRESS);
         }
 
         String of(Arena arena, long program) {

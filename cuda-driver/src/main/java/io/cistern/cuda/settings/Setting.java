@@ -67,8 +67,8 @@ public enum Setting {
             "cistern.scopes.report",
             "`true`, `false`",
             "`false`",
-            "whether scopes are reported that were forgotten, and threads that allocate outside every scope while others"
-                    + " are in one"),
+            "whether scopes are reported that were forgotten, and threads that allocate outside every scope while"
+                    + " others are in one"),
     /// Copies that can't go on beside other work.
     COPIES_REPORT(
             "cistern.copies.report",
@@ -87,23 +87,41 @@ public enum Setting {
             "cistern.driver",
             "`auto`, or the name of a driver: `cuda`, `simulated`",
             "`auto`",
-            "the real GPU (`cuda`) or the simulated one; `auto` takes the simulated one, with a warning, only where there"
-                    + " is no real one"),
+            "the real GPU (`cuda`) or the simulated one; `auto` takes the simulated one, with a warning, only where"
+                    + " there is no real one"),
     /// The CUDA driver's library.
     CUDA_LIBRARY("cistern.cuda.library", "a name or a path", "`libcuda.so.1`", "the CUDA driver's library"),
     /// The run-time compiler's library.
     NVRTC_LIBRARY(
             "cistern.nvrtc.library",
-            "a name or a path",
+            "a name or a path, of the file or its folder",
             "`libnvrtc.so`, and with versions 13 to 11",
             "the library of NVIDIA's run-time compiler"),
     /// NCCL's library.
     NCCL_LIBRARY(
             "cistern.nccl.library", "a name or a path, of the file or its folder", "`libnccl.so.2`", "NCCL's library"),
+    /// cuBLAS's library.
+    CUBLAS_LIBRARY(
+            "cistern.cublas.library",
+            "a name or a path, of the file or its folder",
+            "`libcublas.so.13`, else `libcublas.so.12`",
+            "cuBLAS's library"),
+    /// cuBLASLt's library.
+    CUBLASLT_LIBRARY(
+            "cistern.cublaslt.library",
+            "a name or a path, of the file or its folder",
+            "`libcublasLt.so.13`, else `libcublasLt.so.12`",
+            "cuBLASLt's library"),
+    /// cuDNN's library.
+    CUDNN_LIBRARY(
+            "cistern.cudnn.library",
+            "a name or a path, of the file or its folder",
+            "`libcudnn.so.9`, else `libcudnn.so.8`",
+            "cuDNN's library"),
     /// NVTX's library.
     NVTX_LIBRARY(
             "cistern.nvtx.library",
-            "a name or a path",
+            "a name or a path, of the file or its folder",
             "`libnvToolsExt.so.1`, else `libnvtx3interop.so.1`",
             "the library that hands marks and ranges to NVIDIA's profilers"),
     /// How many devices the simulated GPU has.

@@ -29,13 +29,14 @@ public final class NvtxRanges {
     ///
     /// @return a registration; closing it stops them
     public static Registration register(DeviceMemory memory) {
-        NvtxLibrary library = NvtxLibrary.find();
-        if (library == null) {
+        try {
+            return memory.listeners().onRareEvent(new NvtxWriter(NvtxLibrary.find()));
+        } catch (UnsupportedOperationException absent) {
             if (!TOLD.getAndSet(true)) {
-                System.getLogger(NvtxRanges.class.getName()).log(Level.INFO, NvtxLibrary.whyNot());
+                System.getLogger(NvtxRanges.class.getName())
+                        .log(Level.INFO, "no ranges for profilers: " + absent.getMessage());
             }
             return () -> {};
         }
-        return memory.listeners().onRareEvent(new NvtxWriter(library));
     }
 }

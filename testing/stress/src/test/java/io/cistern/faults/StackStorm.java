@@ -60,7 +60,8 @@ public final class StackStorm {
     }
 
     private int run(String name, boolean virtual) throws InterruptedException {
-        ended(name + " warms up", thread(virtual, () -> new Worker(0).warmUp()));
+        Worker first = new Worker(0);
+        ended(name + " warms up", thread(virtual, first::warmUp), first);
         List<Worker> workers = new ArrayList<>();
         List<Thread> threads = new ArrayList<>();
         for (int seed = 1; seed <= THREADS; seed++) {
@@ -68,11 +69,12 @@ public final class StackStorm {
             workers.add(worker);
             threads.add(thread(virtual, worker));
         }
-        for (Thread each : threads) {
-            ended(name + " storms", each);
+        for (int i = 0; i < THREADS; i++) {
+            ended(name + " storms", threads.get(i), workers.get(i));
         }
-        ended(name + " uses the whole limit", thread(false, () -> useLimit(name)));
-        ended(name + " closes", thread(false, () -> close(name)));
+        Worker last = workers.getLast(); // makes no more rounds
+        ended(name + " uses the whole limit", thread(false, () -> useLimit(name)), last);
+        ended(name + " closes", thread(false, () -> close(name)), last);
         return workers.stream().mapToInt(worker -> worker.overflows).sum();
     }
 
@@ -85,8 +87,12 @@ public final class StackStorm {
         return thread;
     }
 
-    private static void ended(String what, Thread thread) throws InterruptedException {
-        thread.join(PATIENCE_MILLIS);
+    /// Waits for a thread as long as its worker gets on, however slow the machine is.
+    private static void ended(String what, Thread thread, Worker worker) throws InterruptedException {
+        for (int before = -1; thread.isAlive() && worker.rounds != before; ) {
+            before = worker.rounds;
+            thread.join(PATIENCE_MILLIS);
+        }
         if (thread.isAlive()) {
             System.out.println("WRONG " + what + " hangs " + List.of(thread.getStackTrace()));
         }
@@ -120,12 +126,16 @@ public final class StackStorm {
         private int depth;
         int overflows;
 
+        /// Only the worker changes it.
+        volatile int rounds;
+
         Worker(int seed) {
             random = new Random(seed);
         }
 
         void warmUp() {
             for (int call = 0; call < 30_000; call++) {
+                rounds = call;
                 work();
             }
             live.forEach(address -> memory.free(address, stream));
@@ -134,6 +144,7 @@ public final class StackStorm {
         @Override
         public void run() {
             for (int round = 0; round < ROUNDS; round++) {
+                rounds = round;
                 depth = 0;
                 try {
                     descend(Integer.MAX_VALUE);

@@ -1,9 +1,8 @@
 package io.cistern.benchmarks;
 
-import io.cistern.DeviceMemory;
 import io.cistern.handles.HandleLibrary;
 import io.cistern.handles.HandlePool;
-import io.cistern.simulated.SimulatedGpu;
+import io.cistern.handles.cublas.Cublas;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -11,13 +10,14 @@ import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What a pool adds to the calls of a library: this library does nothing.
+/// What a thread's handle costs: of a library that does nothing, which is what the pool adds, and of cuBLAS.
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -25,12 +25,22 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 5, time = 1)
 @Fork(3)
 public class HandleBenchmark {
-    private SimulatedGpu gpu;
-    private DeviceMemory memory;
-    private HandlePool<Object> pool;
+    /// Whose handles.
+    public enum Library {
+        NONE,
+        CUBLAS
+    }
+
+    @Param({"NONE"})
+    private Library library = Library.NONE;
+
+    private OpenMemory open;
+    private HandlePool<?> pool;
+    private long first;
+    private long second;
     private final ThreadLocal<Object> ofThread = ThreadLocal.withInitial(Object::new);
 
-    /// Each thread's own, as its stream.
+    /// Each thread's own.
     @State(Scope.Thread)
     public static class Calls {
         long count;
@@ -38,27 +48,29 @@ public class HandleBenchmark {
 
     @Setup
     public void open() {
-        gpu = SimulatedGpu.builder().build();
-        memory = DeviceMemory.builder(gpu).open();
-        pool = HandlePool.open(memory, HandleLibrary.of("none", _ -> new Object(), _ -> {}, (_, _) -> {}));
+        open = new OpenMemory("caching");
+        first = open.newStream();
+        second = open.newStream();
+        pool = library == Library.CUBLAS
+                ? Cublas.open(open.memory()).pool()
+                : HandlePool.open(open.memory(), HandleLibrary.of("none", _ -> new Object(), _ -> {}, (_, _) -> {}));
     }
 
     @TearDown
     public void close() {
-        memory.close();
-        gpu.close();
+        open.close();
     }
 
     /// The stream is set already.
     @Benchmark
     public Object sameStream() {
-        return pool.handle(0, 7);
+        return pool.handle(0, first);
     }
 
     /// It differs each time.
     @Benchmark
     public Object otherStream(Calls calls) {
-        return pool.handle(0, 7 + (calls.count++ & 1));
+        return pool.handle(0, (calls.count++ & 1) == 0 ? first : second);
     }
 
     /// The floor: a thread-local, without a device, a stream or an end.

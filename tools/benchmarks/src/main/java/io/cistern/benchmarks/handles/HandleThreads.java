@@ -49,12 +49,17 @@ public final class HandleThreads {
         for (HandleStrategy strategy : HandleStrategy.values()) {
             measure("fixed pool of 16", strategy, tasks -> tasks.burst(Executors.newFixedThreadPool(AT_ONCE)));
             measure("cached pool with bursts and pauses", strategy, tasks -> tasks.bursts(shortLived()));
-            measure("a thread a task", strategy, tasks -> tasks.burst(Executors.newThreadPerTaskExecutor(
-                    Thread.ofPlatform().factory())));
+            measure(
+                    "a thread a task",
+                    strategy,
+                    tasks -> tasks.burst(Executors.newThreadPerTaskExecutor(
+                            Thread.ofPlatform().factory())));
             measure("virtual threads", strategy, tasks -> tasks.burst(Executors.newVirtualThreadPerTaskExecutor()));
             measure("web server, cached pool", strategy, tasks -> tasks.requests(Executors.newCachedThreadPool()));
-            measure("web server, virtual threads", strategy, tasks -> tasks.requests(
-                    Executors.newVirtualThreadPerTaskExecutor()));
+            measure(
+                    "web server, virtual threads",
+                    strategy,
+                    tasks -> tasks.requests(Executors.newVirtualThreadPerTaskExecutor()));
         }
     }
 

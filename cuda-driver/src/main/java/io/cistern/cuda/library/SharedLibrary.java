@@ -1,0 +1,130 @@
+package io.cistern.cuda.library;
+
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+
+/// A shared library that is found at run time, and its functions. Once loaded it stays.
+///
+/// Libraries are loaded and called by this module, so a module that binds one needs no native access of its own.
+///
+/// **Threads.** Any.
+public final class SharedLibrary {
+    /// More than any text that a library returns.
+    private static final long MAX_TEXT_BYTES = 1 << 16;
+
+    private final String product;
+    private final String name;
+    private final SymbolLookup symbols;
+
+    private SharedLibrary(String product, String name, SymbolLookup symbols) {
+        this.product = product;
+        this.name = name;
+        this.symbols = symbols;
+    }
+
+    /// Loads the library that a setting names, else the first of some names that the system's loader finds.
+    ///
+    /// @param product what the library belongs to, for messages, as `NCCL`
+    /// @param setting names a file, or a folder that has a file of one of the names
+    /// @throws UnsupportedOperationException if there is none or native access is denied, with what to do about it
+    public static SharedLibrary find(String product, Setting setting, String... names) {
+        return Settings.ofProcess()
+                .get(setting)
+                .map(set -> load(product, setting, set.text(), names))
+                .orElseGet(() -> first(product, setting, List.of(names)));
+    }
+
+    /// Loads a library by its name or its path.
+    ///
+    /// @param place a file, or a folder that has a file of one of the names
+    /// @throws UnsupportedOperationException if there is none or native access is denied, with what to do about it
+    public static SharedLibrary load(String product, Setting setting, String place, String... names) {
+        boolean folder = place.contains("/") && Files.isDirectory(Path.of(place));
+        List<String> candidates = folder
+                ? Stream.of(names).map(name -> Path.of(place, name).toString()).toList()
+                : List.of(place);
+        return first(product, setting, candidates);
+    }
+
+    private static SharedLibrary first(String product, Setting setting, List<String> candidates) {
+        for (String name : candidates) {
+            try {
+                return new SharedLibrary(product, name, lookup(name));
+            } catch (IllegalCallerException denied) {
+                throw new UnsupportedOperationException(
+                        "native access is denied to Cistern; start java with --enable-native-access=" + accessName(),
+                        denied);
+            } catch (IllegalArgumentException absent) {
+                // the next one
+            }
+        }
+        throw new UnsupportedOperationException(product + " can't be loaded: tried " + String.join(", ", candidates)
+                + "; install " + product + ", or give the path of its file or folder by the setting "
+                + setting.key());
+    }
+
+    @SuppressWarnings("restricted")
+    private static SymbolLookup lookup(String name) {
+        return name.contains("/")
+                ? SymbolLookup.libraryLookup(Path.of(name), Arena.global())
+                : SymbolLookup.libraryLookup(name, Arena.global());
+    }
+
+    /// What `--enable-native-access` must name for this code.
+    private static String accessName() {
+        Module module = SharedLibrary.class.getModule();
+        return module.isNamed() ? module.getName() : "ALL-UNNAMED";
+    }
+
+    /// Returns the name or path by which it was found.
+    public String name() {
+        return name;
+    }
+
+    /// Returns the address of a function.
+    ///
+    /// @return [MemorySegment#NULL] if the library has no such function
+    public MemorySegment address(String function) {
+        return symbols.find(function).orElse(MemorySegment.NULL);
+    }
+
+    /// Returns the address of a function that every version has.
+    ///
+    /// @throws UnsupportedOperationException if the library has no such function
+    public MemorySegment require(String function) {
+        return symbols.find(function)
+                .orElseThrow(() -> new UnsupportedOperationException(
+                        name + " has no symbol " + function + ": it is no " + product + ", or another version"));
+    }
+
+    /// Returns a function that every version has.
+    ///
+    /// @throws UnsupportedOperationException if the library has no such function
+    @SuppressWarnings("restricted")
+    public MethodHandle function(String function, FunctionDescriptor shape) {
+        return Linker.nativeLinker().downcallHandle(require(function), shape);
+    }
+
+    /// Returns what calls functions of a shape: a handle that takes the address of the function first. Kept in a
+    /// constant it is inlined, whatever the library is.
+    @SuppressWarnings("restricted")
+    public static MethodHandle call(FunctionDescriptor shape) {
+        return Linker.nativeLinker().downcallHandle(shape);
+    }
+
+    /// Returns the text at an address; empty for address 0.
+    @SuppressWarnings("restricted")
+    public static String text(MemorySegment address) {
+        return address.address() == 0 ? "" : address.reinterpret(MAX_TEXT_BYTES).getString(0);
+    }
+}

@@ -1,0 +1,34 @@
+package io.cistern.handles.cublas;
+
+/// What the addresses of a call's matrices are multiples of: powers of two, at most 256, which is what cuBLASLt
+/// supposes where nothing is said.
+///
+/// @param bias of the vector, if any; else 256
+record Alignments(int a, int b, int c, int bias) {
+    private static final int MAX = 256;
+
+    /// @param bias the address of the vector; 0 for none
+    static Alignments of(long a, long b, long c, long bias) {
+        return new Alignments(alignment(a), alignment(b), alignment(c), alignment(bias));
+    }
+
+    static int alignment(long address) {
+        return (int) Math.min(MAX, Long.lowestOneBit(address | MAX));
+    }
+
+    boolean areOf(long addressA, long addressB, long addressC, long addressBias) {
+        return a == alignment(addressA)
+                && b == alignment(addressB)
+                && c == alignment(addressC)
+                && bias == alignment(addressBias);
+    }
+
+    /// @param matrix 0 for A, 1 for B, 2 for C and 3 for D, which is C
+    int of(int matrix) {
+        return switch (matrix) {
+            case 0 -> a;
+            case 1 -> b;
+            default -> c;
+        };
+    }
+}

@@ -1,0 +1,57 @@
+package io.cistern.handles.cublas;
+
+/// Many products of one shape, each of whose matrices begin a fixed distance after those of the one before;
+/// immutable. See [Gemm#batch].
+///
+/// @param gemm the shape of each
+/// @param count how many
+/// @param strideA from one A to the next, in elements; 0 if all have the same
+/// @param strideB from one B to the next, in elements; 0 if all have the same
+/// @param strideC from one C to the next, in elements
+public record GemmBatch(Gemm gemm, int count, long strideA, long strideB, long strideC) {
+    /// More than any memory holds; sums of them are still no negative numbers.
+    private static final long MAX_ELEMENTS = 1L << 58;
+
+    /// Checks the ranges.
+    ///
+    /// @throws IllegalArgumentException if `count` is below 1, a stride is negative or more than any memory holds,
+    ///     or matrices C overlap
+    public GemmBatch {
+        if (count < 1) {
+            throw new IllegalArgumentException("count: " + count + ", must be at least 1");
+        }
+        inRange("strideA", strideA, count);
+        inRange("strideB", strideB, count);
+        inRange("strideC", strideC, count);
+        if (count > 1 && strideC < gemm.elementsC()) {
+            throw new IllegalArgumentException(
+                    "strideC: " + strideC + ", must be at least " + gemm.elementsC() + ", the elements of a matrix C");
+        }
+    }
+
+    private static void inRange(String what, long stride, int count) {
+        if (stride < 0 || stride > MAX_ELEMENTS / count) {
+            throw new IllegalArgumentException(what + ": " + stride + ", must be from 0 to " + MAX_ELEMENTS / count
+                    + " for " + count + " matrices");
+        }
+    }
+
+    /// Returns these products with other strides, in elements.
+    ///
+    /// @throws IllegalArgumentException if one is negative, or matrices C overlap
+    public GemmBatch withStrides(long newStrideA, long newStrideB, long newStrideC) {
+        return new GemmBatch(gemm, count, newStrideA, newStrideB, newStrideC);
+    }
+
+    long elementsA() {
+        return (count - 1) * strideA + gemm.elementsA();
+    }
+
+    long elementsB() {
+        return (count - 1) * strideB + gemm.elementsB();
+    }
+
+    long elementsC() {
+        return (count - 1) * strideC + gemm.elementsC();
+    }
+}
