@@ -2,6 +2,7 @@
 // it and ends; cuBLAS's own creation, alone and from 16 threads; and a handle of each thread alone. Beside it stands
 // io.cistern.benchmarks.HandleCosts. Prints a line each: median, lowest and highest of several rounds.
 #include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cublas_v2.h>
 #include <algorithm>
@@ -81,6 +82,7 @@ static void create_and_destroy() {
 int main() {
   CHECK(cudaSetDevice(0));
   CHECK(cudaFree(nullptr));
+  c10::cuda::CUDACachingAllocator::init(1);
   c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
   std::vector<double> creating, destroying;
   for (int i = 0; i < 30; i++) {
