@@ -1,7 +1,9 @@
-/// Memory, streams, events and contexts to and from JCuda ([io.cistern.jcuda]).
+/// Memory, streams, events, contexts and handles to and from JCuda ([io.cistern.jcuda]).
 @org.jspecify.annotations.NullMarked
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"}) // JCuda has no module descriptor
 module io.cistern.jcuda {
+    requires static transitive io.cistern.handles; // for handles of JCublas, as the next
+    requires static transitive jcublas;
     requires static org.jspecify;
     requires transitive io.cistern.api;
     requires transitive io.cistern.buffers;

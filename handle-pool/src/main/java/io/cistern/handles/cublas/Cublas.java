@@ -53,6 +53,15 @@ public final class Cublas implements AutoCloseable {
         }
     }
 
+    /// Returns how much workspace NVIDIA recommends for a handle, at `cublasSetWorkspace`: 32 MiB on compute
+    /// capability 9.0 and newer, 4 MiB on others.
+    ///
+    /// @param device the ordinal of a device
+    /// @return bytes
+    public static long recommendedWorkspaceBytes(DeviceMemory memory, int device) {
+        return WorkspaceSize.recommended(memory.driver().devices(), device);
+    }
+
     /// Opens cuBLAS with a pool of the [default options][HandlePoolOptions#DEFAULT]. No handle is created yet.
     ///
     /// @throws UnsupportedOperationException if the library can't be loaded or the device memory is simulated,

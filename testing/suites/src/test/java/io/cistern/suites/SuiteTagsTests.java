@@ -26,7 +26,8 @@ class SuiteTagsTests {
         assertThat(discovered("--include-tag=any()"))
                 .anyMatch(line -> line.contains("SharedStreams"))
                 .anyMatch(line -> line.contains("TwoProcessNccl"))
-                .anyMatch(line -> line.contains("Buffers"));
+                .anyMatch(line -> line.contains("Buffers"))
+                .anyMatch(line -> line.contains("MatrixProducts"));
     }
 
     private static List<String> discovered(String filter) throws IOException, InterruptedException {

@@ -72,6 +72,7 @@ final class ModuleArrowsTests {
                             "io.cistern.simulated",
                             "io.cistern.nccl",
                             "io.cistern.caching",
+                            "io.cistern.handles",
                             "io.cistern.testkit",
                             "io.cistern.jvm")));
 
