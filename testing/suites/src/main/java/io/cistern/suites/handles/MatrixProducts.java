@@ -65,7 +65,7 @@ public class MatrixProducts {
 
     @AfterEach
     void close() {
-        try (CudaDriver closedLast = driver) {
+        try (CudaDriver _ = driver) {
             if (memory != null) {
                 streams.forEach(CudaStream::close);
                 memory.close();
