@@ -1,9 +1,9 @@
 // PyTorch's handles of cuBLAS: a thread's handle again and again, from 1, 4 and 16 threads; a thread that comes, asks for
 // it and ends; cuBLAS's own creation, alone and from 16 threads; and a handle of each thread alone. Beside it stands
-// io.cistern.benchmarks.handles.HandleCosts. Prints a line each: median, lowest and highest of several rounds.
-#include "check.h"
+// io.cistern.benchmarks.HandleCosts. Prints a line each: median, lowest and highest of several rounds.
 #include <ATen/cuda/CUDAContext.h>
-#include <c10/cuda/CUDAStream.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <cublas_v2.h>
 #include <algorithm>
 #include <atomic>
@@ -11,6 +11,9 @@
 #include <cstdio>
 #include <thread>
 #include <vector>
+
+#undef CHECK  // PyTorch's means the opposite
+#include "check.h"
 
 using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 7;
@@ -79,6 +82,7 @@ static void create_and_destroy() {
 int main() {
   CHECK(cudaSetDevice(0));
   CHECK(cudaFree(nullptr));
+  c10::cuda::CUDACachingAllocator::init(1);
   c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
   std::vector<double> creating, destroying;
   for (int i = 0; i < 30; i++) {
@@ -110,5 +114,21 @@ int main() {
     get(1);
   });
   threads_one_by_one("a thread that creates and destroys us", create_and_destroy);
+  std::vector<double> at_once;
+  for (int round = 0; round < kRounds; round++) {
+    std::vector<cublasHandle_t> handles(16);
+    std::vector<std::thread> all;
+    at_once.push_back(micros([&] {
+                        for (auto& handle : handles)
+                          all.emplace_back([&] {
+                            CHECK(cudaSetDevice(0));
+                            CHECK(cublasCreate(&handle));
+                          });
+                        for (auto& thread : all) thread.join();
+                      }) /
+                      16);
+    for (auto handle : handles) cublasDestroy(handle);
+  }
+  print("cublasCreate from 16 threads at once, each us", at_once);
   return 0;
 }

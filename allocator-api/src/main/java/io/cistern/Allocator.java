@@ -78,8 +78,19 @@ public final class Allocator implements AutoCloseable {
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
         return memory.observers().any()
-                ? memory.observed().allocate(stream, () -> allocateNow(byteSize, device, stream))
+                ? allocateObserved(byteSize, device, stream)
                 : allocateNow(byteSize, device, stream);
+    }
+
+    private long allocateObserved(long byteSize, int device, long stream) {
+        long begun = memory.observed().begin();
+        long address = 0;
+        try {
+            address = allocateNow(byteSize, device, stream);
+            return address;
+        } finally {
+            memory.observed().allocated(address, stream, begun);
+        }
     }
 
     private long allocateNow(long byteSize, int device, long stream) {

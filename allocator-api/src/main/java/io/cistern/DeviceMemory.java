@@ -6,12 +6,12 @@ import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
-import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.capture.Captures;
+import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Devices;
@@ -280,9 +280,18 @@ public final class DeviceMemory implements AutoCloseable {
     ///     configured one can't be opened
     /// @throws IllegalStateException if this device memory, or the allocator, is closed
     public long allocate(long byteSize, int device, long stream) {
-        return observers.any()
-                ? observed.allocate(stream, () -> allocateNow(byteSize, device, stream))
-                : allocateNow(byteSize, device, stream);
+        return observers.any() ? allocateObserved(byteSize, device, stream) : allocateNow(byteSize, device, stream);
+    }
+
+    private long allocateObserved(long byteSize, int device, long stream) {
+        long begun = observed.begin();
+        long address = 0;
+        try {
+            address = allocateNow(byteSize, device, stream);
+            return address;
+        } finally {
+            observed.allocated(address, stream, begun);
+        }
     }
 
     private long allocateNow(long byteSize, int device, long stream) {
@@ -365,12 +374,21 @@ public final class DeviceMemory implements AutoCloseable {
     public void free(long address, long stream) {
         try {
             if (observers.any()) {
-                observed.free(address, stream, () -> router.free(owners, address, stream));
+                freeObserved(address, stream);
             } else {
                 router.free(owners, address, stream);
             }
         } catch (UnknownAddressException unknown) {
             throw explained(unknown);
+        }
+    }
+
+    private void freeObserved(long address, long stream) {
+        observed.freeing(address, stream);
+        try {
+            router.free(owners, address, stream);
+        } finally {
+            observers.deliver();
         }
     }
 
@@ -412,7 +430,7 @@ public final class DeviceMemory implements AutoCloseable {
                 uses.recordUse(address, stream);
             }
             if (observers.any()) {
-                observed.free(address, stream, () -> router.free(address, stream));
+                freeObserved(address, stream);
             } else {
                 router.free(address, stream);
             }
@@ -510,7 +528,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// makes it.
     public void streamClosing(int device, long stream) {
         if (observers.any()) {
-            observers.tell(new MemoryEvent.StreamClosed(device, stream));
+            observers.tell(Events.STREAM_CLOSED, "", device, stream, 0, 0, 0);
         }
         Failures failures = new Failures(); // the others must hear of it too
         failures.gather(() -> uses.streamClosing(device, stream));
@@ -522,7 +540,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// Announces a wait that a [CudaStream] made, for allocators that write down the order of streams.
     void streamWaits(int device, long stream, long awaited) {
         if (observers.any()) {
-            observers.tell(new MemoryEvent.StreamWaited(device, stream, awaited));
+            observers.tell(Events.STREAM_WAITED, "", device, stream, awaited, 0, 0);
         }
         registry.streamWaits(device, stream, awaited);
     }

@@ -2,6 +2,7 @@ package io.cistern;
 
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
@@ -153,7 +154,7 @@ public final class Listeners {
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
     public Registration onEvent(Consumer<? super MemoryEvent> observer) {
-        return observers.add(observer, true)::run;
+        return observe(new Observers.Observer(observer, true));
     }
 
     /// Tells an observer of every event from now on, except of blocks that are
@@ -162,7 +163,19 @@ public final class Listeners {
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
     public Registration onRareEvent(Consumer<? super MemoryEvent> observer) {
-        return observers.add(observer, false)::run;
+        return observe(new Observers.Observer(observer, false));
+    }
+
+    private Registration observe(Observers.Observer observer) {
+        Registration registration = () -> observers.remove(observer); // first: an observer that is added can be removed
+        observers.add(observer);
+        return registration;
+    }
+
+    /// Returns how many [events][MemoryEvent] no observer was told of, because the Java heap was full. Events are
+    /// lost then; what they would have told of happens as if nobody observed.
+    public long lostEvents() {
+        return observers.lost();
     }
 
     /// Tells the observers of a moment in the program, such as the begin of a step, so that it stands beside
@@ -171,7 +184,7 @@ public final class Listeners {
     /// @param text what the moment is, for people
     public void annotate(String text) {
         if (observers.any()) {
-            observers.tell(new MemoryEvent.Annotated(text));
+            observers.tell(Events.ANNOTATED, text);
         }
     }
 

@@ -1,16 +1,28 @@
 package io.cistern;
 
 import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.internal.routing.Router;
-import java.util.function.LongSupplier;
 
-/// A program's allocations and frees while somebody observes them. What observers do, and what they need of
-/// the Java heap, changes nothing for the program.
+/// A program's allocations and frees while somebody observes them: what comes before and after each. What
+/// observers do, and what they need of the Java heap, changes nothing for the program.
 ///
 /// **Threads.** Any.
 final class ObservedCalls {
+    private static final Events.Maker<Router> ALLOCATED = (router, _, address, stream, begun, ended) -> router.ofLive(
+            address,
+            (at, byteSize, route) -> new MemoryEvent.Allocated(
+                    route.toString(), route.device(), stream, at, byteSize, ended - begun, ended));
+
+    private static final Events.Maker<Router> FREED = (router, _, address, stream, _, _) -> router.ofLive(
+            address,
+            (at, byteSize, route) -> new MemoryEvent.Freed(route.toString(), route.device(), stream, at, byteSize));
+
+    /// Where no observer is told of blocks.
+    private static final long NO_TIME = 0;
+
     private final Router router;
     private final Observers observers;
 
@@ -19,61 +31,30 @@ final class ObservedCalls {
         this.observers = observers;
     }
 
-    long allocate(long stream, LongSupplier allocation) {
+    /// Before an allocation, as [#freeing] is before a free.
+    ///
+    /// @return the time, for [#allocated]
+    long begin() {
         StackRoom.require();
-        if (!observers.anyOfBlocks()) {
-            try {
-                return allocation.getAsLong();
-            } finally {
-                observers.deliver();
-            }
-        }
-        long begun = System.nanoTime();
-        long address = 0;
-        try {
-            address = allocation.getAsLong();
-            return address;
-        } finally {
-            allocated(address, stream, begun, System.nanoTime());
-        }
+        return observers.anyOfBlocks() ? System.nanoTime() : NO_TIME;
     }
 
-    /// @param address 0 if there is none; what the allocator posted is told then too
-    private void allocated(long address, long stream, long begun, long ended) {
-        if (address == 0) {
+    /// After an allocation, whatever came of it. What the allocator posted is told then too.
+    ///
+    /// @param address 0 if there is none
+    void allocated(long address, long stream, long begun) {
+        if (address != 0 && begun != NO_TIME) {
+            observers.tell(ALLOCATED, router, -1, address, stream, begun, System.nanoTime());
+        } else {
             observers.deliver();
-            return;
-        }
-        try {
-            router.visitLive(
-                    address,
-                    (at, byteSize, route) -> observers.tell(new MemoryEvent.Allocated(
-                            route.toString(), route.device(), stream, at, byteSize, ended - begun, ended)));
-        } catch (OutOfMemoryError lost) {
-            // Losing the event is better than losing the block.
         }
     }
 
-    void free(long address, long stream, Runnable free) {
+    /// Before a free, after which [Observers#deliver] is called.
+    void freeing(long address, long stream) {
         StackRoom.require();
         if (observers.anyOfBlocks()) {
-            freed(address, stream);
-        }
-        try {
-            free.run();
-        } finally {
-            observers.deliver();
-        }
-    }
-
-    private void freed(long address, long stream) {
-        try {
-            router.visitLive(
-                    address,
-                    (at, byteSize, route) -> observers.tell(
-                            new MemoryEvent.Freed(route.toString(), route.device(), stream, at, byteSize)));
-        } catch (OutOfMemoryError lost) {
-            // As above.
+            observers.tell(FREED, router, -1, address, stream, 0, 0);
         }
     }
 }

@@ -1,6 +1,6 @@
 package io.cistern;
 
-import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.routing.ScopeStack;
 import io.cistern.internal.routing.ScopeStacks;
@@ -48,7 +48,7 @@ public final class Scope implements AutoCloseable {
         OpenScopes watch = memory.openScopes();
         this.entry = watch == null ? null : watch.entered(this, allocator);
         if (observers.any()) {
-            observers.tell(new MemoryEvent.ScopeEntered(allocator.toString()));
+            observers.tell(Events.SCOPE_ENTERED, allocator.toString());
         }
         stacks.set(scopes);
     }
@@ -75,15 +75,14 @@ public final class Scope implements AutoCloseable {
             throw new IllegalStateException("the scope of " + allocator + " is not the innermost: the scope of "
                     + stacks.current() + " must be closed first");
         }
-        MemoryEvent left = observers.any() ? new MemoryEvent.ScopeLeft(allocator.toString()) : null;
         closed = true;
         try {
             if (entry != null) {
                 entry.closed();
             }
             stacks.set(outer);
-            if (left != null) {
-                observers.tell(left);
+            if (observers.any()) {
+                observers.tell(Events.SCOPE_LEFT, allocator.toString());
             }
             whenClosed.run();
         } finally {

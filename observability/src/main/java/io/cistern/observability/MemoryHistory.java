@@ -1,6 +1,7 @@
 package io.cistern.observability;
 
 import io.cistern.DeviceMemory;
+import io.cistern.Listeners;
 import io.cistern.Registration;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.internal.names.CallStack;
@@ -9,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /// The last [events][MemoryEvent] of one [DeviceMemory], kept for [snapshots][MemorySnapshot]: who allocated
@@ -40,21 +42,48 @@ public final class MemoryHistory implements AutoCloseable {
         final Instant startedAt = Instant.now();
         final long startNanos = System.nanoTime();
         final HistoryRing[] rings;
+        final Listeners listeners;
 
-        Recording(HistoryOptions options, int deviceCount) {
+        /// Events lost before this started.
+        final long lostBefore;
+
+        /// Those that came and could not be recorded.
+        final AtomicLong unrecorded = new AtomicLong();
+
+        Recording(HistoryOptions options, int deviceCount, Listeners listeners) {
             this.options = options;
+            this.listeners = listeners;
+            this.lostBefore = listeners.lostEvents();
             this.rings = new HistoryRing[deviceCount + 1];
             for (int i = 0; i < rings.length; i++) {
                 rings[i] = new HistoryRing(options.capacity());
             }
         }
 
+        /// In a full Java heap the event is lost, and counted.
         void add(MemoryEvent event) {
+            try {
+                record(event);
+            } catch (OutOfMemoryError full) {
+                unrecorded.incrementAndGet();
+                throw full;
+            }
+        }
+
+        private void record(MemoryEvent event) {
             CallStack stack = options.stacks() ? new CallStack() : null;
             int device = event.device();
             HistoryRing ring = rings[device < 0 ? rings.length - 1 : device];
             long nanos = event instanceof MemoryEvent.Allocated block ? block.endNanos() : System.nanoTime();
             ring.add(new HistoryEntry(nanos, Thread.currentThread(), event, stack));
+        }
+
+        long lost() {
+            long lost = unrecorded.get() + listeners.lostEvents() - lostBefore;
+            for (HistoryRing ring : rings) {
+                lost += ring.lost();
+            }
+            return lost;
         }
     }
 
@@ -69,8 +98,8 @@ public final class MemoryHistory implements AutoCloseable {
 
     /// Starts to record. What was recorded before is forgotten.
     public synchronized void start(HistoryOptions options) {
+        var next = new Recording(options, memory.environment().deviceCount(), memory.listeners());
         stop();
-        var next = new Recording(options, memory.environment().deviceCount());
         recording = next;
         registration = memory.listeners().onEvent(next::add);
     }
@@ -129,16 +158,11 @@ public final class MemoryHistory implements AutoCloseable {
         return all;
     }
 
-    /// Returns how many events were recorded and are kept no more, since later ones took their places.
+    /// Returns how many events since the last start are not kept: later ones took their places, or the Java heap
+    /// was full.
     public long lost() {
         Recording last = recording;
-        long lost = 0;
-        if (last != null) {
-            for (HistoryRing ring : last.rings) {
-                lost += ring.lost();
-            }
-        }
-        return lost;
+        return last == null ? 0 : last.lost();
     }
 
     /// Stops to record, with the device memory.

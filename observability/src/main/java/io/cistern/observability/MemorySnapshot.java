@@ -120,7 +120,7 @@ public record MemorySnapshot(
     /// @param startedAt when it was started
     /// @param startNanos the same moment, as [System#nanoTime] tells the time
     /// @param options how it recorded
-    /// @param lost events that it recorded and has no more
+    /// @param lost events that it has no more, or could not record
     /// @param entries the events, the oldest first
     public record History(
             Instant startedAt, long startNanos, HistoryOptions options, long lost, List<HistoryEntry> entries) {}

@@ -13,12 +13,14 @@ import io.cistern.OpenOptions;
 import io.cistern.Registration;
 import io.cistern.Scope;
 import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.observability.MemorySnapshot.Block;
 import io.cistern.observability.MemorySnapshot.Segment;
 import io.cistern.observability.MemorySnapshot.State;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.MemoryStatistics;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -26,9 +28,12 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import net.razorvine.pickle.Unpickler;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -99,6 +104,49 @@ final class MemorySnapshotTests extends ObservedMemory {
                     .containsExactly(1);
             snapshot.writePickle(new ByteArrayOutputStream());
         }
+    }
+
+    /// A plug-in that takes long to tell what it holds.
+    private abstract static class SlowPlugIn implements DeviceAllocator, MemoryStatistics {
+        static final Duration TAKES = Duration.ofMillis(500);
+
+        @Override
+        public List<SegmentMemory> segments(int device) {
+            LockSupport.parkNanos(TAKES.toNanos());
+            return List.of();
+        }
+    }
+
+    @Test
+    void agesCountBackFromTheMomentThatTheSnapshotTells() {
+        DeviceAllocator plugIn = plugInOn(gpu);
+        DeviceAllocator slow = new SlowPlugIn() {
+            @Override
+            public long allocate(long byteSize, int device, long stream) {
+                return plugIn.allocate(byteSize, device, stream);
+            }
+
+            @Override
+            public void free(long address, long byteSize, int device, long stream) {
+                plugIn.free(address, byteSize, device, stream);
+            }
+        };
+        history.start(HistoryOptions.withoutStacks());
+        long address = memory.open(OpenOptions.made("slow", slow)).allocate(100, DEVICE, stream);
+        long began = System.nanoTime();
+        MemorySnapshot snapshot = MemorySnapshot.take(memory);
+        assertThat(System.nanoTime() - began).isGreaterThanOrEqualTo(SlowPlugIn.TAKES.toNanos());
+        MemorySnapshot.History recorded = snapshot.history().orElseThrow();
+        HistoryEntry birth = recorded.entries().stream()
+                .filter(entry -> entry.event() instanceof MemoryEvent.Allocated)
+                .findFirst()
+                .orElseThrow();
+        Duration age = Duration.ofNanos(
+                blocks(snapshot, State.LIVE).getFirst().ageNanos().orElseThrow());
+        Instant born = recorded.startedAt().plusNanos(birth.nanos() - recorded.startNanos());
+        assertThat(Duration.between(born.plus(age), snapshot.takenAt()).abs())
+                .isLessThan(SlowPlugIn.TAKES.dividedBy(2));
+        memory.free(address, stream);
     }
 
     @Test

@@ -3,7 +3,7 @@ package io.cistern.internal.capture;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.errors.UnknownAddressException;
-import io.cistern.internal.events.Observers;
+import io.cistern.internal.events.Events;
 import io.cistern.internal.order.CaptureOrder;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.routing.Route;
@@ -29,9 +29,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any.
 public final class GraphBlocks {
-    // Made before they are wanted: graphs end in a full Java heap too.
-    private static final Observers.RangeEvent DEFERRED = MemoryEvent.FreeDeferred::new;
-    private static final Observers.RangeEvent COMPLETED = MemoryEvent.FreeCompleted::new;
+    /// Of a block that is alive.
+    private static final Events.Maker<Router> COMPLETED = (router, device, address, _, _, _) -> router.ofLive(
+            address, (at, byteSize, route) -> new MemoryEvent.FreeCompleted(route.toString(), device, at, byteSize));
 
     private final Captures captures;
     private final CaptureOrder order;
@@ -288,7 +288,7 @@ public final class GraphBlocks {
             kept.remove(block);
             throw failure;
         }
-        post(DEFERRED, own, address, byteSize);
+        deferred(own, address, byteSize);
         return true;
     }
 
@@ -343,7 +343,7 @@ public final class GraphBlocks {
         if (!enter(block)) {
             throw new UnknownAddressException(address); // freed twice
         }
-        post(DEFERRED, route, address, byteSize);
+        deferred(route, address, byteSize);
         if (!noted && !usedElsewhere.remove(address) && captures.isInto(this, device, stream)) {
             reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
                     .push(address);
@@ -429,9 +429,9 @@ public final class GraphBlocks {
             }
         }
         try {
-            if (captures.registry().observers().any()) {
-                captures.router().visitLive(block.address, this::freeCompleted);
-            }
+            captures.registry()
+                    .observers()
+                    .post(COMPLETED, captures.router(), block.route.device(), block.address, 0, 0);
             captures.router().free(block.address, stream);
         } catch (OutOfMemoryError full) {
             if (captures.router().isLive(block.address)) { // else its allocator has it back
@@ -441,12 +441,10 @@ public final class GraphBlocks {
         }
     }
 
-    private void freeCompleted(long address, long byteSize, Route route) {
-        post(COMPLETED, route, address, byteSize);
-    }
-
-    private void post(Observers.RangeEvent event, Route route, long address, long byteSize) {
-        captures.registry().observers().post(event, route.toString(), route.device(), address, byteSize);
+    private void deferred(Route route, long address, long byteSize) {
+        captures.registry()
+                .observers()
+                .post(Events.FREE_DEFERRED, route.toString(), route.device(), address, byteSize, 0);
     }
 
     /// Where blocks go that are kept here.

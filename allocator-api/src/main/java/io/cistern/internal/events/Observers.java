@@ -2,10 +2,9 @@ package io.cistern.internal.events;
 
 import io.cistern.diagnostics.MemoryEvent;
 import java.lang.System.Logger.Level;
-import java.util.ArrayDeque;
 import java.util.Arrays;
-import java.util.Deque;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -15,25 +14,64 @@ import org.jspecify.annotations.Nullable;
 /// blocks, which are far more than all others, [#anyOfBlocks]. Observers run under no lock of an allocator:
 /// what is [posted][#post] under one is told when the thread has left the allocator ([#deliver]).
 ///
-/// Nothing here throws. An observer that throws misses that event; the first failure is logged. What
+/// **A full Java heap.** What tells of events throws nothing: it makes them here, and loses and [counts][#lost]
+/// those that it can't make or keep. An observer that throws misses that event. The first failure is logged. What
 /// an observer does to the same device memory is told to nobody.
 ///
 /// **Threads.** Any; observers are called on the thread that did it.
 public final class Observers {
-    /// What the calling thread has to tell.
+    /// What the calling thread has to tell, in its order. A list of links: one that can't grow keeps what it has.
     private static final class Posted {
-        final Deque<MemoryEvent> events = new ArrayDeque<>();
+        @Nullable
+        Link first;
+
+        @Nullable
+        Link last;
+
         boolean telling;
+
+        void add(Link link) {
+            if (last == null) {
+                first = link;
+            } else {
+                last.next = link;
+            }
+            last = link;
+        }
+
+        /// Removes the oldest; null if there is none.
+        @Nullable
+        MemoryEvent poll() {
+            Link oldest = first;
+            if (oldest == null) {
+                return null;
+            }
+            first = oldest.next;
+            if (first == null) {
+                last = null;
+            }
+            return oldest.event;
+        }
+    }
+
+    private static final class Link {
+        final MemoryEvent event;
+
+        @Nullable
+        Link next;
+
+        Link(MemoryEvent event) {
+            this.event = event;
+        }
     }
 
     /// An observer. One that is added twice is two of these.
-    private static final class Observer {
-        final Consumer<? super MemoryEvent> told;
+    public static final class Observer {
+        private final Consumer<? super MemoryEvent> told;
+        private final boolean ofBlocks;
 
-        /// Whether it is told of blocks too.
-        final boolean ofBlocks;
-
-        Observer(Consumer<? super MemoryEvent> told, boolean ofBlocks) {
+        /// @param ofBlocks whether it is told of blocks that are allocated and freed, too
+        public Observer(Consumer<? super MemoryEvent> told, boolean ofBlocks) {
             this.told = told;
             this.ofBlocks = ofBlocks;
         }
@@ -55,7 +93,9 @@ public final class Observers {
     /// own.
     private final AtomicInteger waiting = new AtomicInteger();
 
-    private volatile boolean hasFailed;
+    private final AtomicLong lost = new AtomicLong();
+
+    private volatile boolean hasLogged;
 
     /// Whether anybody observes.
     public boolean any() {
@@ -67,108 +107,100 @@ public final class Observers {
         return anyOfBlocks;
     }
 
-    /// Tells an observer of events from now on.
-    ///
-    /// @param ofBlocks whether of blocks that are allocated and freed, too
-    /// @return removes it
-    public Runnable add(Consumer<? super MemoryEvent> observer, boolean ofBlocks) {
-        Observer added = new Observer(observer, ofBlocks);
-        synchronized (this) {
-            Observer[] more = Arrays.copyOf(all, all.length + 1);
-            more[all.length] = added;
-            replace(more);
-        }
-        return () -> remove(added);
+    /// Events that no observer was told of, since the Java heap was full.
+    public long lost() {
+        return lost.get();
     }
 
-    private synchronized void remove(Observer observer) {
-        replace(Arrays.stream(all).filter(each -> !each.equals(observer)).toArray(Observer[]::new));
+    /// Tells an observer of events from now on.
+    public synchronized void add(Observer observer) {
+        Events.prepare();
+        Observer[] more = Arrays.copyOf(all, all.length + 1);
+        more[all.length] = observer;
+        replace(more);
+    }
+
+    /// Tells it of no more events. Does nothing if it was not added, or is removed already.
+    public synchronized void remove(Observer observer) {
+        int at = Arrays.asList(all).indexOf(observer);
+        if (at >= 0) {
+            Observer[] fewer = Arrays.copyOf(all, all.length - 1);
+            System.arraycopy(all, at + 1, fewer, at, fewer.length - at);
+            replace(fewer);
+        }
     }
 
     private void replace(Observer[] observers) {
+        boolean someOfBlocks = false;
+        for (Observer each : observers) {
+            someOfBlocks |= each.ofBlocks;
+        }
         all = observers;
         any = observers.length != 0;
-        anyOfBlocks = Arrays.stream(observers).anyMatch(each -> each.ofBlocks);
+        anyOfBlocks = someOfBlocks;
     }
 
     /// Tells of an event, after those that the thread [posted][#post]. Under no lock of an allocator.
-    @SuppressWarnings("CatchingUnchecked")
-    public void tell(MemoryEvent event) {
-        try {
-            Posted mine = posted.get();
-            if (!mine.telling) {
-                tell(mine, event);
-            }
-        } catch (RuntimeException | Error lost) {
-            failed(lost);
-        }
-    }
-
-    private void tell(Posted mine, @Nullable MemoryEvent last) {
-        mine.telling = true;
-        try {
-            for (MemoryEvent event = mine.events.poll(); event != null; event = mine.events.poll()) {
-                waiting.decrementAndGet();
-                toAll(event);
-            }
-            if (last != null) {
-                toAll(last);
-            }
-        } finally {
-            mine.telling = false;
-        }
-    }
-
-    /// Tells of an event later. Under any lock.
     @SuppressWarnings("CatchingUnchecked") // an event that is lost is better than an allocation
-    public void post(MemoryEvent event) {
+    public <T> void tell(Events.Maker<T> maker, T about, int device, long first, long second, long third, long fourth) {
         try {
             Posted mine = posted.get();
             if (!mine.telling) {
-                mine.events.add(event);
-                waiting.incrementAndGet();
+                mine.telling = true;
+                try {
+                    tellPosted(mine);
+                    toAll(maker.make(about, device, first, second, third, fourth));
+                } finally {
+                    mine.telling = false;
+                }
             }
-        } catch (RuntimeException | Error lost) {
-            failed(lost);
+        } catch (RuntimeException | Error failure) {
+            lose(failure);
         }
     }
 
-    /// An event of a range of addresses.
-    @FunctionalInterface
-    public interface RangeEvent {
-        MemoryEvent of(String allocator, int device, long address, long byteSize);
+    /// As [#tell], of an event without numbers.
+    public <T> void tell(Events.Maker<T> maker, T about) {
+        tell(maker, about, -1, 0, 0, 0, 0);
     }
 
-    /// Tells of an event of a range later, if anybody observes. Under any lock, and in a full Java heap,
-    /// where the event is lost.
-    public void post(RangeEvent event, String allocator, int device, long address, long byteSize) {
-        if (any()) {
-            try {
-                post(event.of(allocator, device, address, byteSize));
-            } catch (OutOfMemoryError lost) {
-                failed(lost);
-            }
-        }
-    }
-
-    /// Tells what the thread posted. Under no lock of an allocator.
-    @SuppressWarnings("CatchingUnchecked")
-    public void deliver() {
-        if (waiting.get() == 0) {
+    /// Tells of an event later, if anybody observes. Under any lock.
+    @SuppressWarnings("CatchingUnchecked") // as above
+    public <T> void post(Events.Maker<T> maker, T about, int device, long first, long second, long third) {
+        if (!any()) {
             return;
         }
         try {
             Posted mine = posted.get();
-            if (!mine.telling && !mine.events.isEmpty()) {
-                tell(mine, null);
+            MemoryEvent event = mine.telling ? null : maker.make(about, device, first, second, third, 0);
+            if (event != null) {
+                mine.add(new Link(event));
+                waiting.incrementAndGet();
             }
-        } catch (RuntimeException | Error lost) {
-            failed(lost);
+        } catch (RuntimeException | Error failure) {
+            lose(failure);
+        }
+    }
+
+    /// Tells what the thread posted. Under no lock of an allocator.
+    public void deliver() {
+        if (waiting.get() != 0) {
+            tell(Events.NOTHING_MORE, "");
+        }
+    }
+
+    private void tellPosted(Posted mine) {
+        for (MemoryEvent event = mine.poll(); event != null; event = mine.poll()) {
+            waiting.decrementAndGet();
+            toAll(event);
         }
     }
 
     @SuppressWarnings("CatchingUnchecked")
-    private void toAll(MemoryEvent event) {
+    private void toAll(@Nullable MemoryEvent event) {
+        if (event == null) {
+            return;
+        }
         boolean ofBlock = event instanceof MemoryEvent.Allocated || event instanceof MemoryEvent.Freed;
         for (Observer observer : all) {
             if (ofBlock && !observer.ofBlocks) {
@@ -177,22 +209,26 @@ public final class Observers {
             try {
                 observer.told.accept(event);
             } catch (RuntimeException | Error broken) {
-                failed(broken);
+                log("an observer of device memory failed; later failures are not logged", broken);
             }
         }
     }
 
+    private void lose(Throwable failure) {
+        lost.incrementAndGet();
+        log("an event of device memory was lost; later losses are only counted", failure);
+    }
+
     @SuppressWarnings("CatchingUnchecked")
-    private void failed(Throwable failure) {
-        if (hasFailed) {
+    private void log(String text, Throwable failure) {
+        if (hasLogged) {
             return;
         }
-        hasFailed = true;
+        hasLogged = true;
         try {
-            System.getLogger(Observers.class.getName())
-                    .log(Level.WARNING, "an observer of device memory failed; later failures are not logged", failure);
+            System.getLogger(Observers.class.getName()).log(Level.WARNING, text, failure);
         } catch (RuntimeException | Error alsoBroken) {
-            // A diagnostic must not fail what it is about.
+            hasLogged = false; // a diagnostic must not fail what it is about: the next failure is logged
         }
     }
 }

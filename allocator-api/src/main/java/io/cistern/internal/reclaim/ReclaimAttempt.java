@@ -2,11 +2,11 @@ package io.cistern.internal.reclaim;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
-import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.events.Events;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
@@ -156,7 +156,7 @@ final class ReclaimAttempt {
         thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
         OutOfMemoryReport report = handler.reports.report(route, request.stream(), last, tried);
         if (registry.observers().any()) {
-            registry.observers().tell(new MemoryEvent.OutOfMemory(report));
+            registry.observers().tell(Events.OUT_OF_MEMORY, report);
         }
         return last.with(report);
     }
@@ -247,7 +247,7 @@ final class ReclaimAttempt {
         }
         TriedStep now = new TriedStep(step, given, driver.nanoTime() - begun);
         if (registry.observers().any()) {
-            registry.observers().tell(new MemoryEvent.Reclaimed(route.device(), request.byteSize(), now));
+            registry.observers().tell(Events.RECLAIMED, now, route.device(), request.byteSize(), 0, 0, 0);
         }
         boolean again = !tried.isEmpty() && tried.getLast().step() == step;
         tried.add(again ? tried.removeLast().plus(now) : now);

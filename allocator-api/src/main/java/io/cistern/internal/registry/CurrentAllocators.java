@@ -1,6 +1,7 @@
 package io.cistern.internal.registry;
 
 import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.routing.Route;
@@ -35,6 +36,9 @@ public final class CurrentAllocators {
     private final boolean publishes;
     private final IntFunction<OpenAllocator> configured;
     private final Observers observers;
+
+    /// Of the former one.
+    private final Events.Maker<String> changed = (former, device, _, _, _, _) -> changed(former, device);
 
     /// @param routes what [#route] reads, by device; all null
     /// @param publishes whether routes are written, or each allocation outside scopes is to ask here
@@ -111,15 +115,18 @@ public final class CurrentAllocators {
 
     public synchronized void set(int device, OpenAllocator next) {
         OpenAllocator former = chosen[Devices.check(device, chosen.length)];
-        if (observers.any() && former != next) {
-            observers.post(
-                    new MemoryEvent.CurrentChanged(device, former == null ? "" : former.toString(), next.toString()));
-        }
         chosen[device] = next;
         byConfiguration[device] = false;
         if (publishes) {
             ROUTE.setRelease(routes, device, next.route(device));
         }
+        if (former != next) {
+            observers.post(changed, former == null ? "" : former.toString(), device, 0, 0, 0);
+        }
+    }
+
+    private MemoryEvent changed(String former, int device) {
+        return new MemoryEvent.CurrentChanged(device, former, String.valueOf(chosen[device]));
     }
 
     /// Makes an allocator current on all devices.

@@ -1,6 +1,6 @@
 package io.cistern.internal.registry;
 
-import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
 import io.cistern.internal.names.Devices;
@@ -294,13 +294,13 @@ public final class OpenAllocator {
                 .orElseGet(() -> new PlainTrim(backend, registry.driver()).trim(device, keepBytes, mode));
         Observers observers = registry.observers();
         if (observers.any()) {
-            observers.post(new MemoryEvent.Trimmed(
+            observers.post(
+                    mode == TrimMode.SYNCHRONIZE ? Events.TRIMMED_AFTER_WORK : Events.TRIMMED,
                     toString(),
                     device,
                     keepBytes,
-                    mode == TrimMode.SYNCHRONIZE,
                     result.returnedBytes(),
-                    System.nanoTime() - begun));
+                    System.nanoTime() - begun);
         }
         return result;
     }

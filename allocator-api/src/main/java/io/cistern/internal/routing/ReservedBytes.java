@@ -1,6 +1,6 @@
 package io.cistern.internal.routing;
 
-import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
 import io.cistern.spi.EventSink;
 import java.util.concurrent.atomic.AtomicLongArray;
@@ -11,12 +11,6 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 ///
 /// **Threads.** Any; nothing here waits, since allocators tell under their locks.
 public final class ReservedBytes implements EventSink {
-    // Made before they are wanted: allocators tell in a full Java heap too.
-    private static final Observers.RangeEvent ACQUIRED = MemoryEvent.SegmentAcquired::new;
-    private static final Observers.RangeEvent RELEASED = MemoryEvent.SegmentReleased::new;
-    private static final Observers.RangeEvent DEFERRED = MemoryEvent.FreeDeferred::new;
-    private static final Observers.RangeEvent COMPLETED = MemoryEvent.FreeCompleted::new;
-
     private final AtomicLongArray bytes;
 
     /// 1 once it has told anything.
@@ -50,38 +44,27 @@ public final class ReservedBytes implements EventSink {
 
     @Override
     public void segmentAcquired(int device, long address, long byteSize) {
-        observers.post(ACQUIRED, allocator, device, address, byteSize);
+        observers.post(Events.SEGMENT_ACQUIRED, allocator, device, address, byteSize, 0);
     }
 
     @Override
     public void segmentReleased(int device, long address, long byteSize) {
-        observers.post(RELEASED, allocator, device, address, byteSize);
+        observers.post(Events.SEGMENT_RELEASED, allocator, device, address, byteSize, 0);
     }
 
     @Override
     public void freeDeferred(int device, long address, long byteSize) {
-        observers.post(DEFERRED, allocator, device, address, byteSize);
+        observers.post(Events.FREE_DEFERRED, allocator, device, address, byteSize, 0);
     }
 
     @Override
     public void freeCompleted(int device, long address, long byteSize) {
-        observers.post(COMPLETED, allocator, device, address, byteSize);
+        observers.post(Events.FREE_COMPLETED, allocator, device, address, byteSize, 0);
     }
 
     @Override
     public void pageMoved(int device, long formerAddress, long address, long byteSize) {
-        if (observers.any()) { // the lambda needs the Java heap
-            try {
-                observers.post(
-                        (name, on, at, bytes) -> new MemoryEvent.PageMoved(name, on, formerAddress, at, bytes),
-                        allocator,
-                        device,
-                        address,
-                        byteSize);
-            } catch (OutOfMemoryError lost) {
-                // Losing the event is better than losing the page.
-            }
-        }
+        observers.post(Events.PAGE_MOVED, allocator, device, formerAddress, address, byteSize);
     }
 
     @Override

@@ -518,12 +518,17 @@ public final class Router implements OwnerTable.Freeing {
         void block(long address, long byteSize, Route route);
     }
 
-    /// Visits the live block that begins at an address, if one does.
-    public void visitLive(long address, BlockVisitor visitor) {
+    /// Finds something out about a live block.
+    public interface BlockFunction<R> {
+        R of(long address, long byteSize, Route route);
+    }
+
+    /// Finds something out about the live block that begins at an address; null if none does.
+    public <R> @Nullable R ofLive(long address, BlockFunction<R> function) {
         long owner = AddressCheck.isLegal(address) ? owners.ownerOf(address) : OwnerTable.NONE;
-        if (owner != OwnerTable.NONE) {
-            visitor.block(address, OwnerTable.byteSizeOf(owner), owners.routeOf(owner));
-        }
+        return owner == OwnerTable.NONE
+                ? null
+                : function.of(address, OwnerTable.byteSizeOf(owner), owners.routeOf(owner));
     }
 
     /// Visits all live blocks; weakly consistent while other threads allocate and free, exact at rest.

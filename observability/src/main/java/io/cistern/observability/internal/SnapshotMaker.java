@@ -40,6 +40,10 @@ import java.util.TreeMap;
 public final class SnapshotMaker {
     private final DeviceMemory memory;
     private final Optional<History> history;
+
+    /// The moment of the snapshot on both clocks, read before the work, which takes a while.
+    private final Instant takenAt = Instant.now();
+
     private final long now = System.nanoTime();
 
     /// By address, how each block began its life that the history knows.
@@ -76,7 +80,7 @@ public final class SnapshotMaker {
             addSegments(device, segments);
         }
         return new MemorySnapshot(
-                Instant.now(),
+                takenAt,
                 reason,
                 settings(),
                 memory.driver().description(),

@@ -107,6 +107,7 @@ public final class FaultProgram {
         int times = virtual && isInRouting(site) && !workload.isRefused() ? SHARED : 1; // else the driver keeps it all
         Thread worker = builder.start(() -> {
             workload.prepare(program);
+            boolean untold = false;
             for (int time = 0; time < times; time++) {
                 if (time > 0) {
                     program.beginAgain();
@@ -114,14 +115,20 @@ public final class FaultProgram {
                 try {
                     FaultSites.watch(kind, site, visit);
                     workload.run(program);
-                    FaultSites.stop();
+                    untold |= EventWatch.isInTelling(FaultSites.stop());
                 } catch (Throwable failure) {
-                    if (!isCausedBy(failure, FaultSites.stop())) {
+                    Error thrown = FaultSites.stop();
+                    if (!isCausedBy(failure, thrown)) {
                         wrong.add("the error is hidden by " + GpuProgram.brief(failure));
+                    } else if (EventWatch.isInTelling(thrown)) {
+                        wrong.add("the loss of an event reaches the program");
                     }
                 }
             }
             visits[0] = FaultSites.visits();
+            if (program.watch != null) {
+                wrong.addAll(program.watch.faults(untold ? 1 : 0));
+            }
         });
         if (ended(worker, "the thread hangs", wrong)) {
             Thread checker =

@@ -42,6 +42,10 @@ final class GpuProgram {
 
     final Allocator allocator;
 
+    /// Null if nobody observes the program.
+    @Nullable
+    EventWatch watch;
+
     /// A graph that the program captured itself; 0 before.
     long graph;
 
@@ -79,29 +83,54 @@ final class GpuProgram {
     }
 
     long allocate(long byteSize, int stream) {
-        return given(memory.allocate(byteSize, 0, streams[stream]));
+        return allocated(memory.allocate(byteSize, 0, streams[stream]));
     }
 
     long allocate(MemoryPool pool, long byteSize, int stream) {
-        return given(pool.allocate(byteSize, 0, streams[stream]));
+        return allocated(pool.allocate(byteSize, 0, streams[stream]));
     }
 
     long allocate(Allocator from, long byteSize, int stream) {
-        return given(from.allocate(byteSize, 0, streams[stream]));
+        return allocated(from.allocate(byteSize, 0, streams[stream]));
+    }
+
+    private long allocated(long address) {
+        if (watch != null) {
+            watch.allocates();
+        }
+        return given(address);
+    }
+
+    /// Has itself observed from now on.
+    ///
+    /// @param ofBlocks whether blocks too
+    void observe(boolean ofBlocks) {
+        if (watch == null) { // not by a time before
+            EventWatch next = new EventWatch(memory, ofBlocks);
+            next.begin();
+            watch = next;
+        }
     }
 
     void free(long address, int stream) {
         inFree.add(address);
         live.remove(address);
         memory.free(address, streams[stream]);
-        inFree.remove(address);
+        freed(address);
     }
 
     void freeAfter(long address, long event) {
         inFree.add(address);
         live.remove(address);
         memory.freeAfter(address, event);
+        freed(address);
+    }
+
+    private void freed(long address) {
         inFree.remove(address);
+        if (watch != null && address != 0) {
+            watch.frees();
+        }
     }
 
     /// An event that is recorded on a stream, and destroyed in the end.
@@ -192,7 +221,11 @@ final class GpuProgram {
         for (long address : List.copyOf(live)) {
             attempt("a live block can't be freed", () -> memory.free(address, streams[1]));
         }
+        long heard = watch == null ? -1 : watch.heard();
         attempt("the allocator can't be used", this::useAgain);
+        if (watch != null && watch.heard() == heard) {
+            faults.add("other threads' events are not told");
+        }
         countsAreZero(mayLoseABlock);
         attempt("can't be closed", this::close);
         if (!mayLoseABlock) {

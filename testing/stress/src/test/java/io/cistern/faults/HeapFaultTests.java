@@ -22,12 +22,14 @@ import org.junit.jupiter.api.io.TempDir;
 class HeapFaultTests {
     private static final boolean LONG = Boolean.getBoolean("cistern.stress.long");
 
-    /// Those of allocators and of graphs, and the classes that a program calls.
+    /// Those of allocators and of graphs, the classes that a program calls, and what records events.
     private static final String PACKAGES = "io/cistern/internal/,io/cistern/caching/,io/cistern/async/,io/cistern/nccl/"
             + ",io/cistern/graph/,io/cistern/Allocator,io/cistern/Attachments,io/cistern/Currents"
             + ",io/cistern/DeviceMemory,io/cistern/DriverHandle,io/cistern/FunctionSource,io/cistern/Listeners"
             + ",io/cistern/MemoryLimit,io/cistern/MemoryPool,io/cistern/ModuleSupport,io/cistern/OpenOptions"
-            + ",io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Registration,io/cistern/Scope";
+            + ",io/cistern/ObservedCalls,io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Registration,io/cistern/Scope"
+            + ",io/cistern/observability/MemoryHistory,io/cistern/observability/HistoryEntry"
+            + ",io/cistern/observability/HistoryRing";
 
     /// Each site in all of the first ones, and in the others what those do not reach.
     private static final List<String> SPECS = List.of(

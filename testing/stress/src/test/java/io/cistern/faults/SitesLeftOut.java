@@ -11,11 +11,12 @@ final class SitesLeftOut {
             "(Options?|Spec|Provider|Builder|OptionReader|PoolChoice|PoolLocation|Syntax|ReleaseThreshold)"
                     + "(\\$\\w+)?\\."
                     + "|\\.(PowerTwoDivisions|ConfiguredAllocators)\\."
-                    + "|Leaks\\.levelIn|SplitPolicy\\.(none|atMost)|Registry\\.reload|CurrentAllocators\\.configured"
+                    + "|Leaks\\.levelIn|SplitPolicy\\.(none|atMost)|Events\\.trimmed|Registry\\.reload"
+                    + "|CurrentAllocators\\.configured"
                     + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Router|Routes"
                     + "|OwnerTable|ThreadTable|BlockUses|ClosingThreads|ScopeStacks|Thresholds|Captures"
                     + "|EventStreams|OtherProcesses|OutOfMemoryHandler|OutOfMemoryReporter|ThresholdNotifier"
-                    + "|CurrentAllocators|BlockSites|Leaks|CheckedAllocator|StreamTimeline)"
+                    + "|CurrentAllocators|Observers|BlockSites|Leaks|CheckedAllocator|StreamTimeline)"
                     + "\\.(<init>|lambda\\$new\\$\\d+|builder)$");
 
     /// Exceptions, explanations and figures: they change nothing.
@@ -35,16 +36,6 @@ final class SitesLeftOut {
             + "|\\.(DeviceMemory|Captures|EventStreams|EventOrder|Attachments|ThresholdNotifier)\\.(lambda\\$)?close"
             + "|EventOrder\\.destroy|OpenScopes\\.closing");
 
-    /// What happens only while somebody observes, or asks for a snapshot.
-    private static final Pattern OBSERVED = Pattern.compile("\\.(Observers|ObservedCalls|ShardSegments)(\\$\\w+)?\\."
-            + "|Listeners\\.(onEvent|onRareEvent|annotate)|\\.(lambda\\$)?segments|ReservedBytes\\.(lambda\\$)?pageMoved"
-            + "|GraphBlocks\\.freeCompleted");
-
-    /// The same in methods that do more.
-    private static final Pattern TOLD = Pattern.compile(" (new MemoryEvent\\$\\w+)$"
-            + "|(DeviceMemory|Allocator)\\.(allocate|free|freeAfter):\\d+ dynamic (getAsLong|run)$"
-            + "|GraphBlocks\\.free:\\d+ dynamic block$");
-
     private SitesLeftOut() {}
 
     static boolean contains(Site site) {
@@ -52,8 +43,6 @@ final class SitesLeftOut {
         return site.ofMessage()
                 || OPENING.matcher(method).find()
                 || TEXTS.matcher(method).find()
-                || OVER_ALLOCATORS.matcher(method).find()
-                || OBSERVED.matcher(method).find()
-                || TOLD.matcher(site.toString()).find();
+                || OVER_ALLOCATORS.matcher(method).find();
     }
 }

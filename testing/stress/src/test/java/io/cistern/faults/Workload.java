@@ -444,6 +444,11 @@ enum Workload {
     REMEMBERED(true, StreamWorkloads::remembered),
     GROWING(true, StreamWorkloads::growing),
     BUSY_ENDS(true, StreamWorkloads::busyEnds),
+    OBSERVED(true, ObservedWorkloads::all),
+    OBSERVED_FULL(true, ObservedWorkloads::full),
+    OBSERVED_GRAPHS(false, ObservedWorkloads::graphs),
+    RARELY_OBSERVED(true, ObservedWorkloads::rarely),
+    RECORDED(true, ObservedWorkloads::history),
     WINDOWS(true, NcclWorkloads::windows),
     BESIDE_CALLS(true, NcclWorkloads::besideCalls),
     REFUSING_NCCL(true, NcclWorkloads::refusals),
@@ -456,7 +461,7 @@ enum Workload {
 
     /// Whether it uses all of the device.
     boolean fills() {
-        return this == FULL || this == LENDING || this == LISTENERS || this == CROWD;
+        return this == FULL || this == LENDING || this == LISTENERS || this == CROWD || this == OBSERVED_FULL;
     }
 
     /// Whether the driver refuses what others need not survive: it may keep memory then.

@@ -1,7 +1,6 @@
 // A chart of bytes over time: areas on top of each other, lines, and marks; drawn by uPlot from typed arrays.
 
 const BYTE_STEPS = Array.from({ length: 55 }, (_, power) => 2 ** power);
-const POINTS_PER_PIXEL = 2;
 
 class MemoryChart {
   /**
@@ -17,7 +16,7 @@ class MemoryChart {
     this.lines = lines;
     this.marks = marks;
     // What is drawn first lies below, so the highest area comes first.
-    this.levels = new Levels(seconds, [...[...areas].reverse(), ...lines].map((each) => each.curve));
+    this.curves = new Curves(seconds, [...[...areas].reverse(), ...lines].map((each) => each.curve));
     this.first = seconds[0];
     this.last = Math.max(seconds[seconds.length - 1], this.first + 1e-9);
     this.from = this.first;
@@ -115,8 +114,7 @@ class MemoryChart {
   }
 
   view() {
-    const width = this.plot ? this.plot.width : 800;
-    return this.levels.view(this.from, this.to, width * POINTS_PER_PIXEL);
+    return this.curves.view(this.from, this.to, this.plot ? this.plot.width : 800);
   }
 
   selected(plot) {
@@ -192,9 +190,9 @@ class MemoryChart {
   /** Shows the values at a moment; without one, those at the end. */
   read(seconds) {
     this.reading = seconds;
-    const at = seconds == null ? this.levels.atEnd() : this.levels.at(seconds);
+    const at = seconds == null ? this.curves.atEnd() : this.curves.at(seconds);
     const areas = this.areas.length;
-    this.moment.textContent = seconds == null ? "at the end" : "at " + secondsText(seconds);
+    this.moment.textContent = seconds == null ? "at the snapshot" : "at " + secondsText(seconds);
     this.values.forEach(({ value }, index) => {
       const line = index - this.lines.length;
       const bytes = line < 0 ? at[areas + index] : at[line] - (line + 1 < areas ? at[line + 1] : 0);

@@ -20,7 +20,7 @@ function figureTable(runs) {
   const idle = (run) => sum(memoryByStream(run), (memory) => memory.idle + memory.cached);
   const rows = [
     ["Allocator", (run) => run.allocators.filter((each) => each.current).map((each) => each.name).join(", ") || "?", null],
-    ["Recorded", (run) => run.history ? run.endSeconds : null, secondsText],
+    ["Recorded", (run) => run.history ? run.recordedSeconds : null, secondsText],
     ["Requested now", (run) => run.requestedBytes, bytesText],
     ["Requested at most", peak, bytesText],
     ["Reserved now", (run) => run.reservedBytes, bytesText],

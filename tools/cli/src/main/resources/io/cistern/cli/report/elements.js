@@ -12,7 +12,7 @@ function element(tag, attributes, ...children) {
       made.setAttribute(name, value);
     }
   }
-  made.append(...children.flat().filter((child) => child != null));
+  made.append(...children.flat(2).filter((child) => child != null));
   return made;
 }
 
@@ -20,6 +20,36 @@ function element(tag, attributes, ...children) {
 function section(id, title, ...children) {
   return element("section", { id, "aria-labelledby": id + "-title" },
     element("h2", { id: id + "-title" }, title), ...children);
+}
+
+/** What the page's words mean. */
+const WORDS = {
+  block: "what one allocation got",
+  live: "allocated and not freed yet",
+  requested: "the bytes that the program asked for",
+  reserved: "what an allocator has obtained from the driver and not given back, in use or not",
+  idle: "reserved, and in no block: free for a next allocation",
+  segment: "a range of memory that an allocator obtained from the driver at once, and cuts into blocks",
+  stream: "a queue of work on the device; a block belongs to the stream that it was allocated for",
+  pool: "a part of an allocator with segments of its own",
+  "allocation site": "the place in the program that allocated a block, the innermost line of its call stack",
+  stranded: "idle memory that serves one stream alone, and that stream has stopped allocating",
+  fragmented: "idle in many small pieces between live blocks, so that a large request finds none that fits",
+  mark: "a moment that the program named, a refused request, or a change of the current allocator",
+  scope: "a region of code whose allocations go to one pool or allocator",
+  waiting: "freed, but another stream may still use it: it is handed out when that stream has got past",
+  "in a thread's cache": "freed, and kept by the thread for its next allocation",
+  "lost to rounding": "what blocks are longer than the requests that they serve",
+  piece: "idle memory without a gap, between blocks or ends of a segment",
+  "at rest": "the time from a stream's last allocation or free to the snapshot",
+  "frees of others": "frees of blocks that another thread or stream allocated",
+  step: "what the allocator tried to get memory back before it refused the request",
+};
+
+/** Explains words; closed at first. */
+function explained(...words) {
+  return element("details", { class: "words" }, element("summary", {}, "What is meant by: " + words.join(", ")),
+    element("dl", {}, words.map((word) => element("div", {}, element("dt", {}, word), element("dd", {}, WORDS[word])))));
 }
 
 /** A labelled choice. Options are pairs of value and text. */
@@ -56,8 +86,8 @@ function colours() {
 
 /**
  * A table that sorts by its headers. A column has a title, a value of a row (number or text), and maybe a text or
- * element to show instead, `bar: true` for a bar behind a number, and `wide: true` for long texts. Arrow keys move
- * through the rows.
+ * element to show instead, `bar: true` for a bar below a number, and `wide: true` for long texts. Arrow keys move
+ * through the rows. Roles say that it is a table where a narrow window shows rows as blocks.
  */
 function sortableTable(caption, columns, rows, sortedBy, limit = 50) {
   let column = sortedBy;
@@ -66,7 +96,8 @@ function sortableTable(caption, columns, rows, sortedBy, limit = 50) {
   const body = element("tbody", {});
   const more = element("div", { class: "more" });
   const most = columns.map((each) => each.bar ? Math.max(1, ...rows.map(each.value)) : 1);
-  const headers = columns.map((each, index) => element("th", { scope: "col", class: numeric(each) ? "number" : null },
+  const headers = columns.map((each, index) => element("th", { scope: "col", role: "columnheader",
+    class: numeric(each) ? "number" : null },
     element("button", { type: "button", onclick: () => sortBy(index) }, each.title)));
 
   function numeric(each) {
@@ -106,14 +137,15 @@ function sortableTable(caption, columns, rows, sortedBy, limit = 50) {
   function filled(row) {
     const cells = columns.map((each, index) => {
       const content = each.text ? each.text(row) : String(each.value(row));
-      const cell = element("td", { class: numeric(each) ? "number" : each.wide ? "wide" : null }, content);
+      const cell = element("td", { role: "cell", class: numeric(each) ? "number" : each.wide ? "wide" : null,
+        "data-title": each.title }, content);
       if (each.bar) {
         cell.classList.add("bar");
         cell.style.setProperty("--part", (100 * each.value(row)) / most[index] + "%");
       }
       return cell;
     });
-    return element("tr", { tabindex: -1 }, cells);
+    return element("tr", { role: "row", tabindex: -1 }, cells);
   }
 
   body.addEventListener("keydown", (event) => {
@@ -132,6 +164,6 @@ function sortableTable(caption, columns, rows, sortedBy, limit = 50) {
     }
   });
   fill();
-  return element("div", { class: "table" }, element("table", {}, element("caption", {}, caption),
-    element("thead", {}, element("tr", {}, headers)), body), more);
+  return element("div", { class: "table" }, element("table", { role: "table" },
+    element("caption", {}, caption), element("thead", {}, element("tr", { role: "row" }, headers)), body), more);
 }

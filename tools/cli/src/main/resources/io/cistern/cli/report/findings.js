@@ -3,9 +3,9 @@
 /** Findings, the gravest first: {grade: "bad" | "warn" | "note", title, text, advice, where: a section's id}. */
 function findingsOf(run) {
   const grades = ["bad", "warn", "note"];
-  return [...refusals(run), ...leaks(run), ...strandedStreams(run), ...fragmentation(run), ...waitingBlocks(run),
-    ...churn(run), ...idleCaches(run), ...incompleteHistory(run)]
-    .sort((a, b) => grades.indexOf(a.grade) - grades.indexOf(b.grade));
+  const unused = [...strandedStreams(run), ...fragmentation(run), ...waitingBlocks(run)];
+  return [...refusals(run), ...leaks(run), ...unused, ...churn(run), ...(unused.length > 0 ? [] : idleCaches(run)),
+    ...incompleteHistory(run)].sort((a, b) => grades.indexOf(a.grade) - grades.indexOf(b.grade));
 }
 
 function refusals(run) {
@@ -29,16 +29,17 @@ function refusals(run) {
 }
 
 /**
- * Sites whose live bytes only grow: the least of each tenth of the recorded events is above the least of the one
- * before, in nearly all tenths or in the last half.
+ * Sites whose live bytes only grow: the least of each tenth of the time is above the least of the one before, in
+ * nearly all tenths or in the last half.
  */
 function leaks(run) {
   const history = run.history;
   if (!history || history.size < 20) {
     return leaksByAge(run);
   }
+  const time = tenthsOf(run);
   const found = [];
-  for (const [site, floors] of floorsBySite(run)) {
+  for (const [site, floors] of floorsBySite(run, time.tenths)) {
     const rises = floors.filter((floor, i) => i > 0 && floor > floors[i - 1]).length;
     const growth = floors[9] - floors[0];
     const isMuch = growth > Math.max(2 ** 16, run.requestedBytes / 50) && floors[9] > 1.5 * floors[1];
@@ -46,7 +47,25 @@ function leaks(run) {
       found.push({ site, growth, rises });
     }
   }
-  return found.sort((a, b) => b.growth - a.growth).slice(0, 3).map((each) => leakFinding(run, each));
+  return found.sort((a, b) => b.growth - a.growth).slice(0, 3).map((each) => leakFinding(run, each, time));
+}
+
+/**
+ * The tenth of the time between the first event and the last that each event lies in. Pauses as long as a tenth are
+ * left out, so that what a program does after it was idle for hours counts.
+ */
+function tenthsOf(run) {
+  const { seconds, size } = run.history;
+  const pause = (seconds[size - 1] - seconds[0]) / 10;
+  const worked = new Float64Array(size);
+  for (let i = 1; i < size; i++) {
+    const passed = seconds[i] - seconds[i - 1];
+    worked[i] = worked[i - 1] + (passed < pause ? passed : 0);
+  }
+  const all = worked[size - 1];
+  return { tenths: worked.map((each) => all > 0 ? Math.min(9, Math.floor((10 * each) / all)) : 0),
+    text: "the " + secondsText(all) + " between the first event and the last"
+      + (all < 0.99 * (seconds[size - 1] - seconds[0]) ? ", without long pauses" : "") };
 }
 
 /** How many tenths at the end lie above the one before. */
@@ -58,9 +77,9 @@ function lastRises(floors) {
   return rises;
 }
 
-function leakFinding(run, { site, growth, rises }) {
+function leakFinding(run, { site, rises }, time) {
   const { lives, seconds, size } = run.history;
-  let made = 0, freed = 0, live = 0, bytes = 0, first = Infinity, last = 0;
+  let made = 0, freed = 0, live = 0, bytes = 0, growth = 0, first = Infinity, last = 0;
   for (let i = 0; i < lives.size; i++) {
     if (lives.site[i] === site) {
       if (lives.born[i] >= 0) {
@@ -71,6 +90,7 @@ function leakFinding(run, { site, growth, rises }) {
       freed += lives.died[i] < size ? 1 : 0;
       live += lives.died[i] < size ? 0 : 1;
       bytes += lives.died[i] < size ? 0 : lives.bytes[i];
+      growth += lives.bytes[i] * ((lives.born[i] >= 0 ? 1 : 0) - (lives.died[i] < size ? 1 : 0));
     }
   }
   const blocks = run.liveBlocks.filter((block) => block.site === site);
@@ -82,8 +102,10 @@ function leakFinding(run, { site, growth, rises }) {
   return { grade: "bad", where: "holders",
     title: (isNeverFreed ? "Likely leak: " : "Possible leak: ") + bytesText(bytes) + " live from "
       + run.sites.texts[site],
-    text: "It holds " + counted(live, "live block") + ", and grew through " + (rises + 1)
-      + " of 10 parts of the recording, by " + bytesText(rate) + "/s. "
+    text: "It holds " + counted(live, "live block") + ", and grew in " + (rises + 1) + " of 10 equal parts of "
+      + time.text + ". "
+      + (rate > 0 ? "From the first allocation that was recorded there to the last, in " + secondsText(last - first)
+        + ", it grew by " + bytesText(growth) + ", that is " + bytesText(rate) + "/s. " : "")
       + (isNeverFreed ? "None of the " + countText(made) + " blocks that were allocated there was ever freed."
         : countText(freed) + " of its " + countText(made) + " blocks were freed.")
       + (oldest > 0 ? " The oldest is " + secondsText(oldest) + " old." : "")
@@ -92,7 +114,7 @@ function leakFinding(run, { site, growth, rises }) {
     advice: "Look at what keeps these buffers: they need a close(), or a limit on how many are kept." };
 }
 
-function floorsBySite(run) {
+function floorsBySite(run, tenths) {
   const { lives, life, kind, size } = run.history;
   const now = new Map();
   const floors = new Map();
@@ -111,7 +133,7 @@ function floorsBySite(run) {
   };
   forEachChange(life, kind, size, (i, each, sign) => {
     const site = lives.site[each];
-    fillTo(site, Math.floor((10 * i) / size));
+    fillTo(site, tenths[i]);
     now.set(site, now.get(site) + sign * lives.bytes[each]);
     fillTo(site, lastTenth.get(site));
   });
@@ -145,25 +167,32 @@ function leaksByAge(run) {
   return found.slice(0, 3);
 }
 
-/** What a stream's idle memory is, by the stream's number: {stream, reserved, idle, waiting, live, largest, pieces}. */
+/**
+ * The segments of each stream of each allocator: {allocator, device, stream, segments, reserved, live, waiting, cached,
+ * idle, pieces, largest, split: the idle pieces of segments that are partly in use}.
+ */
 function memoryByStream(run) {
   const streams = new Map();
   for (const segment of run.segments) {
     if (segment.reported === false) {
       continue;
     }
+    const { allocator, device } = segment;
     const stream = segment.stream ?? null;
-    let memory = streams.get(stream);
+    const key = [allocator, device, stream].join("\n");
+    let memory = streams.get(key);
     if (!memory) {
-      streams.set(stream, memory = { stream, reserved: 0, live: 0, waiting: 0, cached: 0, idle: 0, largest: 0,
-        pieces: 0, segments: 0 });
+      streams.set(key, memory = { allocator, device, stream, reserved: 0, live: 0, waiting: 0, cached: 0, idle: 0,
+        largest: 0, pieces: 0, split: 0, segments: 0 });
     }
     memory.segments++;
     memory.reserved += segment.byteSize;
+    const isUsed = segment.blocks.some((block) => block.state !== "idle");
     for (const block of segment.blocks) {
       memory[block.state] += block.byteSize;
       if (block.state === "idle") {
         memory.pieces++;
+        memory.split += isUsed ? 1 : 0;
         memory.largest = Math.max(memory.largest, block.byteSize);
       }
     }
@@ -171,34 +200,84 @@ function memoryByStream(run) {
   return [...streams.values()].sort((a, b) => b.reserved - a.reserved);
 }
 
-/** Seconds since a stream's last allocation or free; null if not known. */
+/** A stream, with its allocator and device where there are several. */
+function placeText(run, { allocator, device, stream }) {
+  const several = (field) => new Set(run.segments.map((segment) => segment[field])).size > 1;
+  return streamText(stream) + (several("allocator") ? " of " + allocator : "")
+    + (several("device") ? " on device " + device : "");
+}
+
+/** Seconds from a stream's last allocation or free to the snapshot; null if not known. */
 function restOf(run, stream, lastUse) {
   if (!run.history) {
     return null;
   }
   const last = lastUse.get(run.streams.of(stream));
-  return run.endSeconds - (last ?? 0);
+  return run.endSeconds - (last ?? run.firstSeconds);
+}
+
+/** Who allocated on each stream, by its number: {thread, site, blocks, bytes}, the most bytes first. */
+function usersByStream(run) {
+  const streams = new Map();
+  const add = (stream, thread, site, bytes) => {
+    const users = streams.get(stream) || new Map();
+    streams.set(stream, users);
+    countUser(run, users, thread, site, bytes);
+  };
+  if (run.history) {
+    const { lives } = run.history;
+    for (let i = 0; i < lives.size; i++) {
+      add(lives.stream[i], lives.thread[i], lives.site[i], lives.bytes[i]);
+    }
+  } else {
+    run.liveBlocks.forEach((block) => add(block.streamNumber, block.threadNumber, block.site, block.requestedBytes));
+  }
+  return new Map([...streams].map(([stream, users]) => [stream,
+    [...users.values()].sort((a, b) => b.bytes - a.bytes)]));
+}
+
+/** Counts a block for the thread and site that allocated it. */
+function countUser(run, users, thread, site, bytes) {
+  const key = thread + " " + site;
+  const user = users.get(key) || { thread: run.threads.texts[thread], site: run.sites.texts[site], blocks: 0, bytes: 0 };
+  users.set(key, user);
+  user.blocks++;
+  user.bytes += bytes;
+}
+
+function userText(user) {
+  return "thread " + user.thread + " at " + user.site + " (" + counted(user.blocks, "block") + ", "
+    + bytesText(user.bytes) + ")";
+}
+
+/** The first of them in words, and how many others there are. */
+function listText(things, text, most = 3) {
+  return things.slice(0, most).map(text).join("; ")
+    + (things.length > most ? "; and " + countText(things.length - most) + " more" : "");
 }
 
 function strandedStreams(run) {
   const found = [];
   const streams = memoryByStream(run);
   const lastUse = run.lastUse();
+  const usersOf = usersByStream(run);
   for (const memory of streams) {
     const kept = memory.idle + memory.cached;
     const rest = memory.stream == null ? 0 : restOf(run, memory.stream, lastUse);
-    if (rest === null || rest < run.endSeconds / 4 || streams.length < 2
+    if (rest === null || rest < run.recordedSeconds / 4 || streams.length < 2 || isFragmented(run, memory)
         || kept < Math.max(2 ** 20, run.reservedBytes / 20)) {
       continue;
     }
     const used = lastUse.has(run.streams.of(memory.stream));
+    const users = usersOf.get(run.streams.of(memory.stream)) || [];
     found.push({ grade: "warn", where: "fragmentation", bytes: kept,
-      title: "Stranded: " + bytesText(kept) + " are idle for " + streamText(memory.stream),
+      title: "Stranded: " + bytesText(kept) + " are idle for " + placeText(run, memory),
       text: "That stream allocated and freed nothing " + (used ? "for the last " + secondsText(rest) + " of the "
-        + secondsText(run.endSeconds) + " recorded" : "in the " + secondsText(run.endSeconds) + " recorded")
+        + secondsText(run.recordedSeconds) + " recorded" : "in the " + secondsText(run.recordedSeconds) + " recorded")
         + ", yet " + percentText(kept, run.reservedBytes) + " of the reserved memory waits for its next allocation, in "
         + counted(memory.segments, "segment") + ". " + (memory.live > 0 ? bytesText(memory.live)
-          + " of its blocks are live." : "None of its blocks is live."),
+          + " of its blocks are live." : "None of its blocks is live.")
+        + (users.length > 0 ? " It was used by " + listText(users, userText) + "." : ""),
       advice: "If the stream has ended, announce it (CudaStream.close, or streamClosed for one of your own). Else trim,"
         + " or let fewer streams share the work." });
   }
@@ -239,42 +318,45 @@ function idlePieces(run, stream) {
   return pieces.sort((a, b) => b - a);
 }
 
+/** Much of the memory is idle in pieces that blocks keep apart. */
+function isFragmented(run, memory) {
+  return memory.idle >= memory.reserved / 5 && memory.idle >= run.reservedBytes / 20 && memory.idle >= 2 ** 20
+    && memory.split >= 16 && memory.largest < memory.idle / 10;
+}
+
 function fragmentation(run) {
-  const lastUse = run.lastUse();
-  return memoryByStream(run).filter((memory) => {
-    const rest = memory.stream == null ? 0 : restOf(run, memory.stream, lastUse) ?? 0;
-    return memory.idle >= memory.reserved / 5 && memory.idle >= run.reservedBytes / 20 && memory.idle >= 2 ** 20
-      && memory.pieces >= 16 && memory.largest < memory.idle / 10 && (rest === 0 || rest < run.endSeconds / 4);
-  }).slice(0, 3).map((memory) => {
-    const between = neighboursOfIdle(run, memory.stream);
+  return memoryByStream(run).filter((memory) => isFragmented(run, memory)).slice(0, 3).map((memory) => {
+    const neighbours = neighboursOfIdle(run, memory);
+    const blocks = sum(neighbours, (each) => each.blocks);
     return { grade: "warn", where: "segments",
       title: "Fragmented: " + percentText(memory.idle, memory.reserved) + " of the memory reserved for "
-        + streamText(memory.stream) + " is idle in pieces",
+        + placeText(run, memory) + " is idle in pieces",
       text: bytesText(memory.idle) + " of " + bytesText(memory.reserved) + " are idle in "
         + countText(memory.pieces) + " pieces; the largest free block is " + bytesText(memory.largest)
         + ". A larger request needs new memory from the driver."
-        + (between ? " Between the pieces lie " + counted(between.blocks, "block") + " from " + between.site + "." : ""),
+        + (blocks > 0 ? " " + counted(blocks, "live block") + " keep the pieces apart: " + listText(neighbours, userText)
+          + "." : ""),
       advice: "Allocate blocks that stay before or apart from those that go: a MemoryPool of their own keeps them out"
         + " of the way." };
   });
 }
 
-/** The site of most blocks that lie next to idle memory. */
-function neighboursOfIdle(run, stream) {
-  const counts = new Map();
+/** Who allocated the live blocks that lie next to idle memory: {thread, site, blocks, bytes}, the most blocks first. */
+function neighboursOfIdle(run, memory) {
+  const users = new Map();
   for (const segment of run.segments) {
-    if ((segment.stream ?? null) !== stream) {
+    if (segment.allocator !== memory.allocator || segment.device !== memory.device
+        || (segment.stream ?? null) !== memory.stream) {
       continue;
     }
     segment.blocks.forEach((block, i) => {
       const isBeside = [segment.blocks[i - 1], segment.blocks[i + 1]].some((other) => other && other.state === "idle");
       if (block.state === "live" && isBeside) {
-        counts.set(block.site, (counts.get(block.site) || 0) + 1);
+        countUser(run, users, block.threadNumber, block.site, block.requestedBytes);
       }
     });
   }
-  const [most] = [...counts].sort((a, b) => b[1] - a[1]);
-  return most ? { site: run.sites.texts[most[0]], blocks: most[1] } : null;
+  return [...users.values()].sort((a, b) => b.blocks - a.blocks);
 }
 
 function idleCaches(run) {
@@ -307,17 +389,18 @@ function churn(run) {
   if (!history) {
     return [];
   }
+  const half = run.recordedSeconds / 2;
   let calls = 0, bytes = 0;
-  for (let i = history.size >> 1; i < history.size; i++) {
-    if (history.kind[i] === KIND.segmentReleased) {
+  for (let i = 0; i < history.size; i++) {
+    if (history.kind[i] === KIND.segmentReleased && history.seconds[i] >= run.endSeconds - half) {
       calls++;
       bytes += history.bytes[i];
     }
   }
   return calls < 50 || bytes < 2 * run.reservedBytes ? [] : [{ grade: "warn", where: "timeline",
     title: "Memory goes to the driver and comes back",
-    text: "In the second half of the recording " + counted(calls, "segment") + " with " + bytesText(bytes)
-      + " were released, twice what is reserved now or more.",
+    text: "In the last " + secondsText(half) + ", half of the time that was recorded, " + counted(calls, "segment")
+      + " with " + bytesText(bytes) + " were released, twice what is reserved now or more.",
     advice: "Each costs a call of the driver: trim less, or raise the release threshold." }];
 }
 

@@ -1,7 +1,7 @@
 // What reserved memory is used for, over time and now.
 
 function fragmentationSection(run, charts) {
-  const made = section("fragmentation", "Fragmentation and idle memory");
+  const made = section("fragmentation", "Fragmentation and idle memory", explained("lost to rounding", "piece", "at rest"));
   if (run.history) {
     const { names, curves } = usageCurves(run);
     const palette = colours();
@@ -26,15 +26,21 @@ function streamTable(run, memory) {
   const lastUse = run.lastUse();
   const rest = (row) => row.stream == null ? -1 : restOf(run, row.stream, lastUse) ?? -1;
   const size = (title, name, bar) => ({ title, value: (row) => row[name], text: (row) => bytesText(row[name]), bar });
-  return sortableTable("Segments by stream, now", [
+  const several = (field) => new Set(memory.map((row) => row[field])).size > 1;
+  const some = (name) => memory.some((row) => row[name] > 0);
+  const columns = [
     { title: "Stream", value: (row) => streamText(row.stream), wide: true },
-    size("Reserved", "reserved"), size("Live", "live"), size("Waiting", "waiting"), size("In caches", "cached"),
-    size("Idle", "idle", true),
-    { title: "Idle part", value: (row) => row.idle / row.reserved, text: (row) => percentText(row.idle, row.reserved) },
+    several("allocator") ? { title: "Allocator", value: (row) => row.allocator, wide: true } : null,
+    several("device") ? { title: "Device", value: (row) => row.device } : null,
+    size("Reserved", "reserved"), size("Live", "live"), some("waiting") ? size("Waiting", "waiting") : null,
+    some("cached") ? size("In caches", "cached") : null,
+    { ...size("Idle", "idle", true), text: (row) => [bytesText(row.idle),
+      element("span", { class: "share" }, " " + percentText(row.idle, row.reserved))] },
     { title: "Pieces", value: (row) => row.pieces, text: (row) => countText(row.pieces) },
     size("Largest", "largest"),
     { title: "At rest for", value: rest, text: (row) => rest(row) < 0 ? "unknown" : secondsText(rest(row)) },
-  ], memory, 5);
+  ].filter((column) => column !== null);
+  return sortableTable("Segments by stream, now", columns, memory, columns.findIndex((each) => each.title === "Idle"));
 }
 
 /** Idle pieces by powers of two. */

@@ -50,7 +50,7 @@ class Lives {
 /** The events of a history by their columns, in the order of time, each with the life that it begins or ends. */
 class History {
   constructor(run, recorded) {
-    const events = inOrder(run.ofDevice(recorded.events));
+    const events = inOrder(segmentsFirst(run.ofDevice(recorded.events)));
     const size = events.length;
     this.recorded = recorded;
     this.size = size;
@@ -76,6 +76,8 @@ class History {
     this.addBlocksFromBefore(run, lives, open);
     this.lives = lives.seal();
     this.startedAt = recorded.startedAt;
+    // What was live before an event that is lost is not known.
+    this.firstSeconds = size === 0 ? 0 : recorded.lost > 0 ? this.seconds[0] : Math.min(0, this.seconds[0]);
     this.endSeconds = endOf(run, recorded, size > 0 ? this.seconds[size - 1] : 0);
   }
 
@@ -161,6 +163,21 @@ class History {
       }
     }
   }
+}
+
+/** An allocator tells of a segment after the allocation that it came for: here it comes before, as it did. */
+function segmentsFirst(events) {
+  const lastOf = new Map(); // The last allocation of each thread.
+  for (const event of events) {
+    const last = lastOf.get(event.thread);
+    if (event.event === "allocated") {
+      lastOf.set(event.thread, event);
+    } else if (event.event === "segmentAcquired" && last && last.nanos <= event.nanos
+        && last.address < event.address + event.byteSize && event.address < last.address + last.byteSize) {
+      event.nanos = last.nanos - 0.5;
+    }
+  }
+  return events;
 }
 
 function inOrder(events) {

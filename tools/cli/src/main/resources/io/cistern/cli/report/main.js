@@ -15,7 +15,7 @@ const charts = [];
 const maps = [];
 
 /** What tests and the curious may look at in the browser's console. */
-window.cisternReport = { charts, maps, state };
+window.cisternReport = { charts, maps, state, change };
 
 function build() {
   [...charts, ...maps].forEach((each) => each.remove());

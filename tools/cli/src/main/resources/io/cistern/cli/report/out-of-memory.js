@@ -3,6 +3,11 @@
 function outOfMemorySection(run) {
   const made = section("out-of-memory", "Out of memory");
   const recorded = run.history ? refusalsOf(run) : [];
+  if (!run.outOfMemory && recorded.length === 0) {
+    made.append(element("p", {}, "No request was refused" + (run.history ? " in the recording." : ".")));
+    return made;
+  }
+  made.append(explained("step"));
   if (run.outOfMemory) {
     made.append(...refusal(run.outOfMemory, run));
     recorded.pop(); // The last one is that of the report.
@@ -11,9 +16,6 @@ function outOfMemorySection(run) {
     element("h3", {}, "At " + secondsText(each.seconds) + ": " + bytesText(each.event.byteSize) + " for "
       + streamText(each.event.stream) + " on device " + each.event.device),
     stepTable(each.steps))));
-  if (made.children.length === 1) {
-    made.append(element("p", {}, "No request was refused" + (run.history ? " in the recording." : ".")));
-  }
   return made;
 }
 
@@ -64,10 +66,10 @@ function refusedAllocators(report) {
     text: (row) => row[name] == null ? "unknown" : bytesText(row[name]) });
   const allocators = report.allocators || [];
   const streams = allocators.flatMap((each) => (each.streams || []).map((stream) => ({
-    allocator: each.pool || each.name, ...stream })));
+    allocator: allocatorText(each), ...stream })));
   return element("div", {},
     sortableTable("Allocators and pools of this process", [
-      { title: "Allocator", value: (row) => (row.pool ? "pool " + row.pool + ", " : "") + row.name, wide: true },
+      { title: "Allocator", value: allocatorText, wide: true },
       size("Reserved", "reservedBytes", true), size("Requested", "requestedBytes"),
       { title: "Live blocks", value: (row) => row.liveBlocks, text: (row) => countText(row.liveBlocks) },
       size("Largest free", "largestFreeBytes"),

@@ -13,7 +13,7 @@ function segmentsSection(run, maps) {
   }
   const map = new SegmentMap(run);
   maps.push(map);
-  return section("segments", "Map of segments", map.element);
+  return section("segments", "Map of segments", explained("waiting", "in a thread's cache"), map.element);
 }
 
 class SegmentMap {

@@ -1,67 +1,48 @@
-// Curves over time from lives and events, aggregated once; charts read coarser or finer levels of them.
+// Curves over time from lives and events; a chart reads of them what it has pixels for.
 
-/**
- * Curves over the same times at several levels: each level has a quarter of the points of the one before, and each
- * point there is the most of the four that it stands for, so a peak never disappears.
- */
-class Levels {
+/** Curves over the same times, each a step from one event to the next; NaN where a curve is not known. */
+class Curves {
   constructor(seconds, curves) {
-    this.levels = [{ seconds, curves }];
-    while (this.coarsest().seconds.length > 1024) {
-      this.levels.push(coarser(this.coarsest()));
-    }
+    this.seconds = seconds;
+    this.curves = curves;
   }
 
-  coarsest() {
-    return this.levels[this.levels.length - 1];
-  }
-
-  /** Columns for a chart that shows these seconds with at most about so many points. No copies. */
-  view(from, to, points) {
-    for (const level of this.levels) {
-      const first = Math.max(0, firstAfter(level.seconds, from) - 2);
-      const end = Math.min(level.seconds.length, firstAfter(level.seconds, to) + 1);
-      if (end - first <= points || level === this.coarsest()) {
-        return [level.seconds.subarray(first, end), ...level.curves.map((curve) => curve.subarray(first, end))];
+  /**
+   * Columns for a chart that shows these seconds. Where a part of them has several events, the first stands for the
+   * most of all and the last for itself, so that a peak never disappears and no peak lasts into a pause.
+   */
+  view(from, to, parts) {
+    const { seconds, curves } = this;
+    const end = Math.min(seconds.length, firstAfter(seconds, to) + 1);
+    const starts = [];
+    for (let i = Math.max(0, firstAfter(seconds, from) - 1); i < end;) {
+      starts.push(i);
+      const part = Math.floor(((seconds[i] - from) / (to - from)) * parts) + 1;
+      const next = Math.min(end, Math.max(i + 1, firstAfter(seconds, from + ((to - from) * part) / parts)));
+      if (next > i + 1) {
+        starts.push(next - 1);
       }
+      i = next;
     }
-    return [];
+    return [starts.map((i) => seconds[i]), ...curves.map((curve) => starts.map((start, k) => {
+      let most = curve[start];
+      for (let i = start + 1; i < (starts[k + 1] ?? end); i++) {
+        most = Math.max(most, curve[i]);
+      }
+      return isNaN(most) ? null : most;
+    }))];
   }
 
-  /** The values in force at a moment; NaN where a curve has ended. */
+  /** The values in force at a moment. */
   at(seconds) {
-    const { seconds: times, curves } = this.levels[0];
-    const index = Math.max(0, firstAfter(times, seconds) - 1);
-    return curves.map((curve) => curve[index]);
+    const index = Math.max(0, firstAfter(this.seconds, seconds) - 1);
+    return this.curves.map((curve) => curve[index]);
   }
 
-  /** The last value of each curve. */
+  /** The last known value of each curve. */
   atEnd() {
-    return this.levels[0].curves.map((curve) => curve[curve.findLastIndex((value) => !isNaN(value))]);
+    return this.curves.map((curve) => curve[curve.findLastIndex((value) => !isNaN(value))]);
   }
-}
-
-function coarser(level) {
-  const size = Math.ceil(level.seconds.length / 4);
-  const seconds = new Float64Array(size);
-  for (let i = 0; i < size; i++) {
-    seconds[i] = level.seconds[4 * i];
-  }
-  seconds[size - 1] = level.seconds[level.seconds.length - 1];
-  return { seconds, curves: level.curves.map((curve) => mostOfFour(curve, size)) };
-}
-
-function mostOfFour(curve, size) {
-  const most = new Float64Array(size);
-  for (let i = 0; i < size; i++) {
-    const end = Math.min(4 * i + 4, curve.length);
-    let value = curve[4 * i];
-    for (let k = 4 * i + 1; k < end; k++) {
-      value = Math.max(value, curve[k]);
-    }
-    most[i] = value;
-  }
-  return most;
 }
 
 /** The index of the first element that is greater. */
@@ -79,11 +60,11 @@ function firstAfter(sorted, value) {
   return low;
 }
 
-/** The seconds of all events, between the recording's begin and end. */
+/** The seconds of all events, between the moments since which and until which memory is known. */
 function timesOf(history) {
   const seconds = new Float64Array(history.size + 2);
   seconds.set(history.seconds, 1);
-  seconds[0] = Math.min(0, history.size > 0 ? history.seconds[0] : 0);
+  seconds[0] = history.firstSeconds;
   seconds[history.size + 1] = Math.max(history.endSeconds, seconds[history.size]);
   return seconds;
 }

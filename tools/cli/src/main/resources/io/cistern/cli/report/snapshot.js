@@ -21,7 +21,9 @@ class Run {
     this.liveBlocks = [];
     this.segments.forEach((segment) => this.readSegment(segment));
     this.history = snapshot.history ? new History(this, snapshot.history) : null;
+    this.firstSeconds = this.history ? this.history.firstSeconds : 0;
     this.endSeconds = this.history ? this.history.endSeconds : 0;
+    this.recordedSeconds = this.endSeconds - this.firstSeconds;
     this.reservedBytes = this.sumOf("reserved_bytes.all.current",
       () => sum(this.segments, (segment) => segment.reported === false ? 0 : segment.byteSize));
     this.requestedBytes = sum(this.liveBlocks, (block) => block.requestedBytes);
@@ -83,11 +85,6 @@ class Run {
   sumOf(figure, otherwise) {
     const known = this.allocators.map((allocator) => (allocator.figures || {})[figure]).filter((value) => value != null);
     return known.length > 0 ? sum(known, (value) => value) : otherwise();
-  }
-
-  /** Seconds of the recording at which a block was allocated, before 0 if earlier. */
-  bornSeconds(block) {
-    return this.endSeconds - (block.ageNanos ?? NaN) / 1e9;
   }
 
   /** For each stream by its number: the seconds of its last allocation or free; missing if there was none. */

@@ -5,8 +5,9 @@ const SECTION_TITLES = { timeline: "Memory over time", segments: "Map of segment
 const GRADE_WORDS = { bad: "Problem", warn: "Look at this", note: "Note" };
 
 function summarySection(run) {
-  return section("summary", "Summary", momentLine(run), findingList(findingsOf(run)), ...deviceMeters(run),
-    peakLine(run), allocatorTable(run), settingsDetails(run));
+  return section("summary", "Summary", momentLine(run), explained("block", "live", "requested", "reserved", "idle",
+    "segment", "stream", "pool", "allocation site", "stranded", "fragmented"), findingList(findingsOf(run)),
+  ...deviceMeters(run), peakLine(run), allocatorTable(run), settingsDetails(run));
 }
 
 function momentLine(run) {
@@ -16,7 +17,8 @@ function momentLine(run) {
     ["process ", runtime.processId]].filter((part) => part[1] != null).map((part) => part.join(""));
   return element("p", { class: "faint" }, "Taken " + String(snapshot.takenAt).replace(/(\.\d+)?Z$/, " UTC").replace("T", " ")
     + ", " + snapshot.reason + ". " + (parts.length > 0 ? parts.join(", ") + ". " : "")
-    + (history ? counted(history.size, "event") + " in " + secondsText(run.endSeconds) + "." : "No history."));
+    + (history ? counted(history.size, "event") + " in " + secondsText(run.recordedSeconds)
+      + ". Times count from the begin of the recording, ages back from the snapshot." : "No history. Ages count back from the snapshot."));
 }
 
 function findingList(findings) {
@@ -98,8 +100,7 @@ function allocatorTable(run) {
   const shown = (name) => (row) => (row.figures || {})[name] == null ? "unknown" : bytesText(row.figures[name]);
   const column = (title, name, bar) => ({ title, figure: name, value: figure(name), text: shown(name), bar });
   return element("div", {}, sortableTable("Allocators and pools", [
-    { title: "Allocator", value: (row) => (row.pool ? "pool " + row.pool + ", " : "") + row.name
-      + (row.current ? " (current)" : ""), wide: true },
+    { title: "Allocator", value: (row) => allocatorText(row) + (row.current ? " (current)" : ""), wide: true },
     { title: "Device", value: (row) => row.device },
     column("Requested", "requested_bytes.all.current"),
     column("Reserved", "reserved_bytes.all.current", true),
@@ -107,11 +108,25 @@ function allocatorTable(run) {
     column("Largest free", "largest_free_block"),
   ].filter((each) => !each.figure || run.allocators.some((row) => (row.figures || {})[each.figure] != null)),
   run.allocators, 2), element("details", {}, element("summary", {}, "All figures"),
-    run.allocators.map((allocator) => sortableTable((allocator.pool || allocator.name) + ", device " + allocator.device,
-      [{ title: "Figure", value: (row) => row[0], wide: true },
-        { title: "Value", value: (row) => row[1], text: (row) => row[0].includes("bytes") || row[0].includes("block")
-          && row[1] > 4096 ? countText(row[1]) + " (" + bytesText(row[1]) + ")" : countText(row[1]) }],
-      Object.entries(allocator.figures || {}), 0, 200))));
+    run.allocators.map((allocator) => figureTables(run, allocator))));
+}
+
+/** An allocator, and the pool that it serves unless its name says that. */
+function allocatorText({ name, pool }) {
+  return pool && !name.includes(pool) ? "pool " + pool + ", " + name : name;
+}
+
+/** The figures of an allocator on a device, but for those that are 0 on all devices. */
+function figureTables(run, allocator) {
+  const figures = Object.entries(allocator.figures || {});
+  const everywhere = run.allocators.filter((each) => each.name === allocator.name && each.pool === allocator.pool);
+  const shown = figures.filter(([name]) => everywhere.some((each) => (each.figures || {})[name]));
+  const left = figures.length - shown.length;
+  return [sortableTable(allocatorText(allocator) + ", device " + allocator.device,
+    [{ title: "Figure", value: (row) => row[0], wide: true },
+      { title: "Value", value: (row) => row[1], text: (row) => row[0].includes("bytes") || row[0].includes("block")
+        && row[1] > 4096 ? countText(row[1]) + " (" + bytesText(row[1]) + ")" : countText(row[1]) }], shown, 0, 200),
+  left > 0 ? element("p", { class: "faint" }, counted(left, "figure") + " left out: 0 on all devices.") : null];
 }
 
 function settingsDetails(run) {

@@ -10,7 +10,7 @@ function timelineSection(run, charts) {
   }
   const place = element("div", {});
   const seconds = timesOf(run.history);
-  const reserved = reservedCurve(run);
+  const lines = tellsSegments(run) ? [{ name: "reserved", curve: reservedCurve(run) }] : [];
   const choices = TIMELINE_CHOICES.filter(([by]) => by !== "scope" || run.scopes.texts.length > 1);
   let chart = null;
   const show = (by) => {
@@ -19,15 +19,23 @@ function timelineSection(run, charts) {
       chart.remove();
     }
     chart = new MemoryChart("Live bytes by " + choices.find((each) => each[0] === by)[1], seconds,
-      areasBy(run, by), [{ name: "reserved", curve: reserved }], marksOf(run));
+      areasBy(run, by), lines, marksOf(run));
     charts.push(chart);
     place.replaceChildren(chart.element);
   };
   show("site");
   return section("timeline", "Memory over time",
-    element("p", { class: "faint" }, "Requested bytes of live blocks; the line is what is reserved."
-      + " Where there are more events than pixels, each step shows the most of its time."),
+    element("p", { class: "faint" }, "Requested bytes of live blocks; " + (lines.length > 0
+      ? "the line is what is reserved." : "what is reserved is not known, since no allocator tells its segments.")
+      + " Where there are more events than pixels, each step shows the most of its time. The curves end at the"
+      + " snapshot."),
+    explained("mark", "scope"),
     choice("Stacked by", choices, "site", show), place);
+}
+
+function tellsSegments(run) {
+  return run.segments.some((segment) => segment.reported !== false)
+    || run.history.kind.includes(KIND.segmentAcquired);
 }
 
 function areasBy(run, by) {

@@ -7,16 +7,16 @@ function trafficSection(run) {
     return section("traffic", "Threads and streams", element("p", { class: "note" },
       "The snapshot has no history: start a recording to see threads and streams at work."));
   }
-  return section("traffic", "Threads and streams", threadTable(run), streamActivityTable(run), handoverTable(run),
-    waitTable(run), deferredLine(run));
+  return section("traffic", "Threads and streams", explained("frees of others"), threadTable(run),
+    streamActivityTable(run), handoverTable(run), waitTable(run), deferredLine(run));
 }
 
 /** Counts by thread or stream, over the events of blocks. */
 function activityBy(run, column) {
   const history = run.history;
   const rows = new Map();
-  const first = Math.min(0, history.seconds[0] || 0);
-  const span = run.endSeconds - first || 1;
+  const first = run.firstSeconds;
+  const span = run.recordedSeconds || 1;
   for (let i = 0; i < history.size; i++) {
     const kind = history.kind[i];
     if (kind !== KIND.allocated && kind !== KIND.freed) {
@@ -26,7 +26,7 @@ function activityBy(run, column) {
     let row = rows.get(number);
     if (!row) {
       rows.set(number, row = { number, allocations: 0, bytes: 0, frees: 0, elsewhere: 0, took: 0, slowest: 0, last: 0,
-        others: new Set(), parts: new Float64Array(ACTIVITY_PARTS) });
+        streams: new Set(), parts: new Float64Array(ACTIVITY_PARTS) });
     }
     if (kind === KIND.allocated) {
       row.allocations++;
@@ -37,7 +37,7 @@ function activityBy(run, column) {
       row.frees++;
       row.elsewhere += history.lives[column][history.life[i]] === number ? 0 : 1;
     }
-    row.others.add(history[column === "thread" ? "stream" : "thread"][i]);
+    row.streams.add(history.stream[i]);
     row.last = history.seconds[i];
     row.parts[Math.min(ACTIVITY_PARTS - 1, Math.floor((ACTIVITY_PARTS * (row.last - first)) / span))]++;
   }
@@ -55,7 +55,7 @@ function threadTable(run) {
     { title: "Thread", value: (row) => nameOf(run, "thread", row.number), wide: true },
     ...ACTIVITY_COLUMNS,
     { title: "Frees of others", value: (row) => row.elsewhere, text: (row) => countText(row.elsewhere) },
-    { title: "Streams", value: (row) => row.others.size },
+    { title: "Streams", value: (row) => row.streams.size },
     { title: "Mean time", value: (row) => row.allocations ? row.took / row.allocations : 0,
       text: (row) => row.took > 0 ? secondsText(row.took / row.allocations) : "unknown" },
     { title: "Slowest", value: (row) => row.slowest, text: (row) => row.took > 0 ? secondsText(row.slowest) : "unknown" },
@@ -64,15 +64,24 @@ function threadTable(run) {
 }
 
 function streamActivityTable(run) {
+  const usersOf = usersByStream(run);
   return sortableTable("Streams", [
-    { title: "Stream", value: (row) => nameOf(run, "stream", row.number), wide: true },
+    { title: "Stream, and who used it", wide: true, value: (row) => nameOf(run, "stream", row.number),
+      text: (row) => [nameOf(run, "stream", row.number), userList(usersOf.get(row.number) || [])] },
     ...ACTIVITY_COLUMNS,
     { title: "Frees of others", value: (row) => row.elsewhere, text: (row) => countText(row.elsewhere) },
-    { title: "Threads", value: (row) => row.others.size },
     { title: "At rest for", value: (row) => run.endSeconds - row.last,
       text: (row) => secondsText(run.endSeconds - row.last) },
     activityColumn(run),
   ], activityBy(run, "stream"), 1);
+}
+
+/** Who used a stream: the one with the most bytes; opened, all of them. */
+function userList(users) {
+  return users.length < 2 ? element("div", { class: "faint" }, users.map(userText))
+    : element("details", { class: "faint" }, element("summary", {}, userText(users[0]) + ", and "
+      + countText(users.length - 1) + " more"),
+    element("ul", {}, users.slice(1, 50).map((user) => element("li", {}, userText(user)))));
 }
 
 /** Small bars: how much went on in each part of the recording. */

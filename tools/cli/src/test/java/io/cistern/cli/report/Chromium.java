@@ -116,7 +116,11 @@ final class Chromium implements AutoCloseable {
 
     /// Presses a key, as `KeyboardEvent.key` names it.
     void press(String key) throws Exception {
-        send("Input.dispatchKeyEvent", Map.of("type", "rawKeyDown", "key", key, "code", key));
+        send(
+                "Input.dispatchKeyEvent",
+                key.equals("Enter") // Only with a text does it open and press what has the focus.
+                        ? Map.of("type", "keyDown", "key", key, "code", key, "text", "\r")
+                        : Map.of("type", "rawKeyDown", "key", key, "code", key));
         send("Input.dispatchKeyEvent", Map.of("type", "keyUp", "key", key, "code", key));
     }
 

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// What a person sees in a browser. The samples have one defect each, which the page must name without help.
 final class ReportPageTests {
@@ -52,7 +53,24 @@ final class ReportPageTests {
                 .singleElement()
                 .asString()
                 .contains("Likely leak: 600 MiB live from " + SampleSnapshots.LEAKING_SITE)
-                .contains("None of the 200 blocks", "All are from thread indexer", "the device is full in");
+                .contains("None of the 200 blocks", "All are from thread indexer", "the device is full in")
+                .contains("From the first allocation that was recorded there to the last, in 19.7 s")
+                .contains("it grew by 600 MiB, that is 30.5 MiB/s", "10 of 10 equal parts of the 19.8 s");
+    }
+
+    @Test
+    void growthIsMeasuredInTime() throws Exception {
+        show("light", WIDE, SampleSnapshots.burst(folder.resolve("burst.json")));
+        assertThat(findings()).isEmpty();
+
+        show("light", WIDE, SampleSnapshots.leakAfterAPause(folder.resolve("paused.json")));
+        assertThat(findings())
+                .singleElement()
+                .asString()
+                .contains(
+                        "Likely leak: 300 MiB",
+                        "in 9.9 s, it grew by 300 MiB, that is 30.3 MiB/s",
+                        "without long pauses");
     }
 
     @Test
@@ -63,7 +81,55 @@ final class ReportPageTests {
                 .singleElement()
                 .asString()
                 .contains("Fragmented: 82 %", "is idle in pieces", "the largest free block is 64.0 MiB")
-                .contains("370 blocks from com.acme.io.Labels.keep(Labels.java:44)");
+                .contains(
+                        "370 live blocks keep the pieces apart: thread loader at com.acme.io.Labels.keep(Labels.java:44)");
+    }
+
+    @Test
+    void aFragmentedPoolAtRestIsNotCalledStranded() throws Exception {
+        show("light", WIDE, SampleSnapshots.fragmentedPoolAtRest(folder.resolve("pool.json")));
+
+        assertThat(findings())
+                .singleElement()
+                .asString()
+                .contains("Fragmented: ", "stream 0x7f2c00002b00 of pool 1 'tokens' (caching)", "94 pieces")
+                .contains("the largest free block is ")
+                .contains("thread tokenizer at com.acme.io.Vocabulary.add(Vocabulary.java:8) (65 blocks")
+                .contains("thread tokenizer at com.acme.io.Merges.add(Merges.java:8) (27 blocks")
+                .doesNotContain("Stranded");
+    }
+
+    @Test
+    void aPoolIsNamedOnce() throws Exception {
+        show("light", WIDE, SampleSnapshots.fragmentedPoolAtRest(folder.resolve("named.json")));
+
+        assertThat(text("#summary .table")).containsOnlyOnce("tokens");
+    }
+
+    @Test
+    void figuresThatAreZeroEverywhereAreLeftOut() throws Exception {
+        show("light", WIDE, SampleSnapshots.healthy(folder.resolve("figures.json")));
+
+        browser.evaluate("document.querySelectorAll('#summary details').forEach(each => each.open = true)");
+
+        assertThat(text("#summary"))
+                .contains("largest_free_block", "2 figures left out: 0 on all devices")
+                .doesNotContain("num_ooms", "num_alloc_retries");
+    }
+
+    @Test
+    void wordsAreExplainedByKeys() throws Exception {
+        show("light", WIDE, SampleSnapshots.outOfMemory(folder.resolve("words.json")));
+
+        for (String section : List.of("summary", "timeline", "segments", "fragmentation", "traffic", "out-of-memory")) {
+            browser.evaluate("document.querySelector('#" + section + " .words summary').focus()");
+            browser.press("Enter");
+            assertThat(browser.evaluate("""
+                    [...document.querySelectorAll('#%s .words dd')].every(each => each.checkVisibility()
+                        && each.textContent.length > 10)""".formatted(section))).as(section).isEqualTo(true);
+        }
+        assertThat(text("#summary .words")).contains("reserved", "idle", "stranded", "segment");
+        assertThat(text("#segments .words")).contains("waiting");
     }
 
     @Test
@@ -74,7 +140,98 @@ final class ReportPageTests {
                 .singleElement()
                 .asString()
                 .contains("Stranded: 1.50 GiB are idle for stream 0x7f2c00002b00")
-                .contains("allocated and freed nothing for the last", "75 % of the reserved memory");
+                .contains("allocated and freed nothing for the last", "75 % of the reserved memory")
+                .contains("thread prefetch at com.acme.io.Prefetch.stage(Prefetch.java:63) (24 blocks, 960 MiB)");
+        assertThat(rows("#traffic table", 1))
+                .anySatisfy(row -> assertThat(row)
+                        .contains(
+                                "stream 0x7f2c00002b00",
+                                "thread prefetch at com.acme.io.Prefetch.stage(Prefetch.java:63)"));
+    }
+
+    @Test
+    void noNoteRepeatsWhatCardsSay() throws Exception {
+        show("light", WIDE, SampleSnapshots.strandedInLargePieces(folder.resolve("pieces.json")));
+
+        assertThat(findings())
+                .hasSize(3)
+                .allSatisfy(each -> assertThat(each.toString()).contains("Stranded: 400 MiB"));
+    }
+
+    @Test
+    void agesAndRestsCountBackFromTheSnapshot() throws Exception {
+        show("light", WIDE, SampleSnapshots.betweenPauses(folder.resolve("rest.json")));
+
+        assertThat(rows("#traffic table", 1)).singleElement().asString().contains("\t20 s\t");
+        assertThat(rows("#fragmentation table", 0)).singleElement().asString().endsWith("\t20 s");
+
+        show("light", WIDE, SampleSnapshots.leakAfterAPause(folder.resolve("age.json")));
+        assertThat(rows("#holders table", 0)).first().asString().contains("EmbeddingCache", "\t9.9 s\t");
+    }
+
+    @Test
+    void peaksDoNotLastIntoPauses() throws Exception {
+        show("light", WIDE, SampleSnapshots.betweenPauses(folder.resolve("pauses.json")));
+
+        Object drawn = browser.evaluate("""
+                (() => {
+                  const { data, scales } = cisternReport.charts[0].plot, [seconds, live, reserved] = data;
+                  const at = (moment) => seconds.findLastIndex((each) => each <= moment);
+                  return [live[at(9.9)], reserved[at(9.9)], Math.max(...live) / 2 ** 20, live[at(11.1)],
+                    live.some((each, i) => each > reserved[i]), seconds.at(-1), scales.x.max].join(" ");
+                })()
+                """);
+        assertThat(drawn).isEqualTo("0 0 40 0 false 31 31");
+    }
+
+    @Test
+    void whatIsUnknownIsNotDrawn() throws Exception {
+        show("light", WIDE, SampleSnapshots.lostEvents(folder.resolve("lost.json")));
+
+        assertThat(browser.evaluate("""
+                cisternReport.charts.every(({ plot }) => plot.data[0][0] > 1.9 && plot.scales.x.min > 1.9)
+                """)).isEqualTo(true);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {700, 1100, 1440})
+    void tablesAndLinksFitWithoutScrolling(int width) throws Exception {
+        show(
+                "light",
+                width,
+                SampleSnapshots.large(folder.resolve("fit.json"), 5_000),
+                SampleSnapshots.fragmentedPoolAtRest(folder.resolve("fit-2.json")));
+        for (int run = 0; run < 2; run++) {
+            browser.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)");
+            assertThat(browser.evaluate("""
+                    [...document.querySelectorAll('nav ul, .table, .table *')].filter((each) => each.scrollWidth
+                        > each.clientWidth + 1 && getComputedStyle(each).display !== 'inline'
+                        || each.getBoundingClientRect().right > document.documentElement.clientWidth)
+                        .map((each) => each.outerHTML.slice(0, 200)).join()""")).isEqualTo("");
+            assertThat(browser.evaluate("getComputedStyle(document.querySelector('tbody tr')).display"))
+                    .isEqualTo("table-row");
+            browser.evaluate("cisternReport.change({ index: 1 })");
+        }
+    }
+
+    @Test
+    void rowsAreBlocksInANarrowWindow() throws Exception {
+        show("light", NARROW, SampleSnapshots.large(folder.resolve("blocks.json"), 5_000));
+
+        assertThat(browser.evaluate("""
+                [...document.querySelector('#traffic tbody').rows].every((row) => [...row.cells].every((cell, i) =>
+                    i === 0 || cell.getBoundingClientRect().top >= row.cells[i - 1].getBoundingClientRect().bottom - 1)
+                    && getComputedStyle(row.cells[1], '::before').content.includes('Allocations'))""")).isEqualTo(true);
+        assertThat(browser.evaluate("document.documentElement.scrollWidth <= " + NARROW))
+                .isEqualTo(true);
+    }
+
+    @Test
+    void barsBeginAtTheLeftBelowTheirFigures() throws Exception {
+        show("light", WIDE, SampleSnapshots.leak(folder.resolve("bars.json")));
+
+        assertThat((String) browser.evaluate("getComputedStyle(document.querySelector('td.bar')).backgroundImage"))
+                .startsWith("linear-gradient(to right, ");
     }
 
     @Test
@@ -177,6 +334,13 @@ final class ReportPageTests {
 
     private List<?> findings() throws Exception {
         return (List<?>) browser.evaluate("[...document.querySelectorAll('#findings li')].map(each => each.innerText)");
+    }
+
+    /// The texts of a table's rows.
+    private List<String> rows(String selector, int index) throws Exception {
+        List<?> rows = (List<?>) browser.evaluate("[...document.querySelectorAll('" + selector + "')[" + index
+                + "].querySelectorAll('tbody tr')].map(each => each.innerText)");
+        return rows.stream().map(Object::toString).toList();
     }
 
     private String text(String selector) throws Exception {

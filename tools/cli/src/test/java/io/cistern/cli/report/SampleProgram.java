@@ -12,6 +12,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /// A made-up program over a made-up allocator: best fit in segments that each serve one stream. It records
@@ -24,6 +25,7 @@ final class SampleProgram {
     private static final Instant STARTED = Instant.parse("2026-11-26T11:59:00Z");
 
     private final List<Segment> segments = new ArrayList<>();
+    private final List<Segment> untold = new ArrayList<>();
     private final Map<Long, Block> live = new TreeMap<>();
     private final List<Map<String, Object>> events = new ArrayList<>();
     private final Map<String, Integer> frames = new LinkedHashMap<>();
@@ -32,6 +34,9 @@ final class SampleProgram {
     private long nextSegment = 0x7f00_0000_0000L;
     private long nanos;
     private String thread = "main";
+    private String allocator = ALLOCATOR;
+    private @Nullable String pool;
+    private int lost;
     private @Nullable Map<String, Object> outOfMemory;
 
     /// @param growthBytes length of a new segment, where the request is not larger
@@ -52,6 +57,27 @@ final class SampleProgram {
         return this;
     }
 
+    /// Says which pool serves what comes next.
+    SampleProgram in(String tag) {
+        pool = tag;
+        allocator = "pool 1 '" + tag + "' (caching)";
+        return this;
+    }
+
+    /// Says that the allocator itself serves what comes next.
+    SampleProgram outsidePools() {
+        pool = null;
+        allocator = ALLOCATOR;
+        return this;
+    }
+
+    /// Forgets the events so far, as a full ring does.
+    SampleProgram loseEvents() {
+        lost += events.size();
+        events.clear();
+        return this;
+    }
+
     /// @param stack innermost first
     /// @return the block's address
     long allocate(long byteSize, long stream, String... stack) {
@@ -64,6 +90,10 @@ final class SampleProgram {
         event.put("stream", stream);
         event.put("tookNanos", 400L);
         event.put("frames", block.frames);
+        for (Segment segment : untold) { // As an allocator does: once the allocation that needed it is done.
+            event("segmentAcquired", segment.address, segment.byteSize).put("nanos", nanos + 10_000);
+        }
+        untold.clear();
         return block.address;
     }
 
@@ -178,27 +208,17 @@ final class SampleProgram {
                         totalBytes,
                         "freeBytes",
                         totalBytes - reservedBytes())));
-        Map<String, Object> allocator = new LinkedHashMap<>();
-        allocator.put("name", ALLOCATOR);
-        allocator.put("pool", null);
-        allocator.put("device", 0);
-        allocator.put("current", true);
-        allocator.put(
-                "figures",
-                Map.of(
-                        "requested_bytes.all.current",
-                        requestedBytes(),
-                        "reserved_bytes.all.current",
-                        reservedBytes(),
-                        "largest_free_block",
-                        largestIdle()));
-        snapshot.put("allocators", List.of(allocator));
+        Map<String, List<Segment>> byAllocator = segments.stream()
+                .collect(Collectors.groupingBy(each -> each.allocator, LinkedHashMap::new, Collectors.toList()));
+        snapshot.put(
+                "allocators",
+                byAllocator.values().stream().map(SampleProgram::figures).toList());
         snapshot.put("segments", segments.stream().map(this::described).toList());
         snapshot.put("frames", List.copyOf(frames.keySet()));
         Map<String, Object> history = new LinkedHashMap<>();
         history.put("startedAt", STARTED.toString());
         history.put("capacity", 131_072);
-        history.put("lost", 0);
+        history.put("lost", lost);
         history.put("stacks", true);
         history.put("events", events);
         snapshot.put("history", history);
@@ -206,9 +226,37 @@ final class SampleProgram {
         return Files.writeString(file, JSON.std.asString(snapshot), StandardCharsets.UTF_8);
     }
 
+    private static Map<String, Object> figures(List<Segment> segments) {
+        List<Block> blocks =
+                segments.stream().flatMap(each -> each.blocks.values().stream()).toList();
+        Map<String, Object> allocator = new LinkedHashMap<>();
+        allocator.put("name", segments.getFirst().allocator);
+        allocator.put("pool", segments.getFirst().pool);
+        allocator.put("device", 0);
+        allocator.put("current", segments.getFirst().pool == null);
+        allocator.put(
+                "figures",
+                Map.of(
+                        "requested_bytes.all.current",
+                        blocks.stream().mapToLong(each -> each.requestedBytes).sum(),
+                        "reserved_bytes.all.current",
+                        segments.stream().mapToLong(each -> each.byteSize).sum(),
+                        "largest_free_block",
+                        blocks.stream()
+                                .filter(each -> each.state.equals("idle"))
+                                .mapToLong(each -> each.byteSize)
+                                .max()
+                                .orElse(0),
+                        "num_ooms",
+                        0L,
+                        "num_alloc_retries",
+                        0L));
+        return allocator;
+    }
+
     private Map<String, Object> described(Segment segment) {
         Map<String, Object> described = new LinkedHashMap<>();
-        described.put("allocator", ALLOCATOR);
+        described.put("allocator", segment.allocator);
         described.put("device", 0);
         described.put("address", segment.address);
         described.put("byteSize", segment.byteSize);
@@ -224,7 +272,7 @@ final class SampleProgram {
 
     private Block idle(long byteSize, long stream) {
         return segments.stream()
-                .filter(segment -> segment.stream == stream)
+                .filter(segment -> segment.stream == stream && segment.allocator.equals(allocator))
                 .flatMap(segment -> segment.blocks.values().stream())
                 .filter(block -> block.state.equals("idle") && block.byteSize >= byteSize)
                 .min(Comparator.comparingLong(block -> block.byteSize))
@@ -233,10 +281,10 @@ final class SampleProgram {
 
     private Block grow(long byteSize, long stream) {
         long length = Math.max(growthBytes, (byteSize + 2 * MIB - 1) / (2 * MIB) * (2 * MIB));
-        Segment segment = new Segment(nextSegment, length, stream);
+        Segment segment = new Segment(allocator, pool, nextSegment, length, stream);
         nextSegment += length + 64 * MIB;
         segments.add(segment);
-        event("segmentAcquired", segment.address, length);
+        untold.add(segment);
         return segment.blocks.firstEntry().getValue();
     }
 
@@ -269,7 +317,7 @@ final class SampleProgram {
     private Map<String, Object> event(String kind, long address, long byteSize) {
         Map<String, Object> event = event(kind);
         event.put("device", 0);
-        event.put("allocator", ALLOCATOR);
+        event.put("allocator", allocator);
         event.put("address", address);
         event.put("byteSize", byteSize);
         return event;
@@ -286,12 +334,16 @@ final class SampleProgram {
 
     /// A range of memory for one stream.
     private static final class Segment {
+        final String allocator;
+        final @Nullable String pool;
         final long address;
         final long byteSize;
         final long stream;
         final TreeMap<Long, Block> blocks = new TreeMap<>();
 
-        Segment(long address, long byteSize, long stream) {
+        Segment(String allocator, @Nullable String pool, long address, long byteSize, long stream) {
+            this.allocator = allocator;
+            this.pool = pool;
             this.address = address;
             this.byteSize = byteSize;
             this.stream = stream;

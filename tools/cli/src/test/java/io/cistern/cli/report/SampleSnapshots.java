@@ -99,6 +99,92 @@ final class SampleSnapshots {
         return program.write(file, "on demand");
     }
 
+    /// A pool in pieces whose stream has stopped, beside a training.
+    static Path fragmentedPoolAtRest(Path file) throws IOException {
+        SampleProgram program = new SampleProgram(24L << 30, 64 * MIB);
+        program.in("tokens");
+        List<Long> texts = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            program.on("tokenizer").after(10 * MILLISECOND);
+            texts.add(program.allocate(3 * MIB, COPIES, "com.acme.io.Texts.read(Texts.java:19)"));
+            program.allocate(
+                    700 << 10,
+                    COPIES,
+                    "com.acme.io." + (i < 70 ? "Vocabulary.add(Vocabulary" : "Merges.add(Merges") + ".java:8)");
+        }
+        for (long address : texts) {
+            program.after(MILLISECOND).free(address);
+        }
+        program.outsidePools();
+        for (int step = 0; step < 200; step++) {
+            step(program, step);
+        }
+        return program.write(file, "on demand");
+    }
+
+    /// A stream that copied few large blocks at first, and stopped: most of the memory is idle for it.
+    static Path strandedInLargePieces(Path file) throws IOException {
+        SampleProgram program = new SampleProgram(24L << 30, 64 * MIB);
+        for (int i = 0; i < 3; i++) {
+            long staged = program.on("prefetch")
+                    .allocate(400 * MIB, COPIES + i, "com.acme.io.Prefetch.stage(Prefetch.java:63)");
+            program.after(20 * MILLISECOND).free(staged);
+        }
+        for (int step = 0; step < 20; step++) {
+            step(program, step);
+        }
+        return program.write(file, "on demand");
+    }
+
+    /// A burst that keeps what it takes at first; then few events in a long time.
+    static Path burst(Path file) throws IOException {
+        SampleProgram program = new SampleProgram(24L << 30, 64 * MIB);
+        for (int i = 0; i < 1000; i++) {
+            program.on("main").after(MILLISECOND).allocate(MIB, TRAINING, "com.acme.train.Model.load(Model.java:35)");
+        }
+        for (int step = 0; step < 40; step++) {
+            program.free(program.after(500 * MILLISECOND)
+                    .allocate(MIB, TRAINING, "com.acme.train.Layer.forward(Layer.java:102)"));
+        }
+        return program.write(file, "on demand");
+    }
+
+    /// A service that sleeps, and leaks when work comes at last.
+    static Path leakAfterAPause(Path file) throws IOException {
+        SampleProgram program = new SampleProgram(24L << 30, 64 * MIB);
+        weights(program);
+        program.after(3600_000 * MILLISECOND);
+        for (int i = 0; i < 100; i++) {
+            program.on("indexer").after(100 * MILLISECOND).allocate(3 * MIB, TRAINING, LEAKING_SITE);
+        }
+        return program.write(file, "on demand");
+    }
+
+    /// Nothing for ten seconds, so much in one second that it needs more than the pixels of a chart, then nothing
+    /// for twenty.
+    static Path betweenPauses(Path file) throws IOException {
+        SampleProgram program = new SampleProgram(24L << 30, 64 * MIB);
+        program.annotate("begin").after(10_000 * MILLISECOND);
+        for (int i = 0; i < 10_000; i++) {
+            long block = program.after(MILLISECOND / 20).allocate(40 * MIB, TRAINING, STEP, MAIN);
+            program.after(MILLISECOND / 20).free(block);
+        }
+        return program.after(20_000 * MILLISECOND).write(file, "on demand");
+    }
+
+    /// The events of the first half are lost.
+    static Path lostEvents(Path file) throws IOException {
+        SampleProgram program = new SampleProgram(24L << 30, 64 * MIB);
+        weights(program);
+        for (int step = 0; step < 40; step++) {
+            step(program, step);
+            if (step == 19) {
+                program.loseEvents();
+            }
+        }
+        return program.write(file, "on demand");
+    }
+
     /// A training on a full device.
     static Path outOfMemory(Path file) throws IOException {
         SampleProgram program = new SampleProgram(4L << 30, 64 * MIB);

@@ -1,4 +1,4 @@
-package io.cistern.benchmarks.handles;
+package io.cistern.benchmarks;
 
 import com.sun.net.httpserver.HttpServer;
 import io.cistern.DeviceMemory;

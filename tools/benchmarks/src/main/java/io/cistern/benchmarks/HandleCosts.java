@@ -1,9 +1,7 @@
-package io.cistern.benchmarks.handles;
+package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
-import io.cistern.OpenOptions;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.CudaDrivers;
 import io.cistern.handles.HandlePool;
 import io.cistern.handles.HandlePoolOptions;
 import io.cistern.handles.HandleStrategy;
@@ -39,10 +37,8 @@ public final class HandleCosts {
 
     /// Measures all.
     public static void main(String[] arguments) throws InterruptedException {
-        try (CudaDriver driver = CudaDrivers.openBest();
-                DeviceMemory memory = DeviceMemory.builder(driver).open()) {
-            memory.currents().set(memory.open(OpenOptions.spec("caching")));
-            HandleCosts costs = new HandleCosts(memory, driver);
+        try (OpenMemory open = new OpenMemory("caching")) {
+            HandleCosts costs = new HandleCosts(open.memory(), open.driver());
             costs.creation();
             costs.creationAtOnce();
             for (int round = 0; round < 2; round++) { // the first warms up
