@@ -115,8 +115,10 @@ int main() {
   });
   threads_one_by_one("a thread that creates and destroys us", create_and_destroy);
   std::vector<double> at_once;
+  size_t all_bytes = 0, before = 0, after = 0;
   for (int round = 0; round < kRounds; round++) {
     std::vector<cublasHandle_t> handles(16);
+    CHECK(cudaMemGetInfo(&before, &all_bytes));
     std::vector<std::thread> all;
     at_once.push_back(micros([&] {
                         for (auto& handle : handles)
@@ -127,8 +129,10 @@ int main() {
                         for (auto& thread : all) thread.join();
                       }) /
                       16);
+    CHECK(cudaMemGetInfo(&after, &all_bytes));
     for (auto handle : handles) cublasDestroy(handle);
   }
+  printf("MiB of the device for a handle: %.2f\n", (before - after) / 1048576.0 / 16);
   print("cublasCreate from 16 threads at once, each us", at_once);
   return 0;
 }

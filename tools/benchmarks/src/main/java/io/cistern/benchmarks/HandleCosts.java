@@ -2,15 +2,18 @@ package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.handles.HandleLease;
 import io.cistern.handles.HandlePool;
 import io.cistern.handles.HandlePoolOptions;
 import io.cistern.handles.HandleStrategy;
 import io.cistern.handles.cublas.Cublas;
 import io.cistern.handles.cublas.CublasHandle;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
@@ -22,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 /// nothing of each other.
 public final class HandleCosts {
     private static final int ROUNDS = 7;
-    private static final int THREADS = 50;
+    private static final int THREADS = 100;
     private static final int AT_ONCE = 16;
 
     private final DeviceMemory memory;
@@ -41,7 +44,7 @@ public final class HandleCosts {
             HandleCosts costs = new HandleCosts(open.memory(), open.driver());
             costs.creation();
             costs.creationAtOnce();
-            for (int round = 0; round < 2; round++) { // the first warms up
+            for (int pass = 0; pass < 4; pass++) { // the first ones warm up
                 costs.threads("a thread alone", null);
                 for (HandleStrategy strategy : HandleStrategy.values()) {
                     costs.threads("a thread with a handle, " + strategy, strategy);
@@ -57,18 +60,23 @@ public final class HandleCosts {
                 .pool();
     }
 
-    private void creation() {
+    /// On a virtual thread, whose leases create without setting a stream, and whose handles are idle afterwards.
+    private void creation() throws InterruptedException {
         List<Double> creating = new ArrayList<>();
         List<Double> destroying = new ArrayList<>();
-        for (int i = 0; i < 30; i++) {
-            HandlePool<CublasHandle> pool = pool(HandleStrategy.PER_THREAD);
-            long start = System.nanoTime();
-            pool.handle(0, stream);
-            long middle = System.nanoTime();
-            pool.close();
-            creating.add((middle - start) / 1e3);
-            destroying.add((System.nanoTime() - middle) / 1e3);
-        }
+        HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED);
+        Thread.ofVirtual().start(() -> {
+            for (int i = 0; i < 60; i++) {
+                long start = System.nanoTime();
+                HandleLease<CublasHandle> lease = pool.lease(0);
+                creating.add((System.nanoTime() - start) / 1e3);
+                lease.close();
+                long middle = System.nanoTime();
+                pool.trim(0, Duration.ZERO);
+                destroying.add((System.nanoTime() - middle) / 1e3);
+            }
+        }).join();
+        pool.close();
         System.out.printf(Locale.ROOT, "first handle of the process: %.1f%n", creating.removeFirst());
         print("create a handle", creating);
         print("destroy a handle", destroying);
@@ -79,7 +87,7 @@ public final class HandleCosts {
         for (int round = 0; round < ROUNDS; round++) {
             HandlePool<CublasHandle> pool = pool(HandleStrategy.PER_THREAD);
             long start = System.nanoTime();
-            join(() -> pool.handle(0, stream));
+            join(() -> pool.lease(0));
             creating.add((System.nanoTime() - start) / 1e3 / AT_ONCE);
             pool.close();
         }
@@ -131,7 +139,7 @@ public final class HandleCosts {
     /// Handles that end with their threads are destroyed by the pool's watcher; so that counts.
     private static void awaitEnds(HandlePool<CublasHandle> pool, @Nullable HandleStrategy strategy) {
         if (strategy == HandleStrategy.PER_THREAD) {
-            pool.trim(0, java.time.Duration.ZERO); // looks for ended threads now
+            pool.trim(0, Duration.ZERO); // looks for ended threads now
             while (pool.statistics(0).alive() > 0) {
                 LockSupport.parkNanos(1000);
             }
@@ -148,24 +156,42 @@ public final class HandleCosts {
         }
     }
 
-    /// What the driver has less after sixteen more handles, without workspaces of the pool.
+    /// What the driver has less after sixteen more handles, and after their workspaces.
     private void bytes() throws InterruptedException {
         HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED);
         pool.handle(0, stream);
+        CountDownLatch created = new CountDownLatch(AT_ONCE);
+        CountDownLatch go = new CountDownLatch(1);
         long before = driver.memory().freeBytes(0);
-        long reserved = memory.statistics(0).reservedBytes().orElse(0);
-        join(() -> {
-            pool.handle(0, stream);
-            LockSupport.parkNanos(200_000_000);
-        });
-        long ofWorkspaces = memory.statistics(0).reservedBytes().orElse(0) - reserved;
-        long all = before - driver.memory().freeBytes(0);
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < AT_ONCE; i++) {
+            threads.add(Thread.ofPlatform().start(() -> {
+                pool.lease(0);
+                created.countDown();
+                await(go);
+                pool.handle(0, stream);
+            }));
+        }
+        await(created);
+        long withoutWorkspaces = driver.memory().freeBytes(0);
+        go.countDown();
+        for (Thread thread : threads) {
+            thread.join();
+        }
         System.out.printf(
                 Locale.ROOT,
-                "MiB of the device for a handle: %.2f, and for its workspace %.2f%n",
-                (all - ofWorkspaces) / 1048576.0 / AT_ONCE,
-                ofWorkspaces / 1048576.0 / AT_ONCE);
+                "MiB of the device for a handle: %.2f; bytes of its workspace: %d%n",
+                (before - withoutWorkspaces) / 1048576.0 / AT_ONCE,
+                Cublas.recommendedWorkspaceBytes(memory, 0));
         pool.close();
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private static void print(String what, List<Double> times) {
