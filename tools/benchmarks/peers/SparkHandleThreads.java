@@ -41,10 +41,10 @@ public final class SparkHandleThreads {
                 });
             }
             HandlePoolStatistics counted = pool.statistics(0);
-            System.out.println("threads,strategy,tasks,platform threads,threads ended,mean life ms,created,shared,peak");
+            System.out.println("threads,strategy,tasks,platform threads,threads ended,mean life ms,leases,created,shared,peak");
             System.out.println("Spark executor," + strategy + "," + 64 * pauses.length + "," + counted.threads() + ","
                     + counted.lifeSpans().count() + "," + counted.lifeSpans().meanNanos() / 1_000_000 + ","
-                    + counted.created() + "," + counted.shared() + "," + counted.peak());
+                    + counted.leases() + "," + counted.created() + "," + counted.shared() + "," + counted.peak());
         }
         MEMORY.close();
     }

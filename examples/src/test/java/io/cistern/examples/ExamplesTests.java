@@ -54,6 +54,13 @@ class ExamplesTests {
     }
 
     @Test
+    void fewHandlesServeThreadsThatComeAndGo() throws Exception {
+        List<String> lines = run(LibraryHandles.class);
+        assertThat(lines.getFirst()).matches("handles: [1-4] for 1000 threads and 1 lease");
+        assertThat(lines.getLast()).isEqualTo("no product: it needs a GPU and cuBLAS");
+    }
+
+    @Test
     void quickStartTakesTheAllocatorThatThePropertyNames() throws Exception {
         assertThat(run(QuickStart.class, "-Dcistern.allocator=async"))
                 .contains("async gave 1048576 bytes; 1048576 of them read 42");

@@ -65,17 +65,19 @@ public final class HandleCosts {
         List<Double> creating = new ArrayList<>();
         List<Double> destroying = new ArrayList<>();
         HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED);
-        Thread.ofVirtual().start(() -> {
-            for (int i = 0; i < 60; i++) {
-                long start = System.nanoTime();
-                HandleLease<CublasHandle> lease = pool.lease(0);
-                creating.add((System.nanoTime() - start) / 1e3);
-                lease.close();
-                long middle = System.nanoTime();
-                pool.trim(0, Duration.ZERO);
-                destroying.add((System.nanoTime() - middle) / 1e3);
-            }
-        }).join();
+        Thread.ofVirtual()
+                .start(() -> {
+                    for (int i = 0; i < 60; i++) {
+                        long start = System.nanoTime();
+                        HandleLease<CublasHandle> lease = pool.lease(0);
+                        creating.add((System.nanoTime() - start) / 1e3);
+                        lease.close();
+                        long middle = System.nanoTime();
+                        pool.trim(0, Duration.ZERO);
+                        destroying.add((System.nanoTime() - middle) / 1e3);
+                    }
+                })
+                .join();
         pool.close();
         System.out.printf(Locale.ROOT, "first handle of the process: %.1f%n", creating.removeFirst());
         print("create a handle", creating);

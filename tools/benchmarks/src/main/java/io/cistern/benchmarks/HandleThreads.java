@@ -55,9 +55,9 @@ public final class HandleThreads {
                     tasks -> tasks.burst(Executors.newThreadPerTaskExecutor(
                             Thread.ofPlatform().factory())));
             measure("virtual threads", strategy, tasks -> tasks.burst(Executors.newVirtualThreadPerTaskExecutor()));
-            measure("web server, cached pool", strategy, tasks -> tasks.requests(Executors.newCachedThreadPool()));
+            measure("web server: cached pool", strategy, tasks -> tasks.requests(Executors.newCachedThreadPool()));
             measure(
-                    "web server, virtual threads",
+                    "web server: virtual threads",
                     strategy,
                     tasks -> tasks.requests(Executors.newVirtualThreadPerTaskExecutor()));
         }

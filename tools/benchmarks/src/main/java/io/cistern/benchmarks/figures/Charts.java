@@ -21,6 +21,8 @@ final class Charts {
             raw -> reserved(raw, "vit_streams", "ViT on five streams"),
             "reserved-long_lived",
             raw -> reserved(raw, "long_lived", "Long-lived small blocks among large ones, generated"),
+            "handles",
+            HandleFigures::chart,
             "threshold",
             Charts::threshold);
 

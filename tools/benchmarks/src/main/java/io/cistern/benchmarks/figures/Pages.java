@@ -24,6 +24,8 @@ final class Pages {
     private static final Pattern BLOCK =
             Pattern.compile("(<!-- figures: (\\w+) -->\n)(.*?)(<!-- end of figures -->)", Pattern.DOTALL);
     private static final Map<String, Function<RawOutput, String>> MAKERS = Map.ofEntries(
+            Map.entry("handles", HandleFigures::costs),
+            Map.entry("handle_threads", HandleFigures::threads),
             Map.entry("jobs", JobFigures::jobs),
             Map.entry("reserved", JobFigures::reserved),
             Map.entry("replays", ReplayFigures::hostTime),
