@@ -91,6 +91,8 @@ public record MemorySnapshot(
     /// @param state what it is used for
     /// @param stream the stream it was allocated for; empty if unknown
     /// @param thread the thread that allocated it; empty if unknown
+    /// @param scope the allocator or pool of the innermost scope that this thread was in then; empty if it was in
+    ///     none or the history does not know
     /// @param ageNanos how long ago; empty if unknown
     /// @param site the place in the program that did, the innermost frame first; empty if unknown
     public record Block(
@@ -100,6 +102,7 @@ public record MemorySnapshot(
             State state,
             OptionalLong stream,
             Optional<String> thread,
+            Optional<String> scope,
             OptionalLong ageNanos,
             List<StackTraceElement> site) {}
 

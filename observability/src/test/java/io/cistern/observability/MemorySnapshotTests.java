@@ -75,6 +75,34 @@ final class MemorySnapshotTests extends ObservedMemory {
         free(kept);
     }
 
+    @Test
+    void aBlockNamesTheScopeThatItWasAllocatedIn() throws IOException {
+        history.start(HistoryOptions.withoutStacks());
+        long outside = allocate(MIB);
+        long inside;
+        try (MemoryPool pool = memory.pools().open("caching")) {
+            try (Scope _ = pool.enter()) {
+                inside = allocate(2 * MIB);
+            }
+            MemorySnapshot snapshot = MemorySnapshot.take(memory);
+            assertThat(blocks(snapshot, State.LIVE))
+                    .anySatisfy(block -> {
+                        assertThat(block.address()).isEqualTo(inside);
+                        assertThat(block.scope())
+                                .hasValueSatisfying(scope -> assertThat(scope).isNotEmpty());
+                    })
+                    .anySatisfy(block -> {
+                        assertThat(block.address()).isEqualTo(outside);
+                        assertThat(block.scope()).isEmpty();
+                    });
+            ByteArrayOutputStream json = new ByteArrayOutputStream();
+            snapshot.writeJson(json);
+            assertThat(json.toString(StandardCharsets.UTF_8)).contains("\"scope\"");
+            free(inside);
+        }
+        free(outside);
+    }
+
     private static DeviceAllocator plugInOn(SimulatedGpu driver) {
         return new DeviceAllocator() {
             @Override

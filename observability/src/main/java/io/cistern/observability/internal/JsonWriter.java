@@ -152,6 +152,9 @@ public final class JsonWriter {
         if (block.thread().isPresent()) {
             json.writeStringField("thread", block.thread().get());
         }
+        if (block.scope().isPresent()) {
+            json.writeStringField("scope", block.scope().get());
+        }
         writeIfKnown("ageNanos", block.ageNanos());
         writeFrames(block.site());
         json.writeEndObject();

@@ -18,8 +18,10 @@ import io.cistern.observability.MemorySnapshot.Segment;
 import io.cistern.observability.MemorySnapshot.State;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -49,6 +51,12 @@ public final class SnapshotMaker {
     /// By address, how each block began its life that the history knows.
     private final Map<Long, HistoryEntry> births = new HashMap<>();
 
+    /// The scope of each such block that was allocated in one.
+    private final Map<Long, String> birthScopes = new HashMap<>();
+
+    /// By thread, the scopes that it is in, the innermost first.
+    private final Map<String, Deque<String>> scopes = new HashMap<>();
+
     /// Of one device, by address; taken out once they stand in a segment.
     private final TreeMap<Long, LiveBlock> live = new TreeMap<>();
 
@@ -65,8 +73,15 @@ public final class SnapshotMaker {
     }
 
     private void noteBirth(HistoryEntry entry) {
-        if (entry.event() instanceof MemoryEvent.Allocated block) {
-            births.put(block.address(), entry);
+        Deque<String> inside = scopes.computeIfAbsent(entry.thread(), _ -> new ArrayDeque<>());
+        switch (entry.event()) {
+            case MemoryEvent.ScopeEntered scope -> inside.push(scope.allocator());
+            case MemoryEvent.ScopeLeft _ -> inside.poll();
+            case MemoryEvent.Allocated block -> {
+                births.put(block.address(), entry);
+                birthScopes.compute(block.address(), (_, _) -> inside.peek());
+            }
+            default -> {}
         }
     }
 
@@ -178,6 +193,7 @@ public final class SnapshotMaker {
                 state,
                 OptionalLong.empty(),
                 Optional.empty(),
+                Optional.empty(),
                 OptionalLong.empty(),
                 List.of());
     }
@@ -205,6 +221,7 @@ public final class SnapshotMaker {
                     State.LIVE,
                     OptionalLong.of(allocated.stream()),
                     Optional.of(birth.thread()),
+                    Optional.ofNullable(birthScopes.get(block.address())),
                     OptionalLong.of(now - birth.nanos()),
                     birth.site().isEmpty() ? block.site() : birth.site());
         }
@@ -216,6 +233,7 @@ public final class SnapshotMaker {
                 State.LIVE,
                 block.stream(),
                 block.thread(),
+                Optional.empty(),
                 age.isPresent() ? OptionalLong.of(age.get().toNanos()) : OptionalLong.empty(),
                 block.site());
     }

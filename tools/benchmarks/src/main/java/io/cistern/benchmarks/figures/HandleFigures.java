@@ -90,7 +90,7 @@ final class HandleFigures {
     }
 
     private static String range(Map<String, List<Double>> medians, String what) {
-        List<Double> values = medians.get(what);
+        List<Double> values = medians.getOrDefault(what, List.of());
         double min = values.stream().mapToDouble(Double::doubleValue).min().orElseThrow();
         double max = values.stream().mapToDouble(Double::doubleValue).max().orElseThrow();
         String low = Table.rounded(min);
@@ -145,7 +145,7 @@ final class HandleFigures {
     }
 
     private static double mean(Map<String, List<Double>> medians, String what) {
-        return medians.get(what).stream()
+        return medians.getOrDefault(what, List.of()).stream()
                 .mapToDouble(Double::doubleValue)
                 .average()
                 .orElseThrow();
