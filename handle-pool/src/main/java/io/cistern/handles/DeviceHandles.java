@@ -173,17 +173,28 @@ final class DeviceHandles<H> {
         }
     }
 
-    /// Takes a handle back that its thread uses no more.
-    void giveBack(PooledHandle<H> handle) {
-        handle.workspaces.unbind();
+    /// Takes the handle of a thread that uses it no more. A thread that looks for an idle one meanwhile finds it
+    /// either way.
+    ///
+    /// @return false if the thread had none, or another thread took it
+    boolean giveBack(ThreadSlot<H> slot) {
+        PooledHandle<H> handle;
+        Runnable freeing;
         lock.lock();
         try {
+            handle = slot.release();
+            if (handle == null) {
+                return false;
+            }
+            freeing = handle.workspaces.unbind();
             handle.idleSince = System.nanoTime();
             idle.addLast(handle);
             cameBack.signal();
         } finally {
             lock.unlock();
         }
+        freeing.run();
+        return true;
     }
 
     /// Counts a platform thread that has ended.

@@ -102,11 +102,13 @@ final class DeviceThreads<H> {
         return handle;
     }
 
-    private void giveUp(ThreadSlot<H> slot) {
+    /// @return false if another thread did
+    private boolean giveUp(ThreadSlot<H> slot) {
         PooledHandle<H> held = slot.release();
         if (held != null) {
             handles.destroy(held);
         }
+        return held != null;
     }
 
     /// Opens a lease of the calling thread.
@@ -130,11 +132,8 @@ final class DeviceThreads<H> {
     /// A lease of the calling thread ends.
     void leave(ThreadSlot<H> slot) {
         if (slot.leaveLease() && slot.virtual) {
-            PooledHandle<H> held = slot.release();
+            handles.giveBack(slot);
             holders.remove(slot);
-            if (held != null) {
-                handles.giveBack(held);
-            }
         }
     }
 
@@ -150,24 +149,26 @@ final class DeviceThreads<H> {
 
     private boolean isCollected(ThreadSlot<H> slot) {
         boolean ended = slot.isOwnerEnded();
-        PooledHandle<H> held = ended ? slot.release() : null;
-        if (held != null) {
-            ended(slot, held);
+        if (ended && isTaken(slot)) {
+            count(slot);
         }
         return ended;
     }
 
-    private void ended(ThreadSlot<H> slot, PooledHandle<H> held) {
+    /// Takes the handle of a thread that has ended.
+    ///
+    /// @return false if another thread did
+    private boolean isTaken(ThreadSlot<H> slot) {
+        boolean keeps = slot.virtual || strategy == HandleStrategy.SHARED;
+        return keeps ? handles.giveBack(slot) : giveUp(slot);
+    }
+
+    private void count(ThreadSlot<H> slot) {
         if (slot.leases() > 0) {
             handles.counters.abandonedLeases.increment();
         }
         if (!slot.virtual) {
             handles.countEnded(slot);
-        }
-        if (slot.virtual || strategy == HandleStrategy.SHARED) {
-            handles.giveBack(held);
-        } else {
-            handles.destroy(held);
         }
     }
 

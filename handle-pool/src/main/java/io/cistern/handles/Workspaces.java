@@ -78,12 +78,14 @@ final class Workspaces<H> {
         return workspace;
     }
 
-    /// The thread that had the handle uses it no more.
-    void unbind() {
-        synchronized (this) {
-            bound = null;
-        }
-        free(take(workspace -> workspace.stream == Streams.PER_THREAD_DEFAULT && workspace.graph.isEmpty()));
+    /// The thread that had the handle uses it no more. Calls no allocator.
+    ///
+    /// @return frees the workspaces that only that thread could use
+    synchronized Runnable unbind() {
+        bound = null;
+        List<Workspace> ofThread =
+                take(workspace -> workspace.stream == Streams.PER_THREAD_DEFAULT && workspace.graph.isEmpty());
+        return () -> free(ofThread);
     }
 
     /// Gives back what no call can be using.

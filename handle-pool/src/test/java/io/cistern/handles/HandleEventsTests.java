@@ -36,7 +36,7 @@ final class HandleEventsTests {
             recording.enable("cistern.HandlePoolStatistics").with("period", "endChunk");
             recording.start();
             HandlePoolFixture.onNewThread(() -> pool.handle(0, fixture.stream));
-            HandlePoolFixture.await(() -> pool.statistics(0).idle() == 1);
+            HandlePoolFixture.await(() -> pool.statistics(0).lifeSpans().count() == 1);
             recording.stop();
             recording.dump(file);
         }

@@ -112,8 +112,8 @@ final class HandlePoolTests {
         HandlePoolFixture.await(() -> library.destroyed.get() == 1);
         HandlePoolFixture.onNewThread(() -> pool.handle(0, stream));
         assertThat(library.created).hasValue(2);
-        HandlePoolFixture.await(() -> pool.statistics(0).alive() == 0);
-        assertThat(pool.statistics(0).lifeSpans().count()).isEqualTo(2);
+        HandlePoolFixture.await(() -> pool.statistics(0).lifeSpans().count() == 2);
+        assertThat(pool.statistics(0).alive()).isZero();
     }
 
     @Test
@@ -124,8 +124,8 @@ final class HandlePoolTests {
                     throw new IllegalStateException("dies");
                 }))
                 .hasMessage("dies");
-        HandlePoolFixture.await(() -> pool.statistics(0).idle() == 1);
-        assertThat(pool.statistics(0).lifeSpans().count()).isEqualTo(1);
+        HandlePoolFixture.await(() -> pool.statistics(0).lifeSpans().count() == 1);
+        assertThat(pool.statistics(0).idle()).isEqualTo(1);
     }
 
     @Test

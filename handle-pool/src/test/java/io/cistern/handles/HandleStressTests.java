@@ -48,10 +48,11 @@ final class HandleStressTests {
         }
         assertThat(failures).isEmpty();
         pool.close();
+        HandlePoolFixture.await(() ->
+                pool.statistics(0).lifeSpans().count() == pool.statistics(0).threads());
         HandlePoolStatistics counted = pool.statistics(0);
         assertThat(counted.alive()).isZero();
         assertThat(counted.created()).isEqualTo(counted.destroyed());
-        assertThat(counted.lifeSpans().count()).isEqualTo(counted.threads());
         assertThat(counted.workspaces()).isZero();
         assertThat(fixture.liveBlocks()).isZero();
     }

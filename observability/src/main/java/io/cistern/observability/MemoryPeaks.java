@@ -5,7 +5,8 @@ import io.cistern.Registration;
 import io.cistern.diagnostics.MemoryEvent;
 
 /// The bytes and blocks that are live on one device, over all allocators and pools together, and the most of
-/// each since a reset: exact at every moment, also with many threads.
+/// each since a reset: exact at every moment, also with many threads, unless the Java heap was full and
+/// [events were lost][io.cistern.Listeners#lostEvents].
 ///
 /// The framework's own counters ([DeviceMemory#statistics]) cost nothing and add the peaks of allocators up,
 /// which need not be of one moment. This object hears every event instead, so allocations take longer while

@@ -22,7 +22,8 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// A call counts what its own thread allocates and frees, on all devices, with the calls inside it. A block
-/// that another thread frees stays counted as live. The cost is that of an observer.
+/// that another thread frees stays counted as live. Where the Java heap was full and
+/// [events were lost][io.cistern.Listeners#lostEvents], figures are too low. The cost is that of an observer.
 ///
 /// **Threads.** Any thread may call any method at any time. A call is ended by the thread that began it, the
 /// innermost first.

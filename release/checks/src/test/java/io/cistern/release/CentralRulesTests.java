@@ -43,6 +43,7 @@ class CentralRulesTests {
                         "cistern-cuda-driver",
                         "cistern-device-buffers",
                         "cistern-guice",
+                        "cistern-handle-pool",
                         "cistern-jcuda",
                         "cistern-memory-pressure",
                         "cistern-micrometer",
