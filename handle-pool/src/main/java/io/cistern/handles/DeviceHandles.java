@@ -200,13 +200,13 @@ final class DeviceHandles<H> {
     /// Counts a platform thread that has ended.
     void countEnded(ThreadSlot<H> slot) {
         long lifeSpan = slot.nanosSinceTaken();
-        counters.lifeSpans.add(lifeSpan);
         var event = new HandleThreadEndedEvent();
         event.library = library.name();
         event.device = device;
         event.endedThread = slot.name;
         event.lifeSpan = lifeSpan;
         event.commit();
+        counters.lifeSpans.add(lifeSpan);
     }
 
     /// Destroys a handle that no thread has, as soon as no graph needs it.

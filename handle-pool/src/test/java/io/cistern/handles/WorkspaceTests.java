@@ -96,8 +96,8 @@ final class WorkspaceTests {
     @Test
     void aHandleThatChangesThreadsLeavesThePerThreadStreamBehind() {
         HandlePoolFixture.onNewThread(() -> pool.handle(0, 2));
-        HandlePoolFixture.await(() -> pool.statistics(0).idle() == 1);
-        assertThat(fixture.liveBlocks()).isZero();
+        HandlePoolFixture.await(() -> fixture.liveBlocks() == 0);
+        assertThat(pool.statistics(0).idle()).isEqualTo(1);
     }
 
     @Test
