@@ -48,9 +48,31 @@ final class HandleWatcher {
         }
     }
 
-    /// Has the thread end soon.
-    synchronized void stop() {
+    /// Ends the thread, and waits until it has finished what it is doing.
+    void stop() {
+        Thread ending = stopped();
+        if (ending != null && !ending.equals(Thread.currentThread())) {
+            LockSupport.unpark(ending);
+            join(ending);
+        }
+    }
+
+    private synchronized @Nullable Thread stopped() {
         stopped = true;
-        LockSupport.unpark(thread);
+        return thread;
+    }
+
+    private static void join(Thread ending) {
+        boolean interrupted = false;
+        while (ending.isAlive()) {
+            try {
+                ending.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

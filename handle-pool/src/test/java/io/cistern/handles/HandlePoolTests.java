@@ -10,6 +10,7 @@ import io.cistern.handles.CheckedLibrary.Handle;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -215,6 +216,17 @@ final class HandlePoolTests {
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("closed");
         assertThatThrownBy(() -> pool.lease(0)).isInstanceOf(IllegalStateException.class);
+    }
+
+    @Test
+    void closingWaitsForHandlesThatAreBeingDestroyed() {
+        for (int i = 0; i < 30; i++) {
+            var pool = fixture.open(HandlePoolOptions.DEFAULT.withStrategy(HandleStrategy.PER_THREAD));
+            HandlePoolFixture.onNewThread(() -> pool.handle(0, stream));
+            LockSupport.parkNanos(19_500_000); // about when the pool looks for threads that ended
+            pool.close();
+            assertThat(library.alive()).isZero();
+        }
     }
 
     @Test
