@@ -3,6 +3,7 @@ package io.cistern.examples;
 import io.cistern.CudaStream;
 import io.cistern.DeviceMemory;
 import io.cistern.buffers.DeviceBuffer;
+import io.cistern.handles.HandleLease;
 import io.cistern.handles.HandleLibrary;
 import io.cistern.handles.HandlePool;
 import io.cistern.handles.cublas.Cublas;
@@ -10,8 +11,6 @@ import io.cistern.handles.cublas.Gemm;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicLong;
 
 /// Handles of a library for many threads; and matrix products by cuBLAS where there is a GPU.
@@ -37,13 +36,11 @@ public final class LibraryHandles {
                 Thread thread = Thread.ofPlatform().start(() -> pool.handle(0, stream.handle()));
                 join(thread);
             }
-            try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
-                var _ = threads.submit(() -> {
-                    try (var lease = pool.lease(0)) {
-                        return lease.handle(stream.handle());
-                    }
-                });
-            }
+            join(Thread.ofVirtual().start(() -> {
+                try (HandleLease<Long> lease = pool.lease(0)) {
+                    System.out.println("a virtual thread leases handle " + lease.handle(stream.handle()));
+                }
+            }));
             System.out.println("handles: " + pool.statistics(0).created() + " for "
                     + pool.statistics(0).threads() + " threads and "
                     + pool.statistics(0).leases() + " lease");

@@ -55,20 +55,21 @@ final class HandleFigures {
                     range(medians, "torch getCurrentCUDABlasHandle ns a call, " + threads + " threads"),
                     ""));
         }
-        table.row(List.of("ns, another stream each time, 1 thread", range(medians, "otherStream 1"), "", ""));
+        table.row(List.of(
+                "ns, another stream each time, with its workspace, 1 thread", range(medians, "otherStream 1"), "", ""));
         table.row(
                 List.of("µs to create one", range(medians, "create a handle"), "", range(medians, "cublasCreate us")));
         table.row(List.of(
                 "µs to destroy one", range(medians, "destroy a handle"), "", range(medians, "cublasDestroy us")));
         table.row(List.of(
-                "µs to create one, 16 threads at once, each",
+                "µs until 16 threads have created one each, divided by 16",
                 range(medians, "create a handle, 16 threads at once, each"),
                 "",
                 range(medians, "cublasCreate from 16 threads at once, each us")));
         table.row(List.of(
                 "µs for a thread that comes and ends, without a handle",
                 range(medians, "a thread alone"),
-                range(medians, "a thread alone us"),
+                "",
                 range(medians, "a thread alone us")));
         table.row(List.of(
                 "µs for the same with a handle, shared",
@@ -81,11 +82,13 @@ final class HandleFigures {
                 "",
                 range(medians, "a thread that creates and destroys us")));
         table.row(List.of(
-                "MiB of the device for a handle, without a workspace",
+                "MiB of the device for each more handle, without a workspace",
                 "",
                 "",
                 range(medians, "MiB of the device for a handle")));
-        return table + "\nMedians of two turns. PyTorch sets stream and workspace in each call. " + raw.source(COSTS)
+        return table
+                + "\nThe lowest and the highest median of two turns. PyTorch is called from C++, and sets stream and workspace in"
+                + " each call. " + raw.source(COSTS)
                 + ".\n";
     }
 
@@ -132,7 +135,7 @@ final class HandleFigures {
         double own = mean(medians, "a thread with a handle, PER_THREAD") - alone;
         double shared = mean(medians, "a thread with a handle, SHARED") - alone;
         return new LineChart(
-                        "What handles of cuBLAS add to a task, H100",
+                        "What a thread's handle costs a task, H100",
                         Axis.logarithmic("tasks that a thread does before it ends", 1, tasks.getLast()),
                         Axis.logarithmic("microseconds a task", 0.001, own))
                 .linePoints("a handle per thread", tasks, per(tasks, own))
