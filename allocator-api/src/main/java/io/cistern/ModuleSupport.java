@@ -127,6 +127,11 @@ public final class ModuleSupport {
         return memory.captures().isCaptured(device, stream);
     }
 
+    /// Returns whether any stream of a device is captured now. Waiting for all work of the device is refused meanwhile.
+    public boolean isCapturing(int device) {
+        return memory.captures().isOn(device);
+    }
+
     /// Frees a block behind all work that its device has been given so far, for code that doesn't know which
     /// streams use the block.
     ///

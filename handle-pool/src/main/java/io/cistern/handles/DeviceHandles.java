@@ -1,11 +1,8 @@
 package io.cistern.handles;
 
 import io.cistern.DeviceMemory;
+import io.cistern.internal.names.Failures;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Deque;
-import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.Condition;
@@ -25,6 +22,7 @@ final class DeviceHandles<H> {
     private final HandlePoolOptions options;
     private final DeviceMemory memory;
     private final int device;
+    private final PoolState state;
     private final LibraryCalls<H> calls;
 
     /// All that exist, for their workspaces.
@@ -33,16 +31,21 @@ final class DeviceHandles<H> {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition cameBack = lock.newCondition();
 
-    /// The one that came back last is the last. Guarded by the lock, as is the next.
-    private final Deque<PooledHandle<H>> idle = new ArrayDeque<>();
+    /// Guarded by the lock, as are the next.
+    private final IdleHandles<H> idle = new IdleHandles<>();
 
     private int alive;
 
-    DeviceHandles(HandleLibrary<H> library, HandlePoolOptions options, DeviceMemory memory, int device) {
+    /// The most that were alive at once.
+    private int peak;
+
+    DeviceHandles(
+            HandleLibrary<H> library, HandlePoolOptions options, DeviceMemory memory, int device, PoolState state) {
         this.library = library;
         this.options = options;
         this.memory = memory;
         this.device = device;
+        this.state = state;
         this.calls = new LibraryCalls<>(library, memory, device, counters);
     }
 
@@ -77,12 +80,12 @@ final class DeviceHandles<H> {
     }
 
     private @Nullable PooledHandle<H> polled() {
-        PooledHandle<H> last = idle.pollLast();
+        PooledHandle<H> last = idle.pop();
         if (last != null) {
-            counters.reused.increment();
+            counters.reused.incrementAndGet();
             long thread = Thread.currentThread().threadId();
             if (last.lastThread != thread) {
-                counters.shared.increment();
+                counters.shared.incrementAndGet();
                 last.lastThread = thread;
             }
         }
@@ -99,7 +102,7 @@ final class DeviceHandles<H> {
             }
             if (last == null) {
                 alive++;
-                counters.peak.accumulateAndGet(alive, Math::max);
+                peak = Math.max(peak, alive);
             }
             return last;
         } finally {
@@ -111,15 +114,15 @@ final class DeviceHandles<H> {
     private @Nullable PooledHandle<H> awaitIdle() {
         var event = new HandleWaitEvent();
         event.begin();
-        counters.waits.increment();
+        counters.waits.incrementAndGet();
         long start = System.nanoTime();
         try {
-            return awaitIdleUntil(start + Math.min(options.maxWait().toNanos(), Long.MAX_VALUE / 2));
+            return awaitIdleUntil(start + HandlePoolOptions.nanos(options.maxWait()));
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
             throw new HandleException("interrupted while waiting for a handle of " + library.name(), interrupted);
         } finally {
-            counters.waitNanos.add(System.nanoTime() - start);
+            counters.waitNanos.addAndGet(System.nanoTime() - start);
             event.library = library.name();
             event.device = device;
             event.commit();
@@ -127,15 +130,30 @@ final class DeviceHandles<H> {
     }
 
     private @Nullable PooledHandle<H> awaitIdleUntil(long deadline) throws InterruptedException {
-        for (long left = deadline - System.nanoTime(); left > 0; left = cameBack.awaitNanos(left)) {
+        long left = deadline - System.nanoTime();
+        while (true) {
+            state.requireOpen();
             PooledHandle<H> last = polled();
             if (last != null || alive < options.maxHandles()) {
                 return last;
             }
+            if (left <= 0) {
+                throw new HandleException("all " + alive + " handles of " + library.name() + " on device " + device
+                        + " that the pool may have are in use, and none came back in " + options.maxWait()
+                        + ": set a higher maxHandles, or use fewer threads at once");
+            }
+            left = cameBack.awaitNanos(left);
         }
-        throw new HandleException("all " + alive + " handles of " + library.name() + " on device " + device
-                + " that the pool may have are in use, and none came back in " + options.maxWait()
-                + ": set a higher maxHandles, or use fewer threads at once");
+    }
+
+    /// Has calls that wait see that the pool is closed.
+    void wakeAll() {
+        lock.lock();
+        try {
+            cameBack.signalAll();
+        } finally {
+            lock.unlock();
+        }
     }
 
     private PooledHandle<H> create() {
@@ -149,7 +167,9 @@ final class DeviceHandles<H> {
             created = true;
             return empty;
         } finally {
-            if (!created) {
+            if (!created && empty != null && empty.isCreated()) {
+                destroy(empty);
+            } else if (!created) {
                 gone(empty);
             }
         }
@@ -179,22 +199,28 @@ final class DeviceHandles<H> {
     /// @return false if the thread had none, or another thread took it
     boolean giveBack(ThreadSlot<H> slot) {
         PooledHandle<H> handle;
-        Runnable freeing;
         lock.lock();
         try {
             handle = slot.release();
             if (handle == null) {
                 return false;
             }
-            freeing = handle.workspaces.unbind();
-            handle.idleSince = System.nanoTime();
-            idle.addLast(handle);
+            handle.workspaces.unbind();
+            idle.push(handle);
             cameBack.signal();
         } finally {
             lock.unlock();
         }
-        freeing.run();
+        if (isQuiet()) {
+            handle.workspaces.freeOrphans();
+        }
         return true;
+    }
+
+    /// Whether handles may be destroyed: no stream of the device is captured. A library waits then for all work of the
+    /// device, which would end a capture.
+    boolean isQuiet() {
+        return !memory.moduleSupport().isCapturing(device);
     }
 
     /// Counts a platform thread that has ended.
@@ -211,42 +237,61 @@ final class DeviceHandles<H> {
 
     /// Destroys a handle that no thread has, as soon as no graph needs it.
     void destroy(PooledHandle<H> handle) {
-        handle.workspaces.releaseAll();
-        if (handle.end()) {
-            calls.destroy(handle);
-            gone(handle);
+        try {
+            handle.workspaces.releaseAll();
+        } finally {
+            if (handle.end()) {
+                try {
+                    calls.destroy(handle);
+                } finally {
+                    gone(handle);
+                }
+            }
         }
     }
 
-    /// Destroys handles that have been idle for some time.
+    /// Destroys handles that have been idle for some time; none while a stream of the device is captured.
     ///
     /// @return how many
     int trim(Duration idleFor) {
-        List<PooledHandle<H>> old = takeIdle(System.nanoTime() - idleFor.toNanos());
-        old.forEach(this::destroy);
-        return old.size();
+        return isQuiet() ? trimNow(idleFor) : 0;
     }
 
-    private List<PooledHandle<H>> takeIdle(long before) {
+    private int trimNow(Duration idleFor) {
+        Failures failures = new Failures();
+        int count = 0;
+        for (PooledHandle<H> old = takeOld(idleFor); old != null; old = takeOld(idleFor)) {
+            PooledHandle<H> each = old;
+            failures.gather(() -> destroy(each));
+            count++;
+        }
+        failures.rethrow();
+        return count;
+    }
+
+    private @Nullable PooledHandle<H> takeOld(Duration idleFor) {
         lock.lock();
         try {
-            List<PooledHandle<H>> old = new ArrayList<>(idle.size());
-            while (!idle.isEmpty() && idle.getFirst().idleSince - before <= 0) {
-                old.add(idle.removeFirst());
-            }
-            return old;
+            return idle.takeOld(HandlePoolOptions.nanos(idleFor));
         } finally {
             lock.unlock();
         }
     }
 
-    /// Gives back workspaces that no call can be using.
+    /// Destroys all that no thread has; the pool is closed.
+    void close() {
+        int _ = trimNow(Duration.ZERO);
+    }
+
+    /// Gives back workspaces that no call can be using; none while a stream of the device is captured.
     ///
     /// @return bytes
     long releaseWorkspaces() {
         long byteSize = 0;
-        for (PooledHandle<H> handle : handles) {
-            byteSize += handle.workspaces.release();
+        if (isQuiet()) {
+            for (PooledHandle<H> handle : handles) {
+                byteSize += handle.workspaces.release();
+            }
         }
         return byteSize;
     }
@@ -258,10 +303,12 @@ final class DeviceHandles<H> {
     HandlePoolStatistics statistics() {
         int aliveNow;
         int idleNow;
+        int peakNow;
         lock.lock();
         try {
             aliveNow = alive;
-            idleNow = idle.size();
+            idleNow = idle.count();
+            peakNow = peak;
         } finally {
             lock.unlock();
         }
@@ -269,21 +316,21 @@ final class DeviceHandles<H> {
         long workspaces =
                 handles.stream().mapToLong(each -> each.workspaces.count()).sum();
         return new HandlePoolStatistics(
-                counters.threads.sum(),
+                counters.threads.get(),
                 counters.lifeSpans.now(),
-                counters.leases.sum(),
-                counters.abandonedLeases.sum(),
-                counters.created.sum(),
-                counters.destroyed.sum(),
-                counters.reused.sum(),
-                counters.shared.sum(),
+                counters.leases.get(),
+                counters.abandonedLeases.get(),
+                counters.created.get(),
+                counters.destroyed.get(),
+                counters.reused.get(),
+                counters.shared.get(),
                 aliveNow,
-                counters.peak.get(),
+                peakNow,
                 idleNow,
-                counters.waits.sum(),
-                counters.waitNanos.sum(),
-                counters.failedCreations.sum(),
-                counters.failedDestructions.sum(),
+                counters.waits.get(),
+                counters.waitNanos.get(),
+                counters.failedCreations.get(),
+                counters.failedDestructions.get(),
                 failure == null ? "" : failure.toString(),
                 workspaces,
                 workspaces * library.workspaceBytes(device));

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /// The threads that have handles of one device.
 ///
@@ -20,6 +21,9 @@ final class DeviceThreads<H> {
     private final int device;
     private final PoolState state;
     private final DeviceHandles<H> handles;
+
+    /// How many threads take a handle now; closing waits for them.
+    private final AtomicInteger entering = new AtomicInteger();
 
     /// Slots of threads that have handles now.
     private final Set<ThreadSlot<H>> holders = ConcurrentHashMap.newKeySet();
@@ -49,10 +53,21 @@ final class DeviceThreads<H> {
                     "the per-thread default stream is another one whenever a virtual thread changes its carrier: name"
                             + " a stream of your own, or work on a platform thread");
         }
-        PooledHandle<H> held = heldBy(slot);
+        boolean leased = slot.leases() > 0;
+        slot.enterLease(); // so that closing waits
+        try {
+            if (!leased) {
+                state.requireOpen();
+            }
+            return setHeld(slot, heldBy(slot), stream);
+        } finally {
+            boolean _ = slot.leaveLease();
+        }
+    }
+
+    private H setHeld(ThreadSlot<H> slot, PooledHandle<H> held, long stream) {
         while (true) { // ends when no other thread makes a change meanwhile
             int seen = state.changes();
-            state.requireOpen();
             bind(slot, held, stream);
             if (state.changes() == seen) {
                 return held.raw();
@@ -81,25 +96,31 @@ final class DeviceThreads<H> {
                     + ": open a lease around its calls, try (var lease = pool.lease(" + device + ")) { … }");
         }
         PooledHandle<H> taken = take(slot);
-        handles.counters.threads.increment();
+        handles.counters.threads.incrementAndGet();
         return taken;
     }
 
     private PooledHandle<H> take(ThreadSlot<H> slot) {
-        state.requireOpen();
-        PooledHandle<H> handle = handles.take(this::collectEnded);
-        slot.hold(handle);
+        entering.incrementAndGet();
         boolean entered = false;
         try {
-            holders.add(slot);
             state.requireOpen(); // the thread that closes may have looked here before
+            PooledHandle<H> handle = handles.take(this::collectEnded);
+            slot.hold(handle);
+            holders.add(slot);
             entered = true;
+            return handle;
         } finally {
             if (!entered) {
                 giveUp(slot);
             }
+            entering.decrementAndGet();
         }
-        return handle;
+    }
+
+    /// Whether threads are taking handles now.
+    boolean areSomeEntering() {
+        return entering.get() > 0;
     }
 
     /// @return false if another thread did
@@ -113,14 +134,17 @@ final class DeviceThreads<H> {
 
     /// Opens a lease of the calling thread.
     void enter(ThreadSlot<H> slot) {
+        boolean leased = slot.leases() > 0;
         slot.enterLease();
         boolean entered = false;
         try {
-            state.requireOpen();
+            if (!leased) {
+                state.requireOpen();
+            }
             if (slot.held() == null) {
                 PooledHandle<H> _ = slot.virtual ? take(slot) : heldBy(slot);
             }
-            handles.counters.leases.increment();
+            handles.counters.leases.incrementAndGet();
             entered = true;
         } finally {
             if (!entered) {
@@ -159,13 +183,13 @@ final class DeviceThreads<H> {
     ///
     /// @return false if another thread did
     private boolean isTaken(ThreadSlot<H> slot) {
-        boolean keeps = slot.virtual || strategy == HandleStrategy.SHARED;
+        boolean keeps = slot.virtual || strategy == HandleStrategy.SHARED || !handles.isQuiet();
         return keeps ? handles.giveBack(slot) : giveUp(slot);
     }
 
     private void count(ThreadSlot<H> slot) {
         if (slot.leases() > 0) {
-            handles.counters.abandonedLeases.increment();
+            handles.counters.abandonedLeases.incrementAndGet();
         }
         if (!slot.virtual) {
             handles.countEnded(slot);

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Collectors;
 
 /// Gives each thread the handle of a library, such as cuBLAS, that is its own, with a stream set.
@@ -60,6 +61,7 @@ public final class HandlePool<H> implements AutoCloseable {
     private final DeviceMemory memory;
     private final ModuleSupport support;
     private final PoolState state;
+    private final ReentrantLock closing = new ReentrantLock();
 
     /// By ordinal.
     private final DevicePart<H>[] devices;
@@ -88,7 +90,7 @@ public final class HandlePool<H> implements AutoCloseable {
     private DevicePart<H>[] parts(int count) {
         DevicePart<H>[] parts = new DevicePart[count];
         for (int device = 0; device < count; device++) {
-            var handles = new DeviceHandles<>(library, options, memory, device);
+            var handles = new DeviceHandles<>(library, options, memory, device, state);
             parts[device] = new DevicePart<>(
                     new DeviceThreads<>(library.name(), options.strategy(), device, state, handles), handles);
         }
@@ -157,10 +159,12 @@ public final class HandlePool<H> implements AutoCloseable {
     }
 
     private void watch() {
+        Failures failures = new Failures();
         for (DevicePart<H> device : devices) {
-            device.threads.collectEnded();
-            device.handles.trim(options.idleAge());
+            failures.gather(device.threads::collectEnded);
+            failures.gather(() -> device.handles.trim(options.idleAge()));
         }
+        failures.rethrow();
     }
 
     /// Destroys the handles of a device that no thread has and that have been idle for some time.
@@ -207,12 +211,22 @@ public final class HandlePool<H> implements AutoCloseable {
     ///     pool is open then
     @Override
     public void close() {
-        if (!state.beginClose()) {
-            return;
+        closing.lock(); // a second close waits for the first
+        try {
+            if (!state.isClosed()) {
+                state.beginClose();
+                closeAfterLeases();
+            }
+        } finally {
+            closing.unlock();
         }
+    }
+
+    private void closeAfterLeases() {
         boolean over = false;
         try {
             awaitLeases();
+            state.close();
             over = true;
         } finally {
             if (!over) {
@@ -230,7 +244,7 @@ public final class HandlePool<H> implements AutoCloseable {
         registrations.forEach(registration -> failures.gather(registration::close));
         for (DevicePart<H> device : devices) {
             device.threads.close(failures);
-            failures.gather(() -> device.handles.trim(Duration.ZERO));
+            failures.gather(device.handles::close);
         }
         failures.rethrow();
     }
@@ -238,7 +252,7 @@ public final class HandlePool<H> implements AutoCloseable {
     private void awaitLeases() {
         long start = System.nanoTime();
         for (List<String> leasing = leasing(); !leasing.isEmpty(); leasing = leasing()) {
-            if (System.nanoTime() - start > options.closeWait().toNanos()) {
+            if (System.nanoTime() - start > HandlePoolOptions.nanos(options.closeWait())) {
                 throw new IllegalStateException("the pool of handles of " + library.name() + " can't be closed: after "
                         + options.closeWait() + " " + leasing.size() + " threads have leases open (" + some(leasing)
                         + "): close them first");
@@ -251,7 +265,11 @@ public final class HandlePool<H> implements AutoCloseable {
         List<String> names = new ArrayList<>();
         for (DevicePart<H> device : devices) {
             device.threads.collectEnded();
+            device.handles.wakeAll();
             names.addAll(device.threads.leasing());
+            if (device.threads.areSomeEntering()) {
+                names.add("threads that take a handle");
+            }
         }
         return names;
     }

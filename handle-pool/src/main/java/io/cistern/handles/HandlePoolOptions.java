@@ -17,6 +17,9 @@ import java.time.Duration;
 /// @param closeWait how long [HandlePool#close] waits for open leases
 public record HandlePoolOptions(
         HandleStrategy strategy, int maxHandles, Duration maxWait, Duration idleAge, Duration closeWait) {
+    /// For ever, and still good to add to a time.
+    private static final Duration MAX = Duration.ofDays(36_500);
+
     /// Shared handles without a limit.
     public static final HandlePoolOptions DEFAULT = new HandlePoolOptions(
             HandleStrategy.SHARED,
@@ -35,6 +38,11 @@ public record HandlePoolOptions(
         notNegative("maxWait", maxWait);
         notNegative("idleAge", idleAge);
         notNegative("closeWait", closeWait);
+    }
+
+    /// The nanoseconds of a duration, which may be longer than can be counted.
+    static long nanos(Duration duration) {
+        return duration.compareTo(MAX) < 0 ? duration.toNanos() : MAX.toNanos();
     }
 
     private static void notNegative(String what, Duration duration) {

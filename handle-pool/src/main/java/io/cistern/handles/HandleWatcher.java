@@ -42,9 +42,17 @@ final class HandleWatcher {
             try {
                 look.run();
             } catch (RuntimeException | Error failure) {
-                System.getLogger(HandleWatcher.class.getName())
-                        .log(Level.WARNING, "looking after handles of " + name + " failed; it goes on", failure);
+                log(failure);
             }
+        }
+    }
+
+    private void log(Throwable failure) {
+        try {
+            System.getLogger(HandleWatcher.class.getName())
+                    .log(Level.WARNING, "looking after handles of " + name + " failed; it goes on", failure);
+        } catch (OutOfMemoryError ofTheHeap) {
+            // Nobody who could be told has any.
         }
     }
 

@@ -35,11 +35,14 @@ final class LibraryCalls<H> {
             createOnce(empty);
         } catch (RuntimeException refusal) {
             counters.failed(counters.failedCreations, refusal);
+            if (empty.isCreated()) {
+                throw refusal; // what came after it failed
+            }
             makeRoom.run();
             memory.trim(device, 0, TrimMode.WITHOUT_WAITING);
             createAgain(empty, refusal);
         }
-        counters.created.increment();
+        counters.created.incrementAndGet();
     }
 
     private void createAgain(PooledHandle<H> empty, RuntimeException before) {
@@ -77,7 +80,7 @@ final class LibraryCalls<H> {
         } catch (RuntimeException refusal) {
             counters.failed(counters.failedDestructions, refusal);
         }
-        counters.destroyed.increment();
+        counters.destroyed.incrementAndGet();
     }
 
     private boolean isContextDead() {

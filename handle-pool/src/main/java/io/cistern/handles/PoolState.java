@@ -1,35 +1,47 @@
 package io.cistern.handles;
 
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /// Whether a pool is open, and how often the streams that threads have set became out of date.
 ///
+/// OPEN → CLOSING, in which open leases go on and nothing new begins → CLOSED, or OPEN again.
+///
 /// **Threads.** Any.
 final class PoolState {
+    private enum Phase {
+        OPEN,
+        CLOSING,
+        CLOSED
+    }
+
     private final String library;
-    private final AtomicBoolean closed = new AtomicBoolean();
+    private volatile Phase phase = Phase.OPEN;
     private final AtomicInteger changes = new AtomicInteger();
 
     PoolState(String library) {
         this.library = library;
     }
 
-    /// Begins to close.
-    ///
-    /// @return false if somebody else did
-    boolean beginClose() {
-        return !closed.getAndSet(true);
+    boolean isClosed() {
+        return phase == Phase.CLOSED;
     }
 
-    /// Is open again: it could not be closed.
+    void beginClose() {
+        phase = Phase.CLOSING;
+    }
+
+    /// It could not be closed.
     void reopen() {
-        closed.set(false);
+        phase = Phase.OPEN;
     }
 
-    /// Throws if the pool is closed.
+    void close() {
+        phase = Phase.CLOSED;
+    }
+
+    /// Throws unless something new may begin.
     void requireOpen() {
-        if (closed.get()) {
+        if (phase != Phase.OPEN) {
             throw new IllegalStateException("the pool of handles of " + library + " is closed");
         }
     }

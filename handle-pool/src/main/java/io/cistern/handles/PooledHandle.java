@@ -37,6 +37,10 @@ final class PooledHandle<H> {
 
     long idleSince;
 
+    /// The next one in the stack of [IdleHandles].
+    @Nullable
+    PooledHandle<H> below;
+
     /// Graphs that exist and need it; guarded by the monitor of this set.
     private final Set<GraphMemory> graphs = new HashSet<>();
 
@@ -45,6 +49,10 @@ final class PooledHandle<H> {
 
     PooledHandle(Workspaces<H> workspaces) {
         this.workspaces = workspaces;
+    }
+
+    boolean isCreated() {
+        return raw != null;
     }
 
     H raw() {

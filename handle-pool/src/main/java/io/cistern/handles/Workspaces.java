@@ -3,10 +3,11 @@ package io.cistern.handles;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.Streams;
 import io.cistern.graph.GraphMemory;
+import io.cistern.internal.names.Failures;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -22,10 +23,25 @@ import org.jspecify.annotations.Nullable;
 ///
 /// @param <H> the handle
 final class Workspaces<H> {
-    /// @param graph the graph whose launches use it, if any do
-    private record Workspace(long stream, Optional<GraphMemory> graph, long address) {
+    private static final class Workspace {
+        final long stream;
+
+        /// The graph whose launches use it, if any do.
+        final Optional<GraphMemory> graph;
+
+        final long address;
+
+        /// Whether it is of the per-thread default stream of a thread that had the handle before.
+        boolean orphaned;
+
+        Workspace(long stream, Optional<GraphMemory> graph, long address) {
+            this.stream = stream;
+            this.graph = graph;
+            this.address = address;
+        }
+
         boolean isOf(long another, Optional<GraphMemory> anotherGraph) {
-            return stream == another && graph.equals(anotherGraph);
+            return !orphaned && stream == another && graph.equals(anotherGraph);
         }
     }
 
@@ -54,11 +70,24 @@ final class Workspaces<H> {
         }
         Workspace workspace = boundTo(stream, graph);
         if (workspace == null) {
-            long address = memory.current(device).allocate(byteSize, device, stream);
-            workspace = add(new Workspace(stream, graph, address));
+            workspace = allocated(stream, graph);
         }
         library.setStream(handle, stream);
         library.setWorkspace(handle, workspace.address, byteSize);
+    }
+
+    private Workspace allocated(long stream, Optional<GraphMemory> graph) {
+        long address = memory.current(device).allocate(byteSize, device, stream);
+        boolean added = false;
+        try {
+            Workspace workspace = add(new Workspace(stream, graph, address));
+            added = true;
+            return workspace;
+        } finally {
+            if (!added) {
+                memory.free(address, stream);
+            }
+        }
     }
 
     private synchronized @Nullable Workspace boundTo(long stream, Optional<GraphMemory> graph) {
@@ -78,14 +107,18 @@ final class Workspaces<H> {
         return workspace;
     }
 
-    /// The thread that had the handle uses it no more. Calls no allocator.
-    ///
-    /// @return frees the workspaces that only that thread could use
-    synchronized Runnable unbind() {
+    /// The thread that had the handle uses it no more. Needs no Java heap.
+    synchronized void unbind() {
         bound = null;
-        List<Workspace> ofThread =
-                take(workspace -> workspace.stream == Streams.PER_THREAD_DEFAULT && workspace.graph.isEmpty());
-        return () -> free(ofThread);
+        for (int i = 0; i < all.size(); i++) { // no iterator, as above
+            Workspace workspace = all.get(i);
+            workspace.orphaned |= workspace.stream == Streams.PER_THREAD_DEFAULT && workspace.graph.isEmpty();
+        }
+    }
+
+    /// Gives back those of per-thread default streams that no thread can use again.
+    void freeOrphans() {
+        free(take(workspace -> workspace.orphaned));
     }
 
     /// Gives back what no call can be using.
@@ -100,9 +133,11 @@ final class Workspaces<H> {
         free(take(workspace -> workspace.graph.isEmpty()));
     }
 
-    /// A stream ends; nobody may use it any more.
+    /// A stream ends; nobody may use it any more. Until this returns it exists, so its order can be named.
     void streamEnds(long stream) {
-        free(take(workspace -> workspace.stream == stream && workspace.graph.isEmpty()));
+        long _ = free(
+                take(workspace -> workspace.isOf(stream, Optional.empty())),
+                workspace -> memory.free(workspace.address, stream));
     }
 
     /// A graph is gone.
@@ -111,27 +146,35 @@ final class Workspaces<H> {
     }
 
     private synchronized List<Workspace> take(Predicate<Workspace> which) {
-        List<Workspace> taken = List.of();
-        for (Iterator<Workspace> each = all.iterator(); each.hasNext(); ) {
-            Workspace workspace = each.next();
-            if (which.test(workspace)) {
-                taken = taken.isEmpty() ? new ArrayList<>(all.size()) : taken;
-                taken.add(workspace);
-                each.remove();
-            }
-        }
+        List<Workspace> taken = all.stream().filter(which).toList();
+        all.removeAll(taken);
         return taken;
     }
 
+    /// Behind all work of the device: a workspace's own stream may end meanwhile.
     private long free(List<Workspace> gone) {
+        return free(gone, workspace -> memory.moduleSupport().freeBehindAll(workspace.address));
+    }
+
+    /// What can't be freed now is kept for the next time.
+    private long free(List<Workspace> gone, Consumer<Workspace> freeing) {
+        Failures failures = new Failures();
         for (Workspace workspace : gone) {
-            if (workspace.graph.isPresent() || workspace.stream == Streams.PER_THREAD_DEFAULT) {
-                memory.moduleSupport().freeBehindAll(workspace.address);
-            } else {
-                memory.free(workspace.address, workspace.stream);
+            try {
+                freeing.accept(workspace);
+            } catch (RuntimeException | Error failure) {
+                keepIfLive(workspace);
+                failures.add(failure);
             }
         }
+        failures.rethrow();
         return gone.size() * byteSize;
+    }
+
+    private synchronized void keepIfLive(Workspace workspace) {
+        if (memory.moduleSupport().isLive(workspace.address)) {
+            all.add(workspace);
+        }
     }
 
     /// How many there are.

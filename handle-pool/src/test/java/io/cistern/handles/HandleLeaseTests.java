@@ -142,11 +142,16 @@ final class HandleLeaseTests {
                 opened.countDown();
                 HandlePoolFixture.await(() -> goesOn.getCount() == 0);
                 mine.use(stream);
+                lease.handle(fixture.other).use(fixture.other); // while the pool closes
             }
         });
         opened.await();
         Thread closing = Thread.ofPlatform().start(pool::close);
         HandlePoolFixture.await(() -> isClosing(pool));
+        HandlePoolFixture.onNewThread(() -> {
+            assertThatThrownBy(() -> pool.handle(0, stream)).hasMessageContaining("closed");
+            return null;
+        });
         goesOn.countDown();
         closing.join();
         leasing.join();

@@ -8,6 +8,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.handles.CheckedLibrary.Handle;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
@@ -166,6 +167,17 @@ final class HandlePoolTests {
         assertThat(library.created).hasValue(1);
         assertThat(pool.statistics(0).waitNanos()).isPositive();
         assertThat(pool.statistics(0).peak()).isEqualTo(1);
+    }
+
+    @Test
+    void aDurationMayBeForEver() {
+        Duration ever = ChronoUnit.FOREVER.getDuration();
+        var pool = fixture.open(
+                HandlePoolOptions.DEFAULT.withMaxWait(ever).withIdleAge(ever).withCloseWait(ever));
+        HandlePoolFixture.onNewThread(() -> pool.handle(0, stream));
+        HandlePoolFixture.await(() -> pool.statistics(0).idle() == 1);
+        assertThat(pool.trim(0, ever)).isZero();
+        pool.close();
     }
 
     @Test

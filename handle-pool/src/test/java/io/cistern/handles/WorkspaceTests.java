@@ -9,6 +9,7 @@ import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
 import io.cistern.handles.CheckedLibrary.Handle;
 import io.cistern.spi.TrimMode;
+import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -141,6 +142,21 @@ final class WorkspaceTests {
             HandlePoolFixture.onNewThread(() -> pool.handle(0, stream)).use(stream);
             graph = capture.end();
         }
+        fixture.gpu.graphs().destroy(0, graph);
+    }
+
+    @Test
+    void nothingIsDestroyedOrFreedBesideACapture() {
+        HandlePoolFixture.onNewThread(() -> pool.handle(0, stream));
+        HandlePoolFixture.await(() -> pool.statistics(0).idle() == 1);
+        long graph;
+        try (GraphCapture capture = GraphCapture.begin(fixture.memory, 0, other, CaptureMode.GLOBAL)) {
+            assertThat(pool.trim(0, Duration.ZERO)).isZero();
+            assertThat(pool.releaseWorkspaces(0)).isZero();
+            graph = capture.end();
+        }
+        assertThat(pool.releaseWorkspaces(0)).isEqualTo(BYTES);
+        assertThat(pool.trim(0, Duration.ZERO)).isEqualTo(1);
         fixture.gpu.graphs().destroy(0, graph);
     }
 

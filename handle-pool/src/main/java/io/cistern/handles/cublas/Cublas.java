@@ -29,7 +29,7 @@ import io.cistern.spi.Availability;
 /// of the call, so they may be closed at once after it; that the call comes after the work that fills them is the
 /// program's to say. All buffers are of one device.
 ///
-/// **Threads.** Any thread may call any method at any time.
+/// **Threads.** Any thread may call any method at any time, but none while it is closed.
 public final class Cublas implements AutoCloseable {
     private final DeviceMemory memory;
     private final CublasFunctions functions;

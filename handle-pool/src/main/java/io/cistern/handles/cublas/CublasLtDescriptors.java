@@ -117,6 +117,9 @@ final class CublasLtDescriptors {
             try {
                 prefer(arena, preference, handle.workspaceBytes(), alignments);
                 int status = ask(handle, plan, preference, result, out);
+                if (status != 0 && status != MatmulPlan.NOT_SUPPORTED) {
+                    throw texts.failed(status, "cublasLtMatmulAlgoGetHeuristic", "");
+                }
                 return status == 0 ? out.get(JAVA_INT, 0) : 0;
             } finally {
                 destroy(preferenceDestroy, "cublasLtMatmulPreferenceDestroy", preference);

@@ -43,7 +43,13 @@ final class CublasLtFunctions {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(JAVA_LONG);
             texts.check(NativeCalls.call(create, out.address()), "cublasLtCreate", () -> "device=" + device);
-            return new CublasLtHandle(out.get(JAVA_LONG, 0), device);
+            long value = out.get(JAVA_LONG, 0);
+            try {
+                return new CublasLtHandle(value, device);
+            } catch (OutOfMemoryError full) {
+                int _ = NativeCalls.call(destroy, value);
+                throw full;
+            }
         }
     }
 

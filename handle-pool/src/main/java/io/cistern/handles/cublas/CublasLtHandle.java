@@ -13,7 +13,7 @@ public final class CublasLtHandle {
     final Scalars scalars = new Scalars();
 
     /// Made for this handle; the one used last is the last.
-    final List<MatmulPlan> plans = new ArrayList<>();
+    final List<MatmulPlan> plans = new ArrayList<>(MatmulPlans.MAX_PLANS);
 
     private long stream;
     private long workspace;

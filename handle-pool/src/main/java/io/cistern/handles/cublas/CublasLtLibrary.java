@@ -26,8 +26,11 @@ final class CublasLtLibrary implements HandleLibrary<CublasLtHandle> {
 
     @Override
     public void destroy(CublasLtHandle handle, int device) {
-        MatmulPlans.destroyAll(handle);
-        functions.destroy(handle);
+        try {
+            MatmulPlans.destroyAll(handle);
+        } finally {
+            functions.destroy(handle);
+        }
     }
 
     @Override

@@ -12,7 +12,7 @@ final class MatmulPlan {
     private static final long RESULT_BYTES = 96;
 
     /// `CUBLAS_STATUS_NOT_SUPPORTED`
-    private static final int NOT_SUPPORTED = 15;
+    static final int NOT_SUPPORTED = 15;
 
     private final CublasLtFunctions functions;
     private final Gemm gemm;

@@ -35,6 +35,8 @@ final class Operands {
 
     static void checkBias(DeviceMemory memory, Gemm gemm, DeviceBuffer bias, DeviceBuffer c) {
         check(memory, c.device(), "the bias", bias, gemm.m(), gemm);
+        long bytesC = gemm.elementsC() * gemm.type().byteSize();
+        requireApart("the bias", bias, (long) gemm.m() * gemm.type().byteSize(), c, bytesC);
     }
 
     private static void check(
