@@ -171,7 +171,8 @@ public final class HandlePool<H> implements AutoCloseable {
     ///
     /// @param device the ordinal of a device
     /// @param idleFor [Duration#ZERO] for all
-    /// @return how many were destroyed, or will be when the graphs that need them are gone
+    /// @return how many were destroyed, or will be when the graphs that need them are gone; 0 while a stream of the
+    ///     device is captured
     /// @throws IndexOutOfBoundsException if there is no such device
     public int trim(int device, Duration idleFor) {
         devices[device].threads.collectEnded();
@@ -179,7 +180,8 @@ public final class HandlePool<H> implements AutoCloseable {
     }
 
     /// Gives workspaces of a device back, but those of the streams that are set in handles that threads have,
-    /// and those of graphs. This happens without a call where memory runs out.
+    /// and those of graphs; none while a stream of the device is captured. This happens without a call where
+    /// memory runs out.
     ///
     /// @param device the ordinal of a device
     /// @return bytes

@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. The thread that has the handle [binds][#bind] it to a stream. The workspace of that stream is *bound*
 /// from then on: the thread's next calls of the library may use it.
-/// 2. Any thread may [give back][#release] those that are not bound. A free is in the order of the
-/// workspace's stream, so work that uses it goes on.
+/// 2. Any thread may [give back][#release] those that are not bound, behind all work of the device. A stream
+/// that ends gives its own back in its order.
 ///
 /// **Threads.** Guarded by the monitor, which covers no call of the library, the driver or an allocator.
 ///

@@ -69,7 +69,7 @@ final class HandlePoolFixture implements AutoCloseable {
         }
     }
 
-    /// Waits until something is true; the time limit of the test ends that.
+    /// Waits until something is true, at most as long as the time limit of the test.
     static void await(BooleanSupplier state) {
         while (!state.getAsBoolean()) {
             LockSupport.parkNanos(100_000);

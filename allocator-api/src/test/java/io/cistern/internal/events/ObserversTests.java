@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/// Who is told what, and what becomes of an event that can't be made.
+/// Which observers are told of what, and that an event that can't be made is counted.
 final class ObserversTests {
     private static final Events.Maker<String> IN_A_FULL_HEAP = (_, _, _, _, _, _) -> {
         throw new OutOfMemoryError("as in a full Java heap");
