@@ -32,7 +32,8 @@ module io.cistern.cuda {
             io.cistern.loader,
             io.cistern.nccl,
             io.cistern.observability,
-            io.cistern.simulated;
+            io.cistern.simulated,
+            io.cistern.torch;
 
     uses io.cistern.cuda.CudaDriverProvider;
 
