@@ -103,3 +103,9 @@ def _plug(torch):
         torch.cuda.memory.change_current_allocator(plugged)
     except RuntimeError as refused:
         raise CisternError(f"PyTorch refuses another allocator: {refused}") from refused
+    os.register_at_fork(after_in_child=lambda: _in_child(torch))
+
+
+def _in_child(torch):
+    """The parent has used the driver, if not PyTorch's part of it: PyTorch refuses the GPU as if it had itself."""
+    torch.cuda._is_in_bad_fork = lambda: True

@@ -49,6 +49,7 @@ def call(hook, types_, *arguments):
 _C = types.SimpleNamespace(_cuda_customAllocator=None)
 cuda = types.SimpleNamespace(
     is_initialized=lambda: initialized,
+    _is_in_bad_fork=lambda: False,
     current_device=lambda: 0,
     empty_cache=lambda: call("set_reset_fn", []),
     set_per_process_memory_fraction=lambda share, device: call(

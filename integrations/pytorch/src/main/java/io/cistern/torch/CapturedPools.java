@@ -53,7 +53,8 @@ final class CapturedPools {
                 break;
             }
         }
-        pools.values().removeIf(pool -> pool.capturing().isEmpty() && pool.graphs().isEmpty());
+        pools.values()
+                .removeIf(pool -> pool.capturing().isEmpty() && pool.graphs().isEmpty());
     }
 
     private void end(Key key) {

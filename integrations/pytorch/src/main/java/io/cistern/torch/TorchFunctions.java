@@ -43,8 +43,7 @@ final class TorchFunctions {
             stub("recordUse", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG)),
             stub("command", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_LONG))
         };
-        MemorySegment written =
-                MemorySegment.ofAddress(table).reinterpret(functions.length * ADDRESS.byteSize());
+        MemorySegment written = MemorySegment.ofAddress(table).reinterpret(functions.length * ADDRESS.byteSize());
         for (int i = 0; i < functions.length; i++) {
             written.setAtIndex(ADDRESS, i, functions[i]);
         }

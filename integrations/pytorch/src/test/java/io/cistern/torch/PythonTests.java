@@ -1,7 +1,9 @@
 package io.cistern.torch;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
@@ -21,11 +23,7 @@ final class PythonTests {
     void allocationsAreServedAndCounted() throws Exception {
         assertThat(run("allocates"))
                 .containsExactly(
-                        "False",
-                        "True [True, True, True, False]",
-                        "3 " + (3 * MIB + 4097) + " True",
-                        "0 3 0",
-                        "True");
+                        "False", "True [True, True, True, False]", "3 " + (3 * MIB + 4097) + " True", "0 3 0", "True");
     }
 
     @Test
@@ -65,9 +63,10 @@ final class PythonTests {
     @Test
     void snapshotsAreWrittenForPeopleAndForPyTorchsViewer(@TempDir Path folder) throws Exception {
         assertThat(run("snapshots", folder.toString()))
-                .satisfiesExactly(line -> assertThat(line).isEqualTo("True [" + 3 * MIB + "] True"), line -> assertThat(
-                                line)
-                        .startsWith("the snapshot can't be written to " + folder.resolve("none/x.json")));
+                .satisfiesExactly(
+                        line -> assertThat(line).isEqualTo("True [" + 3 * MIB + "] True"),
+                        line -> assertThat(line)
+                                .startsWith("the snapshot can't be written to " + folder.resolve("none/x.json")));
     }
 
     @Test
@@ -79,10 +78,12 @@ final class PythonTests {
     void aForkedChildIsRefusedAndFreesNothing() throws Exception {
         assertThat(run("forks"))
                 .satisfiesExactly(
-                        line -> assertThat(line).isEqualTo("None False"),
-                        line -> assertThat(line).contains("was forked from process").contains("spawn"),
+                        line -> assertThat(line).isEqualTo("None False True"),
+                        line -> assertThat(line)
+                                .contains("was forked from process")
+                                .contains("spawn"),
                         line -> assertThat(line).contains("was forked from process"),
-                        line -> assertThat(line).isEqualTo("1"));
+                        line -> assertThat(line).isEqualTo("1 False"));
     }
 
     @Test
@@ -97,7 +98,7 @@ final class PythonTests {
                         line -> assertThat(line).contains("has used the GPU already"),
                         line -> assertThat(line).contains("has no set_record_stream_fn"),
                         line -> assertThat(line).contains("is enabled in this process with caching"),
-                        line -> assertThat(line).isEqualTo("True None"));
+                        line -> assertThat(line).isEqualTo("True"));
     }
 
     @Test
@@ -142,8 +143,8 @@ final class PythonTests {
 
     @Test
     void aSimulatedGpuThatNobodyAskedForIsRefused() throws Exception {
-        assertThat(PythonProcess.run(
-                        Map.of("CISTERN_DRIVER", "auto", "CISTERN_CUDA_LIBRARY", "libnosuchdriver.so"), "starts"))
+        assumeTrue(Files.notExists(Path.of("/dev/nvidiactl")), "there is a GPU");
+        assertThat(PythonProcess.run(Map.of("CISTERN_DRIVER", "auto"), "starts"))
                 .anySatisfy(line -> assertThat(line).contains("PyTorch can't use the simulated GPU"));
     }
 
