@@ -51,7 +51,7 @@ final class PythonTests {
     }
 
     @Test
-    void usesOnOtherStreamsAreRecordedAndMistakesOfFreesAreLoggedOnce() throws Exception {
+    void usesElsewhereAreRecordedAndFailedFreesAreLoggedOnce() throws Exception {
         assertThat(run("streams"))
                 .satisfiesExactlyInAnyOrder(
                         line -> assertThat(line).isEqualTo("''"),
