@@ -34,7 +34,8 @@ module io.cistern.cuda {
             io.cistern.nccl,
             io.cistern.observability,
             io.cistern.onnxruntime,
-            io.cistern.simulated;
+            io.cistern.simulated,
+            io.cistern.torch;
 
     uses io.cistern.cuda.CudaDriverProvider;
 
