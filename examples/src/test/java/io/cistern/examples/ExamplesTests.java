@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.spi.ToolProvider;
@@ -59,6 +60,15 @@ class ExamplesTests {
                         "a virtual thread leases handle 1",
                         "handles: 1 for 1000 threads and 1 lease",
                         "no product: it needs a GPU and cuBLAS");
+    }
+
+    @Test
+    void anOnnxRuntimeWithoutCudaIsToldSo() throws Exception {
+        assertThat(run(OnnxRuntimeSessions.class))
+                .singleElement()
+                .asString()
+                .startsWith("no memory for ONNX Runtime here: ")
+                .contains("onnxruntime_gpu");
     }
 
     @Test
@@ -309,12 +319,11 @@ class ExamplesTests {
     private List<String> run(
             Map<String, String> variables, Class<?> example, List<String> options, List<String> arguments)
             throws IOException, InterruptedException {
-        List<String> all = new ArrayList<>(List.of(
-                "--enable-native-access=ALL-UNNAMED",
-                "-XX:TieredStopAtLevel=1",
-                "--class-path",
-                System.getProperty("java.class.path")));
+        List<String> all = new ArrayList<>(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
         all.addAll(options);
-        return new JavaProgram(example.getName(), all, arguments, variables).run();
+        // Not as an option: ONNX Runtime crashes in a process with a long command line.
+        Map<String, String> environment = new HashMap<>(variables);
+        environment.put("CLASSPATH", System.getProperty("java.class.path"));
+        return new JavaProgram(example.getName(), all, arguments, environment).run();
     }
 }

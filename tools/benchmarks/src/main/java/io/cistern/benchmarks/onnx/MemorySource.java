@@ -23,13 +23,11 @@ import java.util.Optional;
 /// | `cistern_session` | Cistern, each session on one stream |
 /// | `cistern_request` | Cistern, on ONNX Runtime's own streams |
 final class MemorySource {
-    private final OrtEnvironment environment;
     private final String name;
     private final DeviceMemory memory;
     private final Optional<OnnxMemory> registered;
 
     MemorySource(OrtEnvironment environment, String name, DeviceMemory memory) {
-        this.environment = environment;
         this.name = name;
         this.memory = memory;
         registered =
@@ -79,6 +77,6 @@ final class MemorySource {
 
     @Override
     public String toString() {
-        return name + " of ONNX Runtime " + environment.getVersion();
+        return name;
     }
 }

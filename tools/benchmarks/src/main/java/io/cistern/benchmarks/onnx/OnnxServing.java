@@ -155,12 +155,13 @@ public final class OnnxServing {
         Arrays.sort(nanos);
         var figures = source.registered().map(ours -> ours.figures());
         System.out.printf(
-                "{\"source\":\"%s\",\"allocator\":\"%s\",\"threads\":%d,\"requests\":%d,\"seconds\":%.2f,"
+                "{\"source\":\"%s\",\"allocator\":\"%s\",\"models\":%d,\"threads\":%d,\"requests\":%d,\"seconds\":%.2f,"
                         + "\"perSecond\":%.1f,\"p50Millis\":%.2f,\"p99Millis\":%.2f,\"wrong\":%d,\"failed\":%d,"
                         + "\"mostMib\":%d,\"endMib\":%d,\"allocations\":%d,\"withoutStream\":%d,\"peakMib\":%d,"
                         + "\"reservedMib\":%d}%n",
                 source,
                 source.registered().isPresent() ? memory.current(0) : "",
+                models,
                 threads,
                 nanos.length,
                 seconds,

@@ -1,0 +1,128 @@
+package io.cistern.benchmarks.figures;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/// What sessions of ONNX Runtime take with each kind of memory.
+final class OnnxFigures {
+    private static final String FILE = "onnx.txt";
+    /// So many requests are the long run.
+    private static final int LONG = 100_000;
+
+    private static final Map<String, String> SOURCES = new LinkedHashMap<>();
+
+    static {
+        SOURCES.put("arena", "ONNX Runtime's arenas");
+        SOURCES.put("arena_same", "the same, `kSameAsRequested`");
+        SOURCES.put("arena_same_no_pattern", "the same, without memory patterns");
+        SOURCES.put("cuda_pool", "its pool of `cudaMallocAsync`, shared");
+        SOURCES.put("cistern_session caching", "Cistern, `ONE_OF_SESSION`");
+        SOURCES.put("cistern_request caching", "Cistern, `ONE_FOR_EACH_REQUEST`");
+        SOURCES.put("cistern_request caching:reuse=wait", "the same, `caching:reuse=wait`");
+    }
+
+    private OnnxFigures() {}
+
+    static String serving(RawOutput raw) {
+        return table(
+                raw,
+                rows(raw, 2, 8).stream()
+                        .filter(row -> row.number("requests") < LONG)
+                        .toList());
+    }
+
+    static String convolutions(RawOutput raw) {
+        return table(raw, rows(raw, 3, 8));
+    }
+
+    private static List<Rows.Row> rows(RawOutput raw, int models, int threads) {
+        return Select.where(raw.json(FILE), "models", Integer.toString(models), "threads", Integer.toString(threads));
+    }
+
+    private static String table(RawOutput raw, List<Rows.Row> rows) {
+        Table table = new Table(List.of(
+                "memory from", "requests a second", "p99, ms", "most MiB of the device", "MiB of Cistern", "wrong"));
+        SOURCES.forEach((source, name) -> {
+            List<Rows.Row> of =
+                    rows.stream().filter(row -> source(row).equals(source)).toList();
+            if (!of.isEmpty()) {
+                table.row(List.of(
+                        name,
+                        range(of, "perSecond"),
+                        range(of, "p99Millis"),
+                        range(of, "mostMib"),
+                        source.startsWith("cistern") ? range(of, "reservedMib") : "",
+                        range(of, "wrong")));
+            }
+        });
+        long turns =
+                rows.stream().filter(row -> source(row).equals("cuda_pool")).count();
+        return table + (turns == 1 ? "\nOne turn. " : "\nThe lowest and the highest of " + turns + " turns. ")
+                + raw.source(FILE) + ".\n";
+    }
+
+    private static String source(Rows.Row row) {
+        return (row.text("source") + " " + row.text("allocator")).strip();
+    }
+
+    private static String range(List<Rows.Row> rows, String field) {
+        double low = rows.stream().mapToDouble(row -> row.number(field)).min().orElseThrow();
+        double high = rows.stream().mapToDouble(row -> row.number(field)).max().orElseThrow();
+        String form = field.equals("p99Millis") ? "%.1f" : "%,.0f";
+        String first = Table.format(form, low);
+        String last = Table.format(form, high);
+        return first.equals(last) ? first : first + " to " + last;
+    }
+
+    /// Threads that change, and the long run: the device's memory over time.
+    static String threads(RawOutput raw) {
+        Table table = new Table(List.of("memory from", "requests", "MiB of the device over time", "wrong"));
+        Map<String, String> overTime = overTime(raw);
+        for (Rows.Row row : raw.json(FILE)) {
+            String name = SOURCES.get(source(row));
+            if (name != null && (row.number("threads") == 0 || row.number("requests") >= LONG)) {
+                table.row(List.of(
+                        name,
+                        Table.format("%,.0f", row.number("requests"))
+                                + (row.number("threads") == 0 ? ", each on a new thread" : " on 8 threads"),
+                        overTime.get(row.fields().toString()),
+                        row.text("wrong")));
+            }
+        }
+        return table
+                + "\nAt the beginning, after a quarter of the time, the half, three quarters, and at the end, once each"
+                + " shape had been seen. " + raw.source(FILE) + ".\n";
+    }
+
+    /// The samples that follow each row, thinned out.
+    private static Map<String, String> overTime(RawOutput raw) {
+        Map<String, String> all = new LinkedHashMap<>();
+        List<String> lines = raw.lines(FILE);
+        for (int at = 0; at < lines.size(); at++) {
+            if (lines.get(at).startsWith("{")) {
+                List<String> samples = lines.subList(at + 1, lines.size()).stream()
+                        .takeWhile(line -> !line.startsWith("{"))
+                        .filter(line -> line.startsWith("sample,"))
+                        .map(line -> line.substring(line.lastIndexOf(',') + 1))
+                        .toList();
+                all.put(
+                        Rows.json(FILE, List.of(lines.get(at)))
+                                .getFirst()
+                                .fields()
+                                .toString(),
+                        quarters(samples));
+            }
+        }
+        return all;
+    }
+
+    private static String quarters(List<String> samples) {
+        StringBuilder text = new StringBuilder();
+        for (int quarter = 0; quarter <= 4 && !samples.isEmpty(); quarter++) {
+            long mib = Long.parseLong(samples.get((samples.size() - 1) * quarter / 4));
+            text.append(quarter == 0 ? "" : " · ").append(Table.format("%,d", mib));
+        }
+        return text.toString();
+    }
+}
