@@ -29,6 +29,8 @@ class CisternMallocFormTests {
             + "|cu(Array(3D)?Create|ArrayDestroy|MipmappedArray(Create|Destroy))"
             + "|cuCtx(Create|Destroy)");
 
+    private static final String IMPORT = "import static io.cistern.jcuda.CisternMalloc.";
+
     private static Stream<Method> functions(Class<?> type) {
         return Arrays.stream(type.getMethods())
                 .filter(method -> Modifier.isStatic(method.getModifiers()))
@@ -75,8 +77,8 @@ class CisternMallocFormTests {
     @Test
     void thePageHasTheImportOfEachFunction() throws IOException {
         List<String> imports = Files.readAllLines(Path.of("../../docs/jcuda.md")).stream()
-                .filter(line -> line.startsWith("import static io.cistern.jcuda.CisternMalloc."))
-                .map(line -> line.substring(line.lastIndexOf('.') + 1, line.indexOf(';')))
+                .filter(line -> line.startsWith(IMPORT))
+                .map(line -> line.substring(IMPORT.length(), line.indexOf(';')))
                 .toList();
         assertThat(imports)
                 .containsExactlyInAnyOrderElementsOf(
