@@ -3,6 +3,7 @@ package io.cistern.cuda;
 /// The device attributes that memory code asks for, with their numbers in `CUdevice_attribute`.
 public enum DeviceAttribute {
     MAX_THREADS_PER_BLOCK(1),
+    TEXTURE_ALIGNMENT(14),
     MULTIPROCESSOR_COUNT(16),
     INTEGRATED(18),
     PCI_BUS_ID(33),

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 /// **Reachability.** So an address stays good until the buffer is closed, whether the buffer is reachable or not:
 /// `launch(x.address())` needs no fence for the memory's sake. What a fence is needed for is that reports of
 /// leaks, and code that closes buffers when the collector finds them, don't take a buffer for dropped while a call
-/// still works with its address. [#use] has that fence.
+/// still works with its address. [#withAddress] has that fence.
 ///
 /// **Ends.** Closing twice does nothing. Every other use of a closed buffer is an [IllegalStateException], and
 /// so is a use of a slice whose parent is closed, or of an arena's buffer after the arena was reset.
@@ -224,7 +224,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Hands the address to code, and keeps the buffer reachable until that returns.
     ///
     /// @throws IllegalStateException if the buffer is closed
-    public void use(LongConsumer code) {
+    public void withAddress(LongConsumer code) {
         try {
             code.accept(address());
         } finally {

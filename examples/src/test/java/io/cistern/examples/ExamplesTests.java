@@ -263,6 +263,10 @@ class ExamplesTests {
     @Test
     void jcudaSaysWhatItNeeds() throws Exception {
         assertThat(run(VectorAddWithJCuda.class)).containsExactly("JCuda needs a GPU");
+        assertThat(run(VectorAddByImports.class))
+                .last()
+                .asString()
+                .startsWith("JCuda needs its native parts and a driver");
     }
 
     @Test

@@ -67,6 +67,7 @@ final class SimulatedDevices implements Devices {
     private static int valueOf(int device, DeviceAttribute attribute) {
         return switch (attribute) {
             case MAX_THREADS_PER_BLOCK -> 1024;
+            case TEXTURE_ALIGNMENT -> 512;
             case MULTIPROCESSOR_COUNT -> 132;
             case COMPUTE_CAPABILITY_MAJOR -> 9;
             case PCI_BUS_ID -> 1 + device;

@@ -7,16 +7,13 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
-import io.cistern.OpenOptions;
 import io.cistern.cuda.Streams;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.catalog.Catalog;
-import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import jcuda.CudaException;
 import jcuda.Pointer;
+import jcuda.driver.CUcontext;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUresult;
 import jcuda.driver.JCudaDriver;
@@ -29,39 +26,20 @@ import org.junit.jupiter.api.Test;
 class CisternMallocTests {
     private static final long TOO_MUCH = 2 << 20;
     private static final long FOREIGN_CONTEXT = 0xf0;
-    private static final boolean DRIVER_API = EmptyLibcuda.load();
+    private static final boolean DRIVER_API = FakeLibcuda.load().isPresent();
 
-    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(), List.of()))
-            .limitBytes(1 << 20)
-            .open();
-    private final Allocator plain = memory.open(OpenOptions.made("plain", new PlainMemory()));
+    private final MallocFixture fixture = new MallocFixture();
+    private final SimulatedGpu gpu = fixture.gpu;
+    private final DeviceMemory memory = fixture.memory;
+    private final Allocator plain = fixture.plain;
+    private final JCudaMalloc driver = fixture.driver;
+    private final JCudaMalloc runtime = fixture.runtime;
     private final CUdeviceptr pointer = new CUdeviceptr();
     private final Pointer runtimePointer = new Pointer();
 
-    private final class PlainMemory implements DeviceAllocator {
-        @Override
-        public long allocate(long byteSize, int device, long stream) {
-            return gpu.memory().allocate(device, byteSize);
-        }
-
-        @Override
-        public void free(long address, long byteSize, int device, long stream) {
-            gpu.memory().free(device, address);
-        }
-    }
-
-    CisternMallocTests() {
-        memory.currents().set(plain);
-    }
-
     @AfterEach
     void close() {
-        assertThat(memory.leaks()).isEmpty();
-        memory.close();
-        assertThat(gpu.misuses()).isEmpty();
-        gpu.close();
+        fixture.close();
     }
 
     @Test
@@ -77,9 +55,10 @@ class CisternMallocTests {
     void mallocAnswersWithTheResultsOfCuda() {
         assertThat(CisternMalloc.cuMemAlloc(memory, 0, pointer, 0)).isEqualTo(CUresult.CUDA_ERROR_INVALID_VALUE);
         assertThat(CisternMalloc.cuMemAlloc(memory, 0, pointer, TOO_MUCH)).isEqualTo(CUresult.CUDA_ERROR_OUT_OF_MEMORY);
-        assertThat(CisternMalloc.cudaMalloc(memory, runtimePointer, TOO_MUCH))
+        assertThat(runtime.allocate(runtimePointer, TOO_MUCH, Streams.LEGACY_DEFAULT))
                 .isEqualTo(cudaError.cudaErrorMemoryAllocation);
-        assertThat(CisternMalloc.cudaFree(memory, JCudaPointers.of(4096))).isEqualTo(cudaError.cudaErrorInvalidValue);
+        assertThat(runtime.free(JCudaPointers.of(4096), Streams.LEGACY_DEFAULT))
+                .isEqualTo(cudaError.cudaErrorInvalidValue);
         assertThatExceptionOfType(IndexOutOfBoundsException.class)
                 .isThrownBy(() -> CisternMalloc.cuMemAlloc(memory, 7, pointer, 10));
     }
@@ -87,28 +66,61 @@ class CisternMallocTests {
     @Test
     void mallocTakesTheDeviceOfTheCurrentContext() {
         try (JCudaContext _ = JCudaContext.enter(memory, 1)) {
-            assertThat(CisternMalloc.cuMemAlloc(memory, pointer, 1000)).isEqualTo(CUresult.CUDA_SUCCESS);
-            assertThat(CisternMalloc.cudaMalloc(memory, runtimePointer, 500)).isEqualTo(cudaError.cudaSuccess);
+            assertThat(driver.allocate(pointer, 1000, Streams.LEGACY_DEFAULT)).isEqualTo(CUresult.CUDA_SUCCESS);
+            assertThat(runtime.allocate(runtimePointer, 500, Streams.LEGACY_DEFAULT))
+                    .isEqualTo(cudaError.cudaSuccess);
             assertThat(plain.statistics(0).requestedBytes()).isZero();
             assertThat(plain.statistics(1).requestedBytes()).isEqualTo(1500);
         }
         assertThat(CisternMalloc.cuMemFree(memory, pointer)).isEqualTo(CUresult.CUDA_SUCCESS);
-        assertThat(CisternMalloc.cudaFree(memory, runtimePointer)).isEqualTo(cudaError.cudaSuccess);
+        assertThat(runtime.free(runtimePointer, Streams.LEGACY_DEFAULT)).isEqualTo(cudaError.cudaSuccess);
+    }
+
+    @Test
+    void aBlockIsFreedWhateverDeviceIsCurrent() {
+        for (int device = 0; device < 2; device++) {
+            try (JCudaContext _ = JCudaContext.enter(memory, device)) {
+                assertThat(driver.allocate(pointer, 1000, Streams.LEGACY_DEFAULT))
+                        .isZero();
+                assertThat(runtime.allocate(runtimePointer, 500, Streams.LEGACY_DEFAULT))
+                        .isZero();
+            }
+            assertThat(plain.statistics(device).requestedBytes()).isEqualTo(1500);
+            try (JCudaContext _ = JCudaContext.enter(memory, 1 - device)) {
+                assertThat(driver.free(pointer, Streams.LEGACY_DEFAULT)).isZero();
+                assertThat(runtime.free(runtimePointer, Streams.LEGACY_DEFAULT)).isZero();
+            }
+            assertThat(plain.statistics(device).requestedBytes()).isZero();
+        }
+    }
+
+    @Test
+    void aProgramThatMakesAContextGetsThePrimaryOne() {
+        CUcontext context = new CUcontext();
+        assertThat(driver.enterContext(context, 1)).isZero();
+        assertThat(JCudaContext.isPrimary(memory, 1, context)).isTrue();
+        assertThat(driver.allocate(pointer, 1000, Streams.LEGACY_DEFAULT)).isZero();
+        assertThat(plain.statistics(1).requestedBytes()).isEqualTo(1000);
+        assertThat(driver.free(pointer, Streams.LEGACY_DEFAULT)).isZero();
+        assertThat(driver.enterContext(context, 7)).isEqualTo(CUresult.CUDA_ERROR_INVALID_DEVICE);
     }
 
     @Test
     void withoutAContextOnlyTheRuntimeApiHasADevice() {
-        assertThat(CisternMalloc.cuMemAlloc(memory, pointer, 1000)).isEqualTo(CUresult.CUDA_ERROR_INVALID_CONTEXT);
-        assertThat(CisternMalloc.cudaMalloc(memory, runtimePointer, 1000)).isEqualTo(cudaError.cudaSuccess);
+        assertThat(driver.allocate(pointer, 1000, Streams.LEGACY_DEFAULT))
+                .isEqualTo(CUresult.CUDA_ERROR_INVALID_CONTEXT);
+        assertThat(runtime.allocate(runtimePointer, 1000, Streams.LEGACY_DEFAULT))
+                .isEqualTo(cudaError.cudaSuccess);
         assertThat(plain.statistics(0).requestedBytes()).isEqualTo(1000);
-        assertThat(CisternMalloc.cudaFree(memory, runtimePointer)).isEqualTo(cudaError.cudaSuccess);
+        assertThat(runtime.free(runtimePointer, Streams.LEGACY_DEFAULT)).isEqualTo(cudaError.cudaSuccess);
     }
 
     @Test
     void aContextOfTheProgramsOwnIsRefused() {
         gpu.devices().leaveContext(0, FOREIGN_CONTEXT);
-        assertThat(CisternMalloc.cuMemAlloc(memory, pointer, 1000)).isEqualTo(CUresult.CUDA_ERROR_INVALID_CONTEXT);
-        assertThat(CisternMalloc.cudaMalloc(memory, runtimePointer, 1000))
+        assertThat(driver.allocate(pointer, 1000, Streams.LEGACY_DEFAULT))
+                .isEqualTo(CUresult.CUDA_ERROR_INVALID_CONTEXT);
+        assertThat(runtime.allocate(runtimePointer, 1000, Streams.LEGACY_DEFAULT))
                 .isEqualTo(cudaError.cudaErrorDeviceUninitialized);
         assertThat(plain.statistics(0).allocations()).isZero();
     }
@@ -118,8 +130,9 @@ class CisternMallocTests {
         AtomicReference<Throwable> thrown = new AtomicReference<>();
         AtomicReference<Throwable> thrownByRuntime = new AtomicReference<>();
         Thread.startVirtualThread(() -> {
-                    thrown.set(catchThrowable(() -> CisternMalloc.cuMemAlloc(memory, pointer, 1000)));
-                    thrownByRuntime.set(catchThrowable(() -> CisternMalloc.cudaMalloc(memory, runtimePointer, 1000)));
+                    thrown.set(catchThrowable(() -> driver.allocate(pointer, 1000, Streams.LEGACY_DEFAULT)));
+                    thrownByRuntime.set(
+                            catchThrowable(() -> runtime.allocate(runtimePointer, 1000, Streams.LEGACY_DEFAULT)));
                     CisternMalloc.cuMemAlloc(memory, 1, pointer, 1000);
                 })
                 .join();
@@ -138,7 +151,7 @@ class CisternMallocTests {
                     .withMessage("CUDA_ERROR_OUT_OF_MEMORY")
                     .withCauseInstanceOf(DeviceOutOfMemoryException.class);
             assertThatExceptionOfType(CudaException.class)
-                    .isThrownBy(() -> CisternMalloc.cuMemAlloc(memory, pointer, 1000))
+                    .isThrownBy(() -> driver.allocate(pointer, 1000, Streams.LEGACY_DEFAULT))
                     .withMessage("CUDA_ERROR_INVALID_CONTEXT");
             assertThatExceptionOfType(CudaException.class)
                     .isThrownBy(() -> CisternMalloc.cuMemFree(memory, JCudaPointers.of(4096)))
@@ -153,14 +166,15 @@ class CisternMallocTests {
         JCuda.setExceptionsEnabled(true);
         try {
             assertThatExceptionOfType(CudaException.class)
-                    .isThrownBy(() -> CisternMalloc.cudaMalloc(memory, runtimePointer, TOO_MUCH))
+                    .isThrownBy(() -> runtime.allocate(runtimePointer, TOO_MUCH, Streams.LEGACY_DEFAULT))
                     .withMessage("cudaErrorMemoryAllocation")
                     .withCauseInstanceOf(DeviceOutOfMemoryException.class);
             assertThatExceptionOfType(CudaException.class)
-                    .isThrownBy(() -> CisternMalloc.cudaFree(memory, JCudaPointers.of(4096)))
+                    .isThrownBy(() -> runtime.free(JCudaPointers.of(4096), Streams.LEGACY_DEFAULT))
                     .withMessage("cudaErrorInvalidValue");
-            assertThat(CisternMalloc.cudaMalloc(memory, runtimePointer, 1000)).isEqualTo(cudaError.cudaSuccess);
-            assertThat(CisternMalloc.cudaFree(memory, runtimePointer)).isEqualTo(cudaError.cudaSuccess);
+            assertThat(runtime.allocate(runtimePointer, 1000, Streams.LEGACY_DEFAULT))
+                    .isEqualTo(cudaError.cudaSuccess);
+            assertThat(runtime.free(runtimePointer, Streams.LEGACY_DEFAULT)).isEqualTo(cudaError.cudaSuccess);
         } finally {
             JCuda.setExceptionsEnabled(false);
         }

@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Test;
 
 /// JCublas itself over a cuBLAS made for it.
 class JCublasHandlesTests {
-    private static final boolean DRIVER_API = EmptyLibcuda.load();
+    private static final boolean DRIVER_API = FakeLibcuda.load().isPresent();
     private static final FakeCublas FAKE = FakeCublas.load().orElse(null);
 
     private SimulatedGpu gpu;

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 /// Failures are thrown or returned by JCuda's own flags.
 class JCudaResultsTests {
-    private static final boolean LOADED = EmptyLibcuda.load();
+    private static final boolean LOADED = FakeLibcuda.load().isPresent();
 
     @Test
     void afterSetExceptionsEnabledFailuresAreThrownWithTheirCause() {

@@ -45,6 +45,7 @@ class CentralRulesTests {
                         "cistern-guice",
                         "cistern-handle-pool",
                         "cistern-jcuda",
+                        "cistern-kotlin",
                         "cistern-memory-pressure",
                         "cistern-micrometer",
                         "cistern-nccl-allocator",

@@ -122,6 +122,22 @@ final class ApiShapeTests {
                         || type.getSimpleName().endsWith("Listener"));
     }
 
+    /// In Kotlin a method of that name would be called in place of the function that closes the object.
+    @Test
+    void nothingThatIsClosedHasAMethodUse() {
+        List<JavaClass> closed = CLASSES.stream()
+                .filter(type -> type.getModifiers().contains(JavaModifier.PUBLIC))
+                .filter(type -> type.isAssignableTo(AutoCloseable.class))
+                .toList();
+        assertThat(closed).hasSizeGreaterThanOrEqualTo(20);
+        assertThat(closed.stream()
+                        .flatMap(type -> type.getAllMethods().stream())
+                        .filter(method -> method.getModifiers().contains(JavaModifier.PUBLIC))
+                        .filter(method -> method.getName().equals("use"))
+                        .map(JavaMethod::getFullName))
+                .isEmpty();
+    }
+
     @Test
     void buildersAreNestedInWhatTheyBuild() {
         List<JavaClass> builders = CLASSES.stream()

@@ -101,7 +101,7 @@ abstract class BufferPart extends BufferFixture {
         buffer.close();
         for (Runnable use : List.<Runnable>of(
                 buffer::address,
-                () -> buffer.use(_ -> {}),
+                () -> buffer.withAddress(_ -> {}),
                 () -> buffer.slice(0, 10),
                 () -> buffer.retainedSlice(0, 10),
                 () -> buffer.recordUse(stream.handle()),
@@ -115,7 +115,7 @@ abstract class BufferPart extends BufferFixture {
     void theAddressIsHandedToCode() {
         DeviceBuffer buffer = buffer(1000);
         long[] seen = new long[1];
-        buffer.use(address -> seen[0] = address);
+        buffer.withAddress(address -> seen[0] = address);
         assertThat(seen[0]).isEqualTo(buffer.address());
     }
 
