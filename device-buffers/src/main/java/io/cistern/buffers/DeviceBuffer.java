@@ -210,10 +210,29 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return of(memory, foreign.register(address, byteSize, device, stream, owner), byteSize, device, stream);
     }
 
-    /// Hears that [foreign memory][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] is used no more.
+    /// Wraps memory of another library that counts it itself: it is not metered, no limit is asked, and no retained
+    /// slice can be made. So it may begin anywhere, and lie in memory that is wrapped already, or that Cistern made.
+    ///
+    /// @param address the first byte, at any alignment
+    /// @param byteSize its length
+    /// @param device the device whose streams use it
+    /// @param stream the stream on which it is used first
+    /// @param owner is told once, when the buffer is closed, of 0 bytes too; if it throws, the close fails with that and
+    ///     the buffer is still open
+    /// @throws IllegalArgumentException if the address or the length is negative
+    public static DeviceBuffer ofBorrowed(
+            DeviceMemory memory, long address, long byteSize, int device, long stream, ForeignOwner owner) {
+        if (address < 0 || byteSize < 0) {
+            throw new IllegalArgumentException("no memory: " + byteSize + " bytes at 0x" + Long.toHexString(address));
+        }
+        return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
+    }
+
+    /// Hears that memory of [others][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] is used no more.
     @FunctionalInterface
     public interface ForeignOwner {
-        /// Takes the memory back. Called on the thread that closes the buffer. What it throws is logged.
+        /// Takes the memory back. Called on the thread that closes the buffer. What it throws is logged, or, for memory
+        /// that is [borrowed][#ofBorrowed], thrown by the close.
         ///
         /// @param address the first byte of the block
         /// @param stream a stream of its device, which is given work from now on only after all that used the
@@ -286,7 +305,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param newByteSize bytes wanted
     /// @throws IllegalArgumentException if it is negative
     /// @throws IllegalStateException if the buffer, or for a larger one its allocator, is closed
-    /// @throws UnsupportedOperationException if the buffer is a view, an arena's, or, to be larger, foreign
+    /// @throws UnsupportedOperationException if the buffer is a view, an arena's, borrowed, or, to be larger, foreign
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached; this
     ///     one is still open then
     public DeviceBuffer resize(long newByteSize) {
@@ -309,7 +328,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param newStream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnsupportedOperationException if the buffer is a view or an arena's
+    /// @throws UnsupportedOperationException if the buffer is a view, an arena's, or borrowed
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the buffer is still open then
     public DeviceBuffer moveToStream(long newStream) {
         requireOwner();
@@ -339,7 +358,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @throws IndexOutOfBoundsException if the part is not inside
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnsupportedOperationException if the buffer is a view or an arena's: it can't keep alive what
+    /// @throws UnsupportedOperationException if the buffer is a view, an arena's, or borrowed: it can't keep alive what
     ///     it does not own
     public DeviceBuffer retainedSlice(long offset, long size) {
         Objects.checkFromIndexSize(offset, size, byteSize);

@@ -66,8 +66,7 @@ final class DeviceCopies {
         long event = events.create(device);
         try {
             events.record(device, event, stream);
-            buffer.memory().moduleSupport().recordUseUntil(buffer.block(), event);
-            buffer.usedOnAnotherStream();
+            buffer.recordUseUntil(buffer.block(), event);
         } finally {
             events.destroy(device, event);
         }

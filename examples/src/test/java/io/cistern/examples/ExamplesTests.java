@@ -260,6 +260,46 @@ class ExamplesTests {
         assertThat(process.waitFor()).isZero();
     }
 
+    /// A process of Python that starts Java in itself; a consumer and a producer in `ctypes` stand for other libraries.
+    @Test
+    void tensorsGoToPythonAndBack() throws Exception {
+        Path python = Path.of("../tools/benchmarks/peers/dlpack_in_python.py");
+        Path java = Path.of(System.getProperty("java.home"), "lib", "server", "libjvm.so");
+        Assumptions.assumeTrue(hasPython(), "no python3 on the path");
+        ProcessBuilder host = new ProcessBuilder(
+                        "python3",
+                        python.toString(),
+                        java.toString(),
+                        System.getProperty("java.class.path"),
+                        "-Xmx256m",
+                        "-XX:TieredStopAtLevel=1")
+                .redirectErrorStream(true);
+        host.environment().put("CISTERN_DRIVER", "simulated");
+        host.environment().put("DLPACK_CHECKS", "fake");
+        Process process = host.start();
+
+        List<String> lines = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8)
+                .lines()
+                .toList();
+        assertThat(lines).filteredOn(line -> line.startsWith("ok    fake: ")).hasSize(13);
+        assertThat(lines).last().isEqualTo("0 wrong");
+        assertThat(process.waitFor()).isZero();
+    }
+
+    private static boolean hasPython() throws InterruptedException {
+        try {
+            return new ProcessBuilder("python3", "--version").start().waitFor() == 0;
+        } catch (IOException absent) {
+            return false;
+        }
+    }
+
+    @Test
+    void aTensorIsSharedAndTakenBack() throws Exception {
+        assertThat(run(TensorsInPython.class))
+                .containsExactly("shared: 4000 bytes", "the sum is 3000", "taken and closed: 0 bytes");
+    }
+
     private static final String HOST = """
             #include <dlfcn.h>
             #include <pthread.h>
