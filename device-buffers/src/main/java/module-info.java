@@ -1,5 +1,5 @@
-/// Device memory as objects: buffers, arenas, pinned host memory, copies and kernels ([io.cistern.buffers]), and buffers
-/// as tensors of other libraries in the process ([io.cistern.buffers.dlpack]).
+/// Device memory as objects: buffers, arenas, pinned host memory, copies and kernels ([io.cistern.buffers]), and
+/// buffers as tensors of other libraries in the process ([io.cistern.buffers.dlpack]).
 @org.jspecify.annotations.NullMarked
 module io.cistern.buffers {
     requires static org.jspecify;

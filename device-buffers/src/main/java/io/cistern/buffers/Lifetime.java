@@ -1,7 +1,7 @@
 package io.cistern.buffers;
 
-/// What the memory of a [DeviceBuffer] depends on besides that buffer, and what its close does. A buffer without one
-/// owns its block alone.
+/// What the memory of a [DeviceBuffer] depends on besides that buffer, and what its close does. A buffer without
+/// one owns its block alone.
 sealed interface Lifetime permits ParentBuffer, SharedBlock, ArenaGeneration, WatchedBlock, BorrowedMemory {
     /// Whether the memory ended before the buffer did.
     boolean isOver();

@@ -30,7 +30,8 @@ public final class TensorsInPython {
         System.out.println("taken and closed: " + bytes() + " bytes");
     }
 
-    /// Makes a tensor of so many floats that are all `value`, and gives up the buffer: the tensor's deleter frees it.
+    /// Makes a tensor of so many floats that are all `value`, and gives up the buffer: the tensor's deleter frees
+    /// it.
     ///
     /// @param consumer the consumer's stream, by its number in `__dlpack__`
     /// @param versioned 0 for the form before DLPack 1.0

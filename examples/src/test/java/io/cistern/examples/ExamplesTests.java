@@ -260,7 +260,8 @@ class ExamplesTests {
         assertThat(process.waitFor()).isZero();
     }
 
-    /// A process of Python that starts Java in itself; a consumer and a producer in `ctypes` stand for other libraries.
+    /// A process of Python that starts Java in itself; a consumer and a producer in `ctypes` stand for other
+    /// libraries.
     @Test
     void tensorsGoToPythonAndBack() throws Exception {
         Path python = Path.of("../tools/benchmarks/peers/dlpack_in_python.py");

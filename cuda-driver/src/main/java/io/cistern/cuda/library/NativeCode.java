@@ -12,7 +12,8 @@ import java.lang.invoke.MethodHandle;
 public final class NativeCode {
     private NativeCode() {}
 
-    /// Returns the memory at an address, which nothing checks: that of a wrong address ends the JVM when it is read.
+    /// Returns the memory at an address, which nothing checks: that of a wrong address ends the JVM when it is
+    /// read.
     @SuppressWarnings("restricted")
     public static MemorySegment memory(long address, long byteSize) {
         return MemorySegment.ofAddress(address).reinterpret(byteSize);

@@ -10,22 +10,24 @@ import io.cistern.buffers.DeviceBuffer;
 /// try (DlpackTensor theirs = Dlpack.take(address, stream)) { launch(theirs.buffer().address()); }
 /// ```
 ///
-/// A tensor is the address of a `DLManagedTensorVersioned`. Python wraps it in a capsule named `dltensor_versioned`, or,
-/// in the form before DLPack 1.0, of a `DLManagedTensor` in one named `dltensor`. Renaming the capsule, and calling the
-/// deleter of one that nobody took, is the business of who makes and takes capsules.
+/// A tensor is the address of a `DLManagedTensorVersioned`. Python wraps it in a capsule named
+/// `dltensor_versioned`, or, in the form before DLPack 1.0, of a `DLManagedTensor` in one named `dltensor`.
+/// Renaming the capsule, and calling the deleter of one that nobody took, is the business of who makes and takes
+/// capsules.
 ///
-/// **Streams.** The consumer of a tensor tells its producer on which stream it is going to use it, by the number that
-/// Python's `__dlpack__(stream=…)` has: 1 or `None` is the legacy default stream, 2 the calling thread's own, any other
-/// a `CUstream`, and -1 asks for no order. 0 is refused, as the standard says. The producer makes that stream wait.
+/// **Streams.** The consumer of a tensor tells its producer on which stream it is going to use it, by the number
+/// that Python's `__dlpack__(stream=…)` has: 1 or `None` is the legacy default stream, 2 the calling thread's own,
+/// any other a `CUstream`, and -1 asks for no order. 0 is refused, as the standard says. The producer makes that
+/// stream wait.
 ///
-/// **Lifetime.** A shared tensor holds the memory until its deleter is called, which any thread may do, known to Java or
-/// not, once. The buffer that it was made of may be closed at any time: the last holder frees. The JVM has to outlive all
-/// consumers.
+/// **Lifetime.** A shared tensor holds the memory until its deleter is called, which any thread may do, known to
+/// Java or not, once. The buffer that it was made of may be closed at any time: the last holder frees. The JVM has
+/// to outlive all consumers.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Dlpack {
-    /// The stream of a consumer that asks for no order: its tensor is freed after all work that the device has been given
-    /// when it is deleted.
+    /// The stream of a consumer that asks for no order: its tensor is freed after all work that the device has
+    /// been given when it is deleted.
     public static final long NO_STREAM = -1;
 
     private Dlpack() {}
@@ -33,9 +35,9 @@ public final class Dlpack {
     /// Makes a tensor of DLPack 1.0 that shares a buffer's memory.
     ///
     /// @param buffer the tensor begins with its first byte; it may be longer
-    /// @param stream the consumer's: what it is given from now on comes after what the buffer's stream has been given.
-    ///     Work that it is given until the deleter is called comes before the memory is used again; the consumer orders
-    ///     its other streams with it
+    /// @param stream the consumer's: what it is given from now on comes after what the buffer's stream has been
+    ///     given. Work that it is given until the deleter is called comes before the memory is used again; the
+    ///     consumer orders its other streams with it
     /// @return the address of a `DLManagedTensorVersioned`, whose deleter must be called
     /// @throws IllegalArgumentException if the buffer is too short or not aligned, or the stream is 0
     /// @throws IllegalStateException if the buffer is closed
@@ -78,8 +80,8 @@ public final class Dlpack {
                     + " is none of DLPack's: 1 is the legacy default stream, 2 the thread's own, -1 asks for no order");
         }
         if (layout.byteSize() > buffer.byteSize()) {
-            throw new IllegalArgumentException(layout + " needs " + layout.byteSize() + " bytes, but " + buffer
-                    + " has fewer");
+            throw new IllegalArgumentException(
+                    layout + " needs " + layout.byteSize() + " bytes, but " + buffer + " has fewer");
         }
         if (buffer.address() % layout.type().byteAlignment() != 0) {
             throw new IllegalArgumentException(buffer + " at 0x" + Long.toHexString(buffer.address())
@@ -87,8 +89,8 @@ public final class Dlpack {
         }
     }
 
-    /// Takes a tensor of DLPack 1.0 from another library. It is the caller's from now on: its close calls the deleter. If
-    /// this throws, it is not.
+    /// Takes a tensor of DLPack 1.0 from another library. It is the caller's from now on: its close calls the
+    /// deleter. If this throws, it is not.
     ///
     /// @param tensor the address of a `DLManagedTensorVersioned`
     /// @param stream the stream that its producer was told, on which it is used first

@@ -7,11 +7,12 @@ import java.util.Set;
 
 /// A tensor that was taken from another library: its memory as a buffer, and what it is.
 ///
-/// Closing it, or its buffer, waits until the work that uses the memory is done and calls the deleter: its producer may
-/// use the memory again at once, on a stream that is not known here. Where it is known, [#closeBefore] waits for nothing.
+/// Closing it, or its buffer, waits until the work that uses the memory is done and calls the deleter: its
+/// producer may use the memory again at once, on a stream that is not known here. Where it is known,
+/// [#closeBefore] waits for nothing.
 ///
-/// **Threads.** Any thread may call any method at any time. The deleter runs on the thread that closes; of a tensor of
-/// Python's it takes the interpreter's lock.
+/// **Threads.** Any thread may call any method at any time. The deleter runs on the thread that closes; of a
+/// tensor of Python's it takes the interpreter's lock.
 public final class DlpackTensor implements AutoCloseable {
     private final DeviceBuffer buffer;
     private final TensorLayout layout;
@@ -47,7 +48,8 @@ public final class DlpackTensor implements AutoCloseable {
         }
     }
 
-    /// Returns the memory, from the first element to the end of the last. It ends with the tensor, and the tensor with it.
+    /// Returns the memory, from the first element to the end of the last. It ends with the tensor, and the tensor
+    /// with it.
     public DeviceBuffer buffer() {
         return buffer;
     }
@@ -62,18 +64,18 @@ public final class DlpackTensor implements AutoCloseable {
         return EnumSet.copyOf(flags);
     }
 
-    /// Gives the tensor back: waits until the work of the buffer's stream, and of others that were recorded, is done, and
-    /// calls the deleter. Closing twice does nothing.
+    /// Gives the tensor back: waits until the work of the buffer's stream, and of others that were recorded, is
+    /// done, and calls the deleter. Closing twice does nothing.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses to wait, as while the stream is captured; the tensor is
-    ///     still open then
+    /// @throws io.cistern.cuda.CudaException if the driver refuses to wait, as while the stream is captured; the
+    ///     tensor is still open then
     @Override
     public void close() {
         buffer.close();
     }
 
-    /// Gives the tensor back without waiting: makes what the producer's stream is given from now on wait for the work
-    /// that uses the memory, and calls the deleter. Does nothing if the tensor is closed.
+    /// Gives the tensor back without waiting: makes what the producer's stream is given from now on wait for the
+    /// work that uses the memory, and calls the deleter. Does nothing if the tensor is closed.
     ///
     /// @param producer the stream on which its producer uses the memory next
     /// @throws IllegalStateException if the stream is closed; the tensor is still open then

@@ -24,8 +24,7 @@ final class ReceivedTensor {
     static TensorLayout check(TensorStruct struct, CudaStream stream) {
         requireVersion(struct);
         int device = stream.device();
-        TensorDevice.require(
-                struct.getInt(TensorStruct.DEVICE_TYPE), struct.getInt(TensorStruct.DEVICE_ID), device);
+        TensorDevice.require(struct.getInt(TensorStruct.DEVICE_TYPE), struct.getInt(TensorStruct.DEVICE_ID), device);
         TensorLayout layout = layout(struct);
         if (layout.byteSize() > 0) {
             requireMemory(struct, layout, stream.memory().driver().memory(), device);

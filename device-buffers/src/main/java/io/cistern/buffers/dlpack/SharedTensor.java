@@ -11,8 +11,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// A buffer that another library holds as a tensor. The struct lives in an arena of the collector's, so that its end
-/// can't fail and one that is deleted twice is not found rather than read after its end.
+/// A buffer that another library holds as a tensor. The struct lives in an arena of the collector's, so that its
+/// end can't fail and one that is deleted twice is not found rather than read after its end.
 final class SharedTensor {
     private final DeviceBuffer held;
     private final boolean streamKnown;
@@ -93,8 +93,8 @@ final class SharedTensor {
         return !held.isClosed();
     }
 
-    /// The stream on which the tensor's memory ends: any thread may delete it, so not a thread's own. The legacy default
-    /// stream waits for all of those.
+    /// The stream on which the tensor's memory ends: any thread may delete it, so not a thread's own. The legacy
+    /// default stream waits for all of those.
     static DeviceBuffer hold(DeviceBuffer buffer, long byteSize) {
         DeviceBuffer held = buffer.retainedSlice(0, byteSize);
         if (held.stream() != Streams.PER_THREAD_DEFAULT) {

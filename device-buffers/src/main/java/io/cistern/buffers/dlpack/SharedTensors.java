@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 
 /// Tensors that other libraries hold, by the address of their struct, and the C function that ends them.
 ///
-/// Finding one takes nothing of the Java heap, and neither does keeping one for later whose memory can't be freed now:
-/// so a full heap loses none. What is kept is tried again with the next tensor that begins or ends.
+/// Finding one takes nothing of the Java heap, and neither does keeping one for later whose memory can't be freed
+/// now: so a full heap loses none. What is kept is tried again with the next tensor that begins or ends.
 ///
 /// **Invariant**: a tensor is in `table` from the moment that another library may have it to the first call of its
 /// deleter; then in the list of those `owed`, or nowhere.

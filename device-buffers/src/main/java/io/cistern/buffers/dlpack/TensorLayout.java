@@ -12,8 +12,8 @@ import java.util.List;
 public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides) {
     /// Copies the lists.
     ///
-    /// @throws IllegalArgumentException if their lengths differ, a number is negative, or no address space has so many
-    ///     bytes
+    /// @throws IllegalArgumentException if their lengths differ, a number is negative, or no address space has so
+    ///     many bytes
     public TensorLayout {
         shape = List.copyOf(shape);
         strides = List.copyOf(strides);
@@ -52,7 +52,8 @@ public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides
 
     private static void requireNone(String name, List<Long> values) {
         if (values.stream().anyMatch(value -> value < 0)) {
-            throw new IllegalArgumentException(name + " " + values + " has a negative number: copy such a tensor first");
+            throw new IllegalArgumentException(
+                    name + " " + values + " has a negative number: copy such a tensor first");
         }
     }
 

@@ -7,10 +7,13 @@ import java.lang.foreign.ValueLayout;
 /// A managed tensor in memory. Both forms hold a `DLTensor`.
 ///
 /// ```
-/// DLTensor                  data 0 · device_type 8 (int) · device_id 12 (int) · ndim 16 (int) · dtype 20 (code 20: byte,
+/// DLTensor                  data 0 · device_type 8 (int) · device_id 12 (int) · ndim 16 (int) · dtype 20 (code 20:
+/// byte,
 ///                           bits 21: byte, lanes 22: short) · shape 24 · strides 32 · byte_offset 40         48 bytes
-/// DLManagedTensorVersioned  major 0 (int) · minor 4 (int) · manager_ctx 8 · deleter 16 · flags 24 · DLTensor 32      80
-/// DLManagedTensor           DLTensor 0 · manager_ctx 48 · deleter 56                                                 64
+/// DLManagedTensorVersioned  major 0 (int) · minor 4 (int) · manager_ctx 8 · deleter 16 · flags 24 · DLTensor 32
+/// 80
+/// DLManagedTensor           DLTensor 0 · manager_ctx 48 · deleter 56
+/// 64
 /// ```
 ///
 /// @param memory the whole of it

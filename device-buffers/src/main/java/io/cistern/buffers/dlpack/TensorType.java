@@ -2,7 +2,8 @@ package io.cistern.buffers.dlpack;
 
 /// The type of a tensor's elements (`DLDataType`).
 ///
-/// @param code the kind of number, as `DLDataTypeCode`: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6 boolean …
+/// @param code the kind of number, as `DLDataTypeCode`: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6
+///     boolean …
 /// @param bits bits of one number; of both parts of a complex one
 /// @param lanes numbers in an element; 1 but for vector types
 public record TensorType(int code, int bits, int lanes) {

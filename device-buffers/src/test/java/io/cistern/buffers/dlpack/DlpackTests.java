@@ -97,8 +97,8 @@ class DlpackTests {
 
     /// As C does.
     private static void delete(long tensor, boolean versioned) {
-        MemorySegment deleter = MemorySegment.ofAddress(
-                TensorStruct.at(tensor, versioned).deleter());
+        MemorySegment deleter =
+                MemorySegment.ofAddress(TensorStruct.at(tensor, versioned).deleter());
         MethodHandle call = SharedLibrary.call(FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG));
         try {
             call.invokeExact(deleter, tensor);
@@ -325,8 +325,8 @@ class DlpackTests {
     @Test
     void emptyAndScalarTensorsGoBothWays() {
         try (DeviceBuffer buffer = buffer(8)) {
-            for (TensorLayout layout : List.of(
-                    TensorLayout.compact(TensorType.FLOAT64, 0, 7), TensorLayout.compact(TensorType.FLOAT64))) {
+            for (TensorLayout layout :
+                    List.of(TensorLayout.compact(TensorType.FLOAT64, 0, 7), TensorLayout.compact(TensorType.FLOAT64))) {
                 long tensor = Dlpack.share(buffer, layout, stream.handle());
                 try (DlpackTensor taken = Dlpack.take(tensor, stream)) {
                     assertThat(taken.layout()).isEqualTo(layout);
@@ -382,8 +382,8 @@ class DlpackTests {
 
         private long deleter() {
             try {
-                MethodHandle deleted = MethodHandles.lookup()
-                        .bind(this, "deleted", MethodType.methodType(void.class, long.class));
+                MethodHandle deleted =
+                        MethodHandles.lookup().bind(this, "deleted", MethodType.methodType(void.class, long.class));
                 return NativeCode.function(deleted, FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG))
                         .address();
             } catch (ReflectiveOperationException e) {
@@ -471,7 +471,10 @@ class DlpackTests {
 
     @ParameterizedTest
     @CsvSource({
-        "0, 0x10, knows no memory", "40, -1, first element", "40, 2, not aligned", "24, 0, shape",
+        "0, 0x10, knows no memory",
+        "40, -1, first element",
+        "40, 2, not aligned",
+        "24, 0, shape",
         "40, 0x7fffffffffffff00, first element"
     })
     void aStrangePlaceIsRefused(long field, String value, String message) {
