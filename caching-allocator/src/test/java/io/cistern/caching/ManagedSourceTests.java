@@ -11,8 +11,13 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorProvider;
+import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
+import io.cistern.spi.catalog.Catalog;
+import java.util.List;
+import java.util.ServiceLoader;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,8 +29,16 @@ class ManagedSourceTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1024 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu).open();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+            .open();
     private final long stream = gpu.streams().create(0);
+
+    private static <T> List<T> all(Class<T> service) {
+        return ServiceLoader.load(service).stream()
+                .map(ServiceLoader.Provider::get)
+                .toList();
+    }
 
     @AfterEach
     void close() {

@@ -1,57 +1,79 @@
 package io.cistern.simulated;
 
+import java.util.BitSet;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// The bytes of managed memory, and how many of them are on a device.
+/// The bytes of managed memory, and which of its pages are on a device.
 ///
-/// Bytes are all in one place, since what is simulated of a move is that it takes and gives device memory: pages
-/// are counted, not named. Invariant: `0 ≤ resident ≤ byteSize`, taken from `home`; 0 without one.
+/// The bytes themselves stay where they are: what is simulated of a move is that it takes and gives device memory.
+/// Invariant: `home` has given `PAGE_BYTES` for each page in `resident`; without a home there is none.
 final class ManagedContents implements Contents {
-    private final Contents bytes;
-    private final long byteSize;
-    private @Nullable MemoryBudget home;
-    private long resident;
+    static final long PAGE_BYTES = 64 << 10;
 
-    ManagedContents(Contents bytes, long byteSize) {
+    private final Contents bytes;
+    private final BitSet resident = new BitSet();
+    private @Nullable MemoryBudget home;
+
+    ManagedContents(Contents bytes) {
         this.bytes = bytes;
-        this.byteSize = byteSize;
     }
 
-    /// Moves some bytes more to a device, as far as there is room beside what can't move; from another device all.
-    void moveTo(MemoryBudget device, long wanted) {
+    /// Moves the pages of a range to a device, as far as there is room beside what can't move. What is on another device
+    /// leaves that as a whole; other pages of this memory leave if nothing else can.
+    void moveTo(MemoryBudget device, long offset, long length) {
         if (home != device) {
-            leave(resident);
+            end();
             home = device;
         }
-        long missing = Math.min(wanted, byteSize) - resident;
-        if (missing > 0) {
-            device.makeRoom(missing, this);
-            long moved = Math.min(missing, device.freeBytes());
-            resident += moved;
-            device.take(moved);
-        }
         device.usedLast(this);
-    }
-
-    /// Moves bytes to the host.
-    ///
-    /// @return how many
-    long leave(long wanted) {
-        long moved = Math.min(wanted, resident);
-        resident -= moved;
-        if (home != null) {
-            home.give(moved);
-            if (resident == 0) {
-                home.forget(this);
-                home = null;
+        int last = (int) ((offset + length - 1) / PAGE_BYTES);
+        for (int page = (int) (offset / PAGE_BYTES); page <= last; page++) {
+            if (!resident.get(page)) {
+                device.makeRoom(PAGE_BYTES, this);
+                if (device.freeBytes() < PAGE_BYTES) {
+                    evict(PAGE_BYTES);
+                }
+                if (device.freeBytes() < PAGE_BYTES) {
+                    return;
+                }
+                device.take(PAGE_BYTES);
+                resident.set(page);
             }
         }
-        return moved;
     }
 
-    /// Ends with its memory.
+    /// Moves the pages of a range to the host.
+    void leave(long offset, long length) {
+        int last = (int) ((offset + length - 1) / PAGE_BYTES);
+        for (int page = resident.nextSetBit((int) (offset / PAGE_BYTES));
+                page >= 0 && page <= last;
+                page = resident.nextSetBit(page + 1)) {
+            leave(page);
+        }
+    }
+
+    private void leave(int page) {
+        resident.clear(page);
+        Objects.requireNonNull(home).give(PAGE_BYTES);
+    }
+
+    /// Moves pages to the host that hold so many bytes, the first ones first, as far as there are some.
+    void evict(long wanted) {
+        long left = wanted;
+        for (int page = resident.nextSetBit(0); page >= 0 && left > 0; page = resident.nextSetBit(page)) {
+            leave(page);
+            left -= PAGE_BYTES;
+        }
+    }
+
+    /// Leaves its device.
     void end() {
-        leave(resident);
+        if (home != null) {
+            evict(Long.MAX_VALUE);
+            home.forget(this);
+            home = null;
+        }
     }
 
     @Override

@@ -43,7 +43,7 @@ final class MemoryBudget {
     void makeRoom(long byteSize, @Nullable ManagedContents user) {
         for (ManagedContents each : List.copyOf(managed)) {
             if (each != user && byteSize > freeBytes()) {
-                each.leave(byteSize - freeBytes());
+                each.evict(byteSize - freeBytes());
             }
         }
     }

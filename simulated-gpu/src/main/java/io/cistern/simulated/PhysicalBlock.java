@@ -32,8 +32,7 @@ final class PhysicalBlock {
 
     /// Takes of a device's budget what is there.
     static PhysicalBlock managed(int device, long byteSize, Contents bytes) {
-        ManagedContents contents = new ManagedContents(bytes, byteSize);
-        return new PhysicalBlock(byteSize, MemoryLocation.device(device), 0, contents, null);
+        return new PhysicalBlock(byteSize, MemoryLocation.device(device), 0, new ManagedContents(bytes), null);
     }
 
     /// The host's memory has no budget.

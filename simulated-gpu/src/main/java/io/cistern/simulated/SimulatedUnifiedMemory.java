@@ -103,9 +103,9 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
             long end = Math.min(address + byteSize, mapping.end());
             if (mapping.block().contents() instanceof ManagedContents managed) {
                 if (target.type() == MemoryLocation.Type.DEVICE) {
-                    managed.moveTo(machine.device(target.id()).budget(), end - at);
+                    managed.moveTo(machine.device(target.id()).budget(), at - mapping.address(), end - at);
                 } else {
-                    managed.leave(end - at);
+                    managed.leave(at - mapping.address(), end - at);
                 }
             }
             at = end;

@@ -47,7 +47,7 @@ final class UnifiedMemoryTests {
         prefetch(address, 64 * MIB, HERE);
         assertThat(free(0)).isEqualTo(all - 64 * MIB);
         prefetch(address, 4 * all, HERE);
-        assertThat(free(0)).isZero();
+        assertThat(free(0)).isLessThan(ManagedContents.PAGE_BYTES);
         gpu.memory().free(0, address);
         assertThat(free(0)).isEqualTo(all);
     }
@@ -80,9 +80,9 @@ final class UnifiedMemoryTests {
         long second = managed(600 * MIB);
         prefetch(first, 600 * MIB, HERE);
         prefetch(second, 600 * MIB, HERE);
-        assertThat(free(0)).isZero();
+        assertThat(free(0)).isLessThan(ManagedContents.PAGE_BYTES);
         prefetch(second, 600 * MIB, MemoryLocation.host());
-        assertThat(free(0)).as("the rest of the first").isEqualTo(600 * MIB);
+        assertThat(free(0)).as("the rest of the first").isBetween(599 * MIB, 601 * MIB);
         gpu.memory().free(0, first);
         gpu.memory().free(0, second);
     }

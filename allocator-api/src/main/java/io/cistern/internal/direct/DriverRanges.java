@@ -16,6 +16,8 @@ record DriverRanges(CudaDriver driver, String name, String call, Allocation allo
 
     /// One of the driver's functions.
     interface Allocation {
+        /// Allocates.
+        ///
         /// @throws CudaException if the driver refuses
         long allocate(int device, long byteSize);
     }
