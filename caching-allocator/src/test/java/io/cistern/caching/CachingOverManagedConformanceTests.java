@@ -6,8 +6,8 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.testkit.AllocatorConformance;
 
-/// What every allocator does, over managed memory. A cap says when the device is full, since nothing else would; and the
-/// device is small, since the host's memory behind it is real.
+/// What every allocator does, over managed memory. A cap says when the device is full, since nothing else would;
+/// and the device is small, since the host's memory behind it is real.
 class CachingOverManagedConformanceTests extends AllocatorConformance {
     @Override
     protected CudaDriver openDriver() {

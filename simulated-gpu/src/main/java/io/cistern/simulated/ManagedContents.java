@@ -19,8 +19,8 @@ final class ManagedContents implements Contents {
         this.bytes = bytes;
     }
 
-    /// Moves the pages of a range to a device, as far as there is room beside what can't move. What is on another device
-    /// leaves that as a whole; other pages of this memory leave if nothing else can.
+    /// Moves the pages of a range to a device, as far as there is room beside what can't move. What is on another
+    /// device leaves that as a whole; other pages of this memory leave if nothing else can.
     void moveTo(MemoryBudget device, long offset, long length) {
         if (home != device) {
             end();

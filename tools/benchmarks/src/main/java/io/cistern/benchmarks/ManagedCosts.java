@@ -15,12 +15,13 @@ import java.util.Deque;
 import java.util.Locale;
 import java.util.function.Consumer;
 
-/// What managed memory costs beside device memory and beside copies of pinned memory, for a job that goes over its data
-/// several times: on a GPU whose free memory is cut down to a limit by plain memory that is held meanwhile, with a working
-/// set of 0.5, 0.9, 1.1 and 1.5 of that limit.
+/// What managed memory costs beside device memory and beside copies of pinned memory, for a job that goes over its
+/// data several times: on a GPU whose free memory is cut down to a limit by plain memory that is held meanwhile,
+/// with a working set of 0.5, 0.9, 1.1 and 1.5 of that limit.
 ///
-/// The data begin on the host. `move` brings them to the device, where the way has such a step; `read` is a kernel that
-/// reads all of them, `write` a fill of all of them. Contents are counted by the kernel: a difference ends it with an error.
+/// The data begin on the host. `move` brings them to the device, where the way has such a step; `read` is a kernel
+/// that reads all of them, `write` a fill of all of them. Contents are counted by the kernel: a difference ends it
+/// with an error.
 ///
 /// | way | |
 /// |---|---|
@@ -31,8 +32,8 @@ import java.util.function.Consumer;
 /// | `prefer_device` | managed memory that prefers the device |
 /// | `prefer_host` | managed memory that prefers the host and is mapped on the device: nothing moves |
 ///
-/// Arguments: the limit in MiB (512), passes (3), `managed` or another spec of managed memory (`managed`). Prints CSV; times
-/// are the driver's, so virtual on a simulated GPU, which charges nothing for page faults.
+/// Arguments: the limit in MiB (512), passes (3), `managed` or another spec of managed memory (`managed`). Prints
+/// CSV; times are the driver's, so virtual on a simulated GPU, which charges nothing for page faults.
 public final class ManagedCosts {
     private static final MemoryLocation GPU = MemoryLocation.device(0);
     private static final double[] SHARES = {0.5, 0.9, 1.1, 1.5};
