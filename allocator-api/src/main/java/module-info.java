@@ -24,7 +24,8 @@ module io.cistern.api {
             io.cistern.loader,
             io.cistern.nccl,
             io.cistern.observability,
-            io.cistern.pressure;
+            io.cistern.pressure,
+            io.cistern.torch;
     exports io.cistern.internal.options to
             io.cistern.cli;
     exports io.cistern.internal.threads to

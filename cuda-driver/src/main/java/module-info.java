@@ -13,7 +13,8 @@ module io.cistern.cuda {
             io.cistern.buffers,
             io.cistern.handles,
             io.cistern.nccl,
-            io.cistern.observability;
+            io.cistern.observability,
+            io.cistern.onnxruntime;
     exports io.cistern.cuda.nvrtc;
     exports io.cistern.cuda.process to
             io.cistern.api,
@@ -33,7 +34,9 @@ module io.cistern.cuda {
             io.cistern.loader,
             io.cistern.nccl,
             io.cistern.observability,
-            io.cistern.simulated;
+            io.cistern.onnxruntime,
+            io.cistern.simulated,
+            io.cistern.torch;
 
     uses io.cistern.cuda.CudaDriverProvider;
 

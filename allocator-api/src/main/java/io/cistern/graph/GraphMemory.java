@@ -12,6 +12,7 @@ import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.internal.statistics.StatisticsTable;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /// The memory of one or more graphs: blocks that streams allocated or freed while they were captured. It lives as
 /// long as the last of its graphs and their executables. Then, as soon as no capture is under way, it goes back. Live
@@ -113,6 +114,37 @@ public final class GraphMemory {
                 .attached(Leaks.class)
                 .orElseThrow()
                 .blocks(route -> own.stream().anyMatch(allocator -> allocator.leads(route)));
+    }
+
+    /// Keeps this memory until the result is closed, for graphs of which the program has no handle: a framework
+    /// captures, and tells only when one of its graphs is gone. Hold it before the capture's
+    /// [end is announced][GraphCapture#announceEnd] with graph 0.
+    ///
+    /// @return closing it tells that those graphs and their executables are gone
+    /// @throws IllegalStateException if the graphs of this memory are gone
+    public Hold hold() {
+        return new Hold(blocks);
+    }
+
+    /// Keeps the memory of graphs, as those graphs themselves would: see [GraphMemory#hold].
+    ///
+    /// **Threads.** Any.
+    public static final class Hold implements AutoCloseable {
+        private final GraphBlocks blocks;
+        private final AtomicBoolean closed = new AtomicBoolean();
+
+        private Hold(GraphBlocks blocks) {
+            this.blocks = blocks;
+            blocks.use();
+        }
+
+        /// Lets go of the memory, which goes back when the last of its graphs is gone. Closing twice does nothing.
+        @Override
+        public void close() {
+            if (!closed.getAndSet(true)) {
+                blocks.release();
+            }
+        }
     }
 
     /// Notes which blocks of these graphs are alive, so that this can be restored later: see [Checkpoint].

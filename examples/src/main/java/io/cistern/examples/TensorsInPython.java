@@ -40,7 +40,7 @@ public final class TensorsInPython {
             for (int i = 0; i < EARLIER_FILLS; i++) {
                 buffer.fillWords(Float.floatToRawIntBits(-i));
             }
-            buffer.fillWords(Float.floatToRawIntBits(value));
+            buffer.fillWords(Float.floatToRawIntBits((float) value));
             TensorLayout layout = TensorLayout.compact(TensorType.FLOAT32, count);
             return versioned != 0
                     ? Dlpack.share(buffer, layout, consumer)
@@ -68,7 +68,7 @@ public final class TensorsInPython {
         for (int i = 0; i < EARLIER_FILLS; i++) {
             taken.buffer().fillWords(Float.floatToRawIntBits(-i));
         }
-        taken.buffer().fillWords(Float.floatToRawIntBits(value));
+        taken.buffer().fillWords(Float.floatToRawIntBits((float) value));
         taken.closeBefore(CudaStream.ofForeign(MEMORY, 0, producer));
         return 0;
     }

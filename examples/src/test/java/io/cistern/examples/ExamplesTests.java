@@ -233,33 +233,6 @@ class ExamplesTests {
                 .contains("1 block from caching, 1 from gradients");
     }
 
-    /// A process of C that starts Java in itself.
-    @Test
-    void aHostInCAllocatesFromCistern() throws Exception {
-        Path java = Path.of(System.getProperty("java.home"));
-        Assumptions.assumeTrue(Files.exists(java.resolve("include/jni.h")), "this Java has no header for C");
-        Path library = compiler()
-                .library(
-                        folder.resolve("libcistern.so"),
-                        c("cistern_host.c"),
-                        "-I" + java.resolve("include"),
-                        "-I" + java.resolve("include/linux"),
-                        "-ldl",
-                        "-lpthread");
-        Path program = compiler().program(folder.resolve("host"), HOST, "-ldl", "-lpthread");
-        ProcessBuilder host = new ProcessBuilder(program.toString(), library.toString()).redirectErrorStream(true);
-        host.environment()
-                .put("CISTERN_JVM", java.resolve("lib/server/libjvm.so").toString());
-        host.environment().put("CISTERN_DRIVER", "simulated");
-        host.environment().put("CISTERN_JVM_CLASSPATH", System.getProperty("java.class.path"));
-        host.environment().put("CISTERN_JVM_OPTIONS", "-Xmx256m -XX:TieredStopAtLevel=1 -Dcistern.allocator=caching");
-        Process process = host.start();
-
-        assertThat(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
-                .isEqualTo("null 0, allocations 8000, frees 8000, bytes 0\n");
-        assertThat(process.waitFor()).isZero();
-    }
-
     /// A process of Python that starts Java in itself; a consumer and a producer in `ctypes` stand for other
     /// libraries.
     @Test
@@ -300,39 +273,6 @@ class ExamplesTests {
         assertThat(run(TensorsInPython.class))
                 .containsExactly("shared: 4000 bytes", "the sum is 3000", "taken and closed: 0 bytes");
     }
-
-    private static final String HOST = """
-            #include <dlfcn.h>
-            #include <pthread.h>
-            #include <stdio.h>
-            #include <sys/types.h>
-            static void* (*take)(ssize_t, int, void*);
-            static void (*give)(void*, ssize_t, int, void*);
-            static long nulls;
-            static void* work(void* unused) {
-                for (int i = 0; i < 2000; i++) {
-                    void* block = take(4096, 0, 0);
-                    if (block) give(block, 4096, 0, 0);
-                    else __sync_fetch_and_add(&nulls, 1);
-                }
-                return 0;
-            }
-            int main(int count, char** arguments) {
-                void* library = dlopen(arguments[1], RTLD_NOW);
-                if (!library) { puts(dlerror()); return 1; }
-                take = dlsym(library, "cistern_malloc");
-                give = dlsym(library, "cistern_free");
-                int (*counts)(int, long*) = dlsym(library, "cistern_counts");
-                pthread_t threads[4];
-                for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
-                for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
-                long c[3] = {0};
-                counts(0, c);
-                printf("null %ld, allocations %ld, frees %ld, bytes %ld\\n", nulls, c[0], c[1], c[2]);
-                fflush(stdout);
-                return 0;
-            }
-            """;
 
     private static CCompiler compiler() {
         Assumptions.assumeTrue(CCompiler.find().isPresent(), "no C compiler on the path");

@@ -112,7 +112,8 @@ public final class GraphBlocks {
         return gone;
     }
 
-    synchronized void use() {
+    /// A capture begins, or somebody else keeps the memory of the graphs.
+    public synchronized void use() {
         if (gone) {
             throw new IllegalStateException("the graphs of this memory are gone; capture into new memory");
         }
@@ -120,7 +121,7 @@ public final class GraphBlocks {
     }
 
     /// A capture came to nothing, or a graph is gone. Calls no driver.
-    synchronized void release() {
+    public synchronized void release() {
         if (uses == 1) {
             gone = true;
             captures.gone(whenEnded);

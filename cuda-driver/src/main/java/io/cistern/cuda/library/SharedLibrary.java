@@ -127,4 +127,20 @@ public final class SharedLibrary {
     public static String text(MemorySegment address) {
         return address.address() == 0 ? "" : address.reinterpret(MAX_TEXT_BYTES).getString(0);
     }
+
+    /// Returns the memory at an address.
+    ///
+    /// @param byteSize how much of it the caller knows to be there
+    @SuppressWarnings("restricted")
+    public static MemorySegment memory(MemorySegment address, long byteSize) {
+        return address.reinterpret(byteSize);
+    }
+
+    /// Returns a C function that calls a method. What the method throws ends the process.
+    ///
+    /// @param arena how long C may call it
+    @SuppressWarnings("restricted")
+    public static MemorySegment callback(MethodHandle method, FunctionDescriptor shape, Arena arena) {
+        return Linker.nativeLinker().upcallStub(method, shape, arena);
+    }
 }

@@ -106,6 +106,12 @@ public enum Setting {
             "a name or a path, of the file or its folder",
             "`libcublas.so.13`, else `libcublas.so.12`",
             "cuBLAS's library"),
+    /// ONNX Runtime's library.
+    ONNXRUNTIME_LIBRARY(
+            "cistern.onnxruntime.library",
+            "a name or a path, of the file or its folder",
+            "the one that Java's classes of ONNX Runtime have loaded, `libonnxruntime.so.1`",
+            "the library of ONNX Runtime"),
     /// cuBLASLt's library.
     CUBLASLT_LIBRARY(
             "cistern.cublaslt.library",

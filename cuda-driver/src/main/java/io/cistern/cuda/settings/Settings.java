@@ -30,7 +30,7 @@ public final class Settings {
 
     /// Variables of the programs around: the script, and hosts that start Java.
     private static final List<String> OTHER_VARIABLES =
-            List.of("CISTERN_CLASSPATH", "CISTERN_JAVA_OPTS", "CISTERN_JVM");
+            List.of("CISTERN_CLASSPATH", "CISTERN_HOME", "CISTERN_JAVA_HOME", "CISTERN_JAVA_OPTS");
 
     /// A value and where it was set.
     ///

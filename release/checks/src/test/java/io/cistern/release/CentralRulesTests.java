@@ -49,6 +49,7 @@ class CentralRulesTests {
                         "cistern-micrometer",
                         "cistern-nccl-allocator",
                         "cistern-observability",
+                        "cistern-onnxruntime",
                         "cistern-pluggable-loader",
                         "cistern-simulated-gpu",
                         "cistern-spring-boot");

@@ -144,8 +144,10 @@ final class GraphWorkloads {
         program.toClose.add(() -> endAnnounced(program, stream));
         program.gpu.graphs().beginCapture(0, stream, CaptureMode.RELAXED);
         program.allocate(MIB, 0);
-        endAnnounced(program, stream);
-        program.freeAll(1);
+        try (GraphMemory.Hold _ = own.hold()) {
+            endAnnounced(program, stream);
+            program.freeAll(1);
+        }
     }
 
     private static void endAnnounced(GpuProgram program, long stream) {

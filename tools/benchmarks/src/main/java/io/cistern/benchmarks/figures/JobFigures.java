@@ -37,17 +37,24 @@ final class JobFigures {
             ALLOCATORS.forEach(each -> cells.add(cell(Select.where(rows, "job", job, "conf", each))));
             table.row(cells);
         });
-        return table + "\nSeconds of the third pass, and the most MiB of the device that were taken in it. "
-                + raw.source(FILE) + ".\n";
+        long runs = rows.stream().map(row -> row.textOr("run", "1")).distinct().count();
+        return table + "\nSeconds of the third pass, and the most MiB of the device that were taken in it"
+                + (runs == 1 ? "" : ": medians of " + runs + " runs in turns") + ". " + raw.source(FILE) + ".\n";
     }
 
     private static String cell(List<Rows.Row> rows) {
-        return rows.isEmpty()
+        List<Rows.Row> done =
+                rows.stream().filter(row -> row.has("passSeconds")).toList();
+        return done.isEmpty()
                 ? ""
-                : Table.format(
-                        "%.2f · %,.0f",
-                        last(rows.getFirst().text("passSeconds")),
-                        last(rows.getFirst().text("devicePeakMiB")));
+                : Table.format("%.2f · %,.0f", median(done, "passSeconds"), median(done, "devicePeakMiB"));
+    }
+
+    /// Of the third passes.
+    private static double median(List<Rows.Row> rows, String field) {
+        double[] sorted =
+                rows.stream().mapToDouble(row -> last(row.text(field))).sorted().toArray();
+        return sorted[sorted.length / 2];
     }
 
     private static double last(String numbers) {

@@ -22,13 +22,10 @@ final class Pack implements Callable<Integer> {
             "mvn -q -B -Pfast package dependency:copy-dependencies -pl tools/benchmarks -am -DincludeScope=runtime"
                     + " -DincludeGroupIds=org.openjdk.jmh,net.sf.jopt-simple,org.apache.commons,io.netty,org.jcuda"
                     + " -DoutputDirectory=$PWD/tools/benchmarks/target/jmh",
-            "mkdir -p $kit/jmh $kit/host",
+            "mkdir -p $kit/jmh",
             "cp -r tools/cli/target/dist/cistern-*/ $kit/dist",
             "cp tools/benchmarks/target/jmh/*.jar {tools/benchmarks,integrations/jcuda,examples}/target/fast/cistern-*.jar $kit/jmh",
             "cp -r tools/benchmarks/peers tools/benchmarks/measure $kit",
-            // Needs the JDK's headers, which the machine there has not got.
-            "cc -O2 -shared -fPIC -I$JAVA_HOME/include -I$JAVA_HOME/include/linux -o $kit/host/libcistern.so"
-                    + " examples/src/main/c/cistern_host.c -ldl -lpthread",
             "tar --sort=name --owner=0 --group=0 --numeric-owner -C $kit/.. -c cistern-measure | xz -6 -T0 > $archive",
             "rm -r $kit");
 

@@ -1,0 +1,126 @@
+package io.cistern.onnxruntime;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.cistern.cuda.library.SharedLibrary;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+
+/// An allocator as ONNX Runtime calls it: the C structure `OrtAllocator`, whose functions are methods of Java.
+///
+/// | byte | field | answered by |
+/// |---|---|---|
+/// | 0 | `version` | [OnnxApi#allocatorVersion] |
+/// | 8 | `Alloc(self, size)` | [Calls#allocate] |
+/// | 16 | `Free(self, block)` | [Calls#free] |
+/// | 24 | `Info(self)` | what describes the memory |
+/// | 32 | `Reserve(self, size)` | [Calls#allocate] |
+/// | 40 | `GetStats(self, out)` | [Calls#statistics] |
+/// | 48 | `AllocOnStream(self, size, stream)` | [Calls#allocateOnStream] |
+/// | 56 | `Shrink(self)`, since 1.25 | [Calls#shrink] |
+///
+/// **Lifetime.** The structure stays callable for as long as the process lives, since a session that was made
+/// with it may free its weights at any time. It takes some kilobytes.
+///
+/// **Threads.** ONNX Runtime calls on any thread.
+final class AllocatorTable {
+    private static final long BYTES = 64;
+
+    /// What the functions do. Nothing may be thrown to C, where it would end the process.
+    interface Calls {
+        /// Returns the address of a block for work on a stream that is not told; 0 if there is no memory.
+        long allocate(long byteSize);
+
+        /// Returns the address of a block for work on a stream; 0 if there is no memory.
+        ///
+        /// @param syncStream an `OrtSyncStream`
+        long allocateOnStream(long byteSize, long syncStream);
+
+        /// Frees a block; 0 does nothing.
+        void free(long address);
+
+        /// Stores figures.
+        ///
+        /// @param out where the address of an `OrtKeyValuePairs` goes
+        /// @return an `OrtStatus`; 0 if all is well
+        long statistics(long out);
+
+        /// Gives idle memory back to the driver.
+        ///
+        /// @return an `OrtStatus`; 0 if all is well
+        long shrink();
+    }
+
+    private final Calls calls;
+    private final MemorySegment info;
+    private final MemorySegment structure;
+
+    /// @param version a version of the interface
+    /// @param info an `OrtMemoryInfo` that lives as long as the process
+    AllocatorTable(int version, MemorySegment info, Calls calls) {
+        this.calls = calls;
+        this.info = info;
+        FunctionDescriptor ofSelf = FunctionDescriptor.of(JAVA_LONG, JAVA_LONG);
+        FunctionDescriptor ofTwo = FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG);
+        MemorySegment allocate = function("allocate", ofTwo);
+        structure = Arena.global().allocate(BYTES, ADDRESS.byteAlignment());
+        structure.set(JAVA_INT, 0, version);
+        structure.set(ADDRESS, 8, allocate);
+        structure.set(ADDRESS, 16, function("free", FunctionDescriptor.ofVoid(JAVA_LONG, JAVA_LONG)));
+        structure.set(ADDRESS, 24, function("info", ofSelf));
+        structure.set(ADDRESS, 32, allocate);
+        structure.set(ADDRESS, 40, function("statistics", ofTwo));
+        structure.set(
+                ADDRESS,
+                48,
+                function("allocateOnStream", FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG)));
+        if (version >= OnnxApi.SHRINK_VERSION) {
+            structure.set(ADDRESS, 56, function("shrink", ofSelf));
+        }
+    }
+
+    private MemorySegment function(String method, FunctionDescriptor shape) {
+        try {
+            MethodType type = shape.toMethodType();
+            return SharedLibrary.callback(MethodHandles.lookup().bind(this, method, type), shape, Arena.global());
+        } catch (ReflectiveOperationException e) {
+            throw new LinkageError(method, e);
+        }
+    }
+
+    /// Returns the structure, for ONNX Runtime.
+    MemorySegment structure() {
+        return structure;
+    }
+
+    // Called from C, with the structure as first argument.
+
+    long allocate(long self, long byteSize) {
+        return calls.allocate(byteSize);
+    }
+
+    void free(long self, long address) {
+        calls.free(address);
+    }
+
+    long info(long self) {
+        return info.address();
+    }
+
+    long statistics(long self, long out) {
+        return calls.statistics(out);
+    }
+
+    long allocateOnStream(long self, long byteSize, long syncStream) {
+        return calls.allocateOnStream(byteSize, syncStream);
+    }
+
+    long shrink(long self) {
+        return calls.shrink();
+    }
+}

@@ -1,0 +1,273 @@
+package io.cistern.onnxruntime;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import io.cistern.cuda.library.SharedLibrary;
+import io.cistern.cuda.settings.Setting;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+import java.util.Map;
+
+/// The functions of ONNX Runtime's C interface that this module calls.
+///
+/// `OrtGetApiBase` gives a table of function pointers for a version of the interface. The table only grows,
+/// so a function has the same slot in all versions that have it. Two things are checked before a slot is
+/// called: that the library has a table of the version that the last of these slots came with, and that the
+/// slots of status objects do what they should.
+///
+/// **Threads.** Any.
+final class OnnxApi {
+    /// The version of the interface whose allocators are told the stream of an allocation.
+    static final int OLDEST_VERSION = 23;
+    /// The version of the interface whose allocators can be asked to shrink.
+    static final int SHRINK_VERSION = 25;
+
+    private static final int GENERAL_FAILURE = 1;
+    private static final int ONLY_ERRORS = 3;
+    private static final int DEVICE_ALLOCATOR = 0;
+    private static final int DEFAULT_MEMORY = 0;
+    private static final String CUDA = "Cuda";
+
+    private static final MethodHandle GET_POINTER = SharedLibrary.call(FunctionDescriptor.of(ADDRESS));
+    private static final MethodHandle GET_TABLE = SharedLibrary.call(FunctionDescriptor.of(ADDRESS, JAVA_INT));
+    private static final MethodHandle POINTER_OF = SharedLibrary.call(FunctionDescriptor.of(ADDRESS, ADDRESS));
+    private static final MethodHandle PAIR = SharedLibrary.call(FunctionDescriptor.of(ADDRESS, ADDRESS, ADDRESS));
+    private static final MethodHandle CREATE_STATUS =
+            SharedLibrary.call(FunctionDescriptor.of(ADDRESS, JAVA_INT, ADDRESS));
+    private static final MethodHandle CREATE_ENVIRONMENT =
+            SharedLibrary.call(FunctionDescriptor.of(ADDRESS, JAVA_INT, ADDRESS, ADDRESS));
+    private static final MethodHandle CREATE_MEMORY_INFO =
+            SharedLibrary.call(FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_INT, JAVA_INT, JAVA_INT, ADDRESS));
+    private static final MethodHandle ACCEPT = SharedLibrary.call(FunctionDescriptor.ofVoid(ADDRESS));
+    private static final MethodHandle ACCEPT_THREE =
+            SharedLibrary.call(FunctionDescriptor.ofVoid(ADDRESS, ADDRESS, ADDRESS));
+
+    /// Where a function stands in the table.
+    private enum Slot {
+        CREATE_STATUS(0),
+        GET_ERROR_MESSAGE(2),
+        CREATE_ENVIRONMENT(3),
+        CREATE_MEMORY_INFO(68),
+        RELEASE_ENVIRONMENT(92),
+        RELEASE_STATUS(93),
+        RELEASE_MEMORY_INFO(94),
+        REGISTER_ALLOCATOR(176),
+        UNREGISTER_ALLOCATOR(177),
+        CREATE_KEY_VALUE_PAIRS(295),
+        ADD_KEY_VALUE_PAIR(296),
+        SYNC_STREAM_GET_HANDLE(384);
+
+        static final int TABLE_LENGTH = 385;
+
+        final int index;
+
+        Slot(int index) {
+            this.index = index;
+        }
+    }
+
+    private final MemorySegment table;
+    private final String versionText;
+    private final int allocatorVersion;
+
+    private OnnxApi(MemorySegment table, String versionText, int allocatorVersion) {
+        this.table = table;
+        this.versionText = versionText;
+        this.allocatorVersion = allocatorVersion;
+    }
+
+    /// Finds the library that Java's classes of ONNX Runtime have loaded.
+    ///
+    /// @throws UnsupportedOperationException if it is not there, or too old
+    static OnnxApi find() {
+        return of(SharedLibrary.find("ONNX Runtime", Setting.ONNXRUNTIME_LIBRARY, "libonnxruntime.so.1"));
+    }
+
+    /// @throws UnsupportedOperationException if the library is too old or not what it seems
+    static OnnxApi of(SharedLibrary library) {
+        MemorySegment base = SharedLibrary.memory(pointer(library.require("OrtGetApiBase")), 2 * ADDRESS.byteSize());
+        String version = SharedLibrary.text(pointer(base.getAtIndex(ADDRESS, 1)));
+        MemorySegment table = table(base, OLDEST_VERSION);
+        if (table.address() == 0) {
+            throw new UnsupportedOperationException("ONNX Runtime " + version + " (" + library.name()
+                    + ") does not tell an allocator which stream a block is for; use 1." + OLDEST_VERSION
+                    + " or newer");
+        }
+        boolean shrinks = table(base, SHRINK_VERSION).address() != 0;
+        OnnxApi api = new OnnxApi(
+                SharedLibrary.memory(table, Slot.TABLE_LENGTH * ADDRESS.byteSize()),
+                version,
+                shrinks ? SHRINK_VERSION : OLDEST_VERSION);
+        api.requireKnownTable(library.name());
+        return api;
+    }
+
+    private static MemorySegment table(MemorySegment base, int version) {
+        try {
+            return (MemorySegment) GET_TABLE.invokeExact(base.getAtIndex(ADDRESS, 0), version);
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
+    /// A status that is made, read and released shows that the table is the one that this class knows.
+    private void requireKnownTable(String library) {
+        String said = "Cistern asks";
+        MemorySegment status = failure(said);
+        String heard = status.address() == 0 ? "" : takeMessage(status);
+        if (!heard.equals(said)) {
+            throw new UnsupportedOperationException(
+                    "the function table of " + library + " is not that of ONNX Runtime " + versionText);
+        }
+    }
+
+    /// Returns the version of the library, as `1.29.0`.
+    String versionText() {
+        return versionText;
+    }
+
+    /// Returns the version that an allocator's structure may have.
+    int allocatorVersion() {
+        return allocatorVersion;
+    }
+
+    /// Returns a status that says that a call failed, for the caller to release; 0 where there is no memory
+    /// for it.
+    MemorySegment failure(String message) {
+        try (Arena arena = Arena.ofConfined()) {
+            return (MemorySegment)
+                    CREATE_STATUS.invokeExact(slot(Slot.CREATE_STATUS), GENERAL_FAILURE, arena.allocateFrom(message));
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
+    /// Returns the environment of the process, of which there is one. To be [released][#releaseEnvironment].
+    MemorySegment environment() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ADDRESS);
+            check((MemorySegment) CREATE_ENVIRONMENT.invokeExact(
+                    slot(Slot.CREATE_ENVIRONMENT), ONLY_ERRORS, arena.allocateFrom("cistern"), out));
+            return out.get(ADDRESS, 0);
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
+    void releaseEnvironment(MemorySegment environment) {
+        accept(Slot.RELEASE_ENVIRONMENT, environment);
+    }
+
+    /// Returns what describes the memory of a device, to be [released][#releaseMemoryInfo].
+    MemorySegment memoryInfo(int device) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ADDRESS);
+            check((MemorySegment) CREATE_MEMORY_INFO.invokeExact(
+                    slot(Slot.CREATE_MEMORY_INFO),
+                    arena.allocateFrom(CUDA),
+                    DEVICE_ALLOCATOR,
+                    device,
+                    DEFAULT_MEMORY,
+                    out));
+            return out.get(ADDRESS, 0);
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
+    void releaseMemoryInfo(MemorySegment info) {
+        accept(Slot.RELEASE_MEMORY_INFO, info);
+    }
+
+    /// @throws IllegalStateException if ONNX Runtime refuses, as a second allocator of a device
+    void registerAllocator(MemorySegment environment, MemorySegment allocator) {
+        checkPair(Slot.REGISTER_ALLOCATOR, environment, allocator);
+    }
+
+    /// @throws IllegalStateException if no allocator is registered there
+    void unregisterAllocator(MemorySegment environment, MemorySegment info) {
+        checkPair(Slot.UNREGISTER_ALLOCATOR, environment, info);
+    }
+
+    /// Returns the `CUstream` of a stream object of ONNX Runtime; 0 if it is a stream of the host.
+    long streamHandle(MemorySegment stream) {
+        try {
+            return ((MemorySegment) POINTER_OF.invokeExact(slot(Slot.SYNC_STREAM_GET_HANDLE), stream)).address();
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
+    /// Returns an object with pairs of texts, which the caller owns.
+    MemorySegment keyValuePairs(Map<String, Long> values) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ADDRESS);
+            ACCEPT.invokeExact(slot(Slot.CREATE_KEY_VALUE_PAIRS), out);
+            MemorySegment pairs = out.get(ADDRESS, 0);
+            for (var value : values.entrySet()) {
+                ACCEPT_THREE.invokeExact(
+                        slot(Slot.ADD_KEY_VALUE_PAIR),
+                        pairs,
+                        arena.allocateFrom(value.getKey()),
+                        arena.allocateFrom(value.getValue().toString()));
+            }
+            return pairs;
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
+    private MemorySegment slot(Slot slot) {
+        return table.getAtIndex(ADDRESS, slot.index);
+    }
+
+    private static MemorySegment pointer(MemorySegment function) {
+        try {
+            return (MemorySegment) GET_POINTER.invokeExact(function);
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
+    private void accept(Slot function, MemorySegment argument) {
+        try {
+            ACCEPT.invokeExact(slot(function), argument);
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
+    private void checkPair(Slot function, MemorySegment first, MemorySegment second) {
+        try {
+            check((MemorySegment) PAIR.invokeExact(slot(function), first, second));
+        } catch (Throwable e) {
+            throw unexpected(e);
+        }
+    }
+
+    private void check(MemorySegment status) {
+        if (status.address() != 0) {
+            throw new IllegalStateException("ONNX Runtime " + versionText + " refuses: " + takeMessage(status));
+        }
+    }
+
+    private String takeMessage(MemorySegment status) {
+        try {
+            return SharedLibrary.text((MemorySegment) POINTER_OF.invokeExact(slot(Slot.GET_ERROR_MESSAGE), status));
+        } catch (Throwable e) {
+            throw unexpected(e);
+        } finally {
+            accept(Slot.RELEASE_STATUS, status);
+        }
+    }
+
+    private static RuntimeException unexpected(Throwable e) {
+        if (e instanceof Error error) {
+            throw error;
+        }
+        return e instanceof RuntimeException known ? known : new IllegalStateException(e);
+    }
+}

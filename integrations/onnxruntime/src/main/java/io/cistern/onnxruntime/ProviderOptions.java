@@ -1,0 +1,54 @@
+package io.cistern.onnxruntime;
+
+import ai.onnxruntime.OrtException;
+import ai.onnxruntime.providers.OrtCUDAProviderOptions;
+import java.util.Map;
+
+/// The options of the CUDA provider that have to do with memory.
+final class ProviderOptions {
+    private static final String NOT_OURS = "it is for the arena of ONNX Runtime, which is not used: ";
+    private static final String LOST = "ONNX Runtime takes it from Java and never calls the function: ";
+
+    /// Options that would do nothing, or harm, and what to do instead.
+    private static final Map<String, String> REFUSED = Map.of(
+            "gpu_mem_limit", NOT_OURS + "set SessionSettings.limit",
+            "arena_extend_strategy", NOT_OURS + "choose an allocator of Cistern, as caching:fit=tight",
+            "gpu_external_alloc", LOST + "OnnxMemory takes its place",
+            "gpu_external_free", LOST + "OnnxMemory takes its place",
+            "gpu_external_empty_cache", LOST + "OnnxMemory.trim takes its place",
+            "has_user_compute_stream", "OnnxMemory chooses the stream: see SessionStreams",
+            "user_compute_stream", "OnnxMemory chooses the stream: see SessionStreams",
+            "enable_cuda_graph", "a graph keeps addresses whose blocks ONNX Runtime frees: leave it off");
+
+    private static final String OFF = "0";
+
+    private ProviderOptions() {}
+
+    /// @param options as `key=value`, with `;` between them
+    /// @throws IllegalArgumentException for an option that would do nothing or harm
+    static void check(String options, int device) {
+        for (String pair : options.split(";", -1)) {
+            int end = pair.indexOf('=');
+            if (end > 0) {
+                check(pair.substring(0, end), pair.substring(end + 1), device);
+            }
+        }
+    }
+
+    private static void check(String key, String value, int device) {
+        String refusal = REFUSED.get(key);
+        if (refusal != null && !value.equals(OFF)) {
+            throw new IllegalArgumentException("option " + key + "=" + value + " of the CUDA provider: " + refusal);
+        }
+        if (key.equals("device_id") && !value.equals(Integer.toString(device))) {
+            throw new IllegalArgumentException("option device_id=" + value + " of the CUDA provider: the memory is of"
+                    + " device " + device + "; register one OnnxMemory for each device");
+        }
+    }
+
+    /// Has the session work on a stream.
+    static void setStream(OrtCUDAProviderOptions options, long handle) throws OrtException {
+        options.add("has_user_compute_stream", "1");
+        options.add("user_compute_stream", Long.toUnsignedString(handle));
+    }
+}

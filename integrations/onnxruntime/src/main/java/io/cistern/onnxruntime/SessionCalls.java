@@ -1,0 +1,212 @@
+package io.cistern.onnxruntime;
+
+import io.cistern.CudaStreamPool;
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.library.SharedLibrary;
+import io.cistern.spi.StreamOrder;
+import io.cistern.spi.TrimMode;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/// Answers ONNX Runtime's calls: finds the session of a block, and lets nothing that is thrown reach C.
+///
+/// A block belongs to the session whose stream it is for, else to the session whose [SessionMemory#call] the
+/// thread is in, else to none.
+///
+/// **Threads.** Any.
+final class SessionCalls implements AllocatorTable.Calls {
+    private static final System.Logger LOG = System.getLogger(SessionCalls.class.getName());
+    private static final long FAILED = 0;
+    private static final long DONE = 0;
+    /// What ONNX Runtime answers for the handle of a stream of the host.
+    private static final long HOST_STREAM = 0;
+
+    private final OnnxApi api;
+    private final DeviceMemory memory;
+    private final int device;
+    private final SessionBlocks blocks;
+    private final IdleStreams idleStreams;
+    private final StreamOrder order;
+    private final BlockOrder anyStream;
+    private final CudaStreamPool standIns;
+    /// The order of blocks by the handle of their stream.
+    private final Map<Long, BlockOrder> orders = new ConcurrentHashMap<>();
+    /// The sessions by the handle of their stream. One that is closed stays until its last block is freed.
+    private final Map<Long, SessionMemory> byStream = new ConcurrentHashMap<>();
+
+    private final Set<SessionMemory> closing = ConcurrentHashMap.newKeySet();
+    private final AtomicReference<@Nullable Throwable> lastFailure = new AtomicReference<>();
+    private final Set<Class<?>> told = ConcurrentHashMap.newKeySet();
+    private volatile boolean closed;
+
+    SessionCalls(OnnxApi api, DeviceMemory memory, int device, IdleStreams idleStreams) {
+        this.api = api;
+        this.memory = memory;
+        this.device = device;
+        this.idleStreams = idleStreams;
+        order = memory.moduleSupport().streams();
+        blocks = new SessionBlocks(memory, device);
+        standIns = idleStreams.standIns(device);
+        anyStream = new BlockOrder.AnyStream(standIns.next(), order);
+    }
+
+    void add(SessionMemory session) {
+        session.stream().ifPresent(stream -> {
+            orders.put(stream.handle(), new BlockOrder.OwnStream(stream));
+            byStream.put(stream.handle(), session);
+        });
+    }
+
+    /// Ends a session: its stream goes on when its blocks are gone.
+    void close(SessionMemory session) {
+        closing.add(session);
+        giveStreamBack(session);
+    }
+
+    private void giveStreamBack(SessionMemory session) {
+        if (session.figures().liveBlocks() == 0 && closing.remove(session)) {
+            session.stream().ifPresent(stream -> {
+                byStream.remove(stream.handle(), session);
+                idleStreams.give(stream);
+            });
+        }
+    }
+
+    /// Refuses allocations from now on.
+    void close() {
+        closed = true;
+    }
+
+    SessionFigures figures() {
+        return blocks.all().figures();
+    }
+
+    Optional<Throwable> lastFailure() {
+        return Optional.ofNullable(lastFailure.get());
+    }
+
+    @Override
+    public long allocate(long byteSize) {
+        return allocated(byteSize, anyStream, regionOfThread());
+    }
+
+    @Override
+    public long allocateOnStream(long byteSize, long syncStream) {
+        try {
+            long handle = api.streamHandle(MemorySegment.ofAddress(syncStream));
+            if (handle == HOST_STREAM) {
+                return allocate(byteSize);
+            }
+            SessionMemory session = byStream.get(handle);
+            return allocated(byteSize, orderOf(handle), session == null ? regionOfThread() : session);
+        } catch (Throwable failure) {
+            return refused(failure, null);
+        }
+    }
+
+    private BlockOrder orderOf(long handle) {
+        BlockOrder known = orders.get(handle);
+        return known != null
+                ? known
+                : orders.computeIfAbsent(handle, made -> new BlockOrder.StandIn(standIns.next(), order, made));
+    }
+
+    private static @Nullable SessionMemory regionOfThread() {
+        return SessionMemory.CURRENT.isBound() ? SessionMemory.CURRENT.get() : null;
+    }
+
+    private long allocated(long byteSize, BlockOrder order, @Nullable SessionMemory session) {
+        try {
+            if (closed) {
+                throw new IllegalStateException("a session of ONNX Runtime allocates " + byteSize
+                        + " bytes after its OnnxMemory was closed; close the session first");
+            }
+            return byteSize == 0 ? FAILED : blocks.allocate(byteSize, order, session);
+        } catch (Throwable failure) {
+            return refused(failure, session);
+        }
+    }
+
+    private long refused(Throwable failure, @Nullable SessionMemory session) {
+        blocks.all().refused();
+        if (session != null) {
+            session.counters().refused();
+        }
+        tell(failure);
+        return FAILED;
+    }
+
+    @Override
+    public void free(long address) {
+        try {
+            SessionMemory session = address == 0 ? null : blocks.free(address);
+            if (session != null && !closing.isEmpty()) {
+                giveStreamBack(session);
+            }
+        } catch (Throwable failure) {
+            tell(failure);
+        }
+    }
+
+    @Override
+    public long statistics(long out) {
+        try {
+            MemorySegment pairs = api.keyValuePairs(named(figures()));
+            SharedLibrary.memory(MemorySegment.ofAddress(out), ValueLayout.ADDRESS.byteSize())
+                    .set(ValueLayout.ADDRESS, 0, pairs);
+            return DONE;
+        } catch (Throwable failure) {
+            return status(failure);
+        }
+    }
+
+    /// The figures by the names that ONNX Runtime's own allocators give them.
+    private Map<String, Long> named(SessionFigures figures) {
+        Map<String, Long> named = new LinkedHashMap<>();
+        named.put("Limit", memory.limit(device).map(limit -> limit.byteSize()).orElse(-1L));
+        named.put("InUse", figures.usedBytes());
+        named.put("MaxInUse", figures.peakBytes());
+        named.put("TotalAllocated", memory.statistics(device).reservedBytes().orElse(figures.usedBytes()));
+        named.put("NumAllocs", figures.allocations());
+        return named;
+    }
+
+    @Override
+    public long shrink() {
+        try {
+            memory.trim(device, 0, TrimMode.WITHOUT_WAITING);
+            return DONE;
+        } catch (Throwable failure) {
+            return status(failure);
+        }
+    }
+
+    /// Tells of a failure, and returns a status for C; none if even that fails.
+    private long status(Throwable failure) {
+        tell(failure);
+        try {
+            return api.failure(failure.toString()).address();
+        } catch (Throwable _) {
+            return DONE;
+        }
+    }
+
+    private void tell(Throwable failure) {
+        try {
+            lastFailure.set(failure);
+            if (told.add(failure.getClass())) {
+                LOG.log(Level.WARNING, "a call of ONNX Runtime failed, told once of its kind: {0}", failure.toString());
+            }
+        } catch (Throwable _) {
+            // A logger that throws, or no stack left for it: there is no one left to tell.
+        }
+    }
+}

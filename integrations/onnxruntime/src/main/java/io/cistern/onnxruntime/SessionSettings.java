@@ -1,0 +1,74 @@
+package io.cistern.onnxruntime;
+
+import ai.onnxruntime.providers.OrtCUDAProviderOptions;
+import io.cistern.MemoryLimit;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+
+/// What is chosen for the memory of one session.
+///
+/// ```java
+/// SessionSettings.named("encoder").limit(MemoryLimit.of("encoder", 2L << 30))
+/// ```
+///
+/// **Threads.** Immutable; any thread may use it at any time.
+public final class SessionSettings {
+    private final String name;
+    private final SessionStreams streams;
+    private final @Nullable MemoryLimit limit;
+    private final @Nullable OrtCUDAProviderOptions provider;
+
+    private SessionSettings(
+            String name,
+            SessionStreams streams,
+            @Nullable MemoryLimit limit,
+            @Nullable OrtCUDAProviderOptions provider) {
+        this.name = name;
+        this.streams = streams;
+        this.limit = limit;
+        this.provider = provider;
+    }
+
+    /// Returns settings for a session by its name, on one stream, without a limit.
+    ///
+    /// @param name for figures and messages; need not be unique
+    public static SessionSettings named(String name) {
+        return new SessionSettings(name, SessionStreams.ONE_OF_SESSION, null, null);
+    }
+
+    /// Returns these settings with other streams.
+    public SessionSettings streams(SessionStreams streams) {
+        return new SessionSettings(name, streams, limit, provider);
+    }
+
+    /// Returns these settings with a limit on the bytes that the session has at once. ONNX Runtime throws
+    /// where it is reached. The limit takes the place of that of the scope that a request runs in: make it a
+    /// [child][MemoryLimit#child] of that one where both shall hold.
+    public SessionSettings limit(MemoryLimit limit) {
+        return new SessionSettings(name, streams, limit, provider);
+    }
+
+    /// Returns these settings with options of the CUDA provider. [OnnxMemory#configure] adds some of its own,
+    /// and refuses options that have no effect on memory that is not ONNX Runtime's.
+    ///
+    /// @param provider for the device of the memory; the caller closes it
+    public SessionSettings provider(OrtCUDAProviderOptions provider) {
+        return new SessionSettings(name, streams, limit, provider);
+    }
+
+    String name() {
+        return name;
+    }
+
+    SessionStreams streams() {
+        return streams;
+    }
+
+    Optional<MemoryLimit> limit() {
+        return Optional.ofNullable(limit);
+    }
+
+    Optional<OrtCUDAProviderOptions> provider() {
+        return Optional.ofNullable(provider);
+    }
+}

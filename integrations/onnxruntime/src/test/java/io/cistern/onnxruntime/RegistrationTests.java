@@ -1,0 +1,114 @@
+package io.cistern.onnxruntime;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import ai.onnxruntime.OrtEnvironment;
+import io.cistern.DeviceMemory;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.catalog.Catalog;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/// How an allocator gets into ONNX Runtime and out of it: the real library without CUDA, and a fake one.
+class RegistrationTests {
+    @TempDir
+    private Path folder;
+
+    private final SimulatedGpu gpu = SimulatedGpu.builder().devices(2).build();
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.discover(List.of(), List.of()))
+            .open();
+
+    @AfterEach
+    void close() {
+        memory.close();
+        gpu.close();
+    }
+
+    @Test
+    void theRealLibraryWithoutCudaIsRefusedWithWhatToDo() {
+        assertThatExceptionOfType(UnsupportedOperationException.class)
+                .isThrownBy(() -> OnnxMemory.register(OrtEnvironment.getEnvironment(), memory))
+                .withMessageContaining("has no CUDA provider")
+                .withMessageContaining("onnxruntime_gpu");
+    }
+
+    @Test
+    void theRealLibraryHasTheFunctionsWhereTheyAreLookedFor() {
+        String version = OrtEnvironment.getEnvironment().getVersion();
+        OnnxApi api = OnnxApi.find();
+        assertThat(api.versionText()).isEqualTo(version);
+        assertThat(api.allocatorVersion()).isEqualTo(OnnxApi.SHRINK_VERSION);
+        assertThat(api.keyValuePairs(Map.of("InUse", 1L)).address()).isNotZero();
+        MemorySegment info = api.memoryInfo(0);
+        assertThat(info.address()).isNotZero();
+        api.releaseMemoryInfo(info);
+    }
+
+    @Test
+    void theRealLibraryTakesAnAllocatorOnceADevice() {
+        assertThat(OrtEnvironment.getEnvironment()).isNotNull();
+        OnnxApi api = OnnxApi.find();
+        try (OnnxMemory _ = OnnxMemory.register(api, memory, 0);
+                OnnxMemory _ = OnnxMemory.register(api, memory, 1)) {
+            assertThatIllegalStateException()
+                    .isThrownBy(() -> OnnxMemory.register(api, memory, 0))
+                    .withMessageContaining("already");
+        }
+        OnnxMemory.register(api, memory, 0).close();
+    }
+
+    @Test
+    void anOlderLibraryIsRefusedWithItsVersion() {
+        FakeOnnxRuntime old = new FakeOnnxRuntime(folder, "-DNEWEST=22");
+        assertThatExceptionOfType(UnsupportedOperationException.class)
+                .isThrownBy(old::api)
+                .withMessageContaining("1.22.0")
+                .withMessageContaining("1.23");
+    }
+
+    @Test
+    void aTableThatIsNotTheKnownOneIsRefused() {
+        FakeOnnxRuntime other = new FakeOnnxRuntime(folder, "-DOTHER_TABLE");
+        assertThatExceptionOfType(UnsupportedOperationException.class)
+                .isThrownBy(other::api)
+                .withMessageContaining("function table");
+    }
+
+    @Test
+    void anAllocatorOfAnOlderInterfaceHasNoShrink() {
+        FakeOnnxRuntime fake = new FakeOnnxRuntime(folder, "-DNEWEST=24");
+        try (OnnxMemory _ = OnnxMemory.register(fake.api(), memory, 0)) {
+            assertThat(fake.shrink()).isEqualTo(-1);
+        }
+    }
+
+    @Test
+    void closingLeavesNothingInTheLibrary() {
+        FakeOnnxRuntime fake = new FakeOnnxRuntime(folder);
+        OnnxApi api = fake.api();
+        OnnxMemory first = OnnxMemory.register(api, memory, 0);
+        assertThatIllegalStateException().isThrownBy(() -> OnnxMemory.register(api, memory, 0));
+        assertThat(fake.environmentReferences()).isOne();
+        first.close();
+        first.close();
+        assertThat(fake.environmentReferences()).isZero();
+        assertThat(fake.liveStatuses()).isZero();
+        assertThatIllegalStateException().isThrownBy(() -> first.open(SessionSettings.named("late")));
+    }
+
+    @Test
+    void aDeviceThatIsNotThereIsRefused() {
+        FakeOnnxRuntime fake = new FakeOnnxRuntime(folder);
+        assertThatExceptionOfType(IndexOutOfBoundsException.class)
+                .isThrownBy(() -> OnnxMemory.register(fake.api(), memory, 2));
+        assertThat(fake.environmentReferences()).isZero();
+    }
+}

@@ -1,0 +1,91 @@
+#include "torch.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <typeinfo>
+
+namespace cistern {
+namespace {
+
+/* Python loads PyTorch's libraries with names of their own, so each is asked, not the process. */
+void* symbol(const char* name) {
+    for (const char* library : {"libc10.so", "libc10_cuda.so", "libtorch_python.so", "libtorch_cuda.so"}) {
+        void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+        void* found = handle == nullptr ? nullptr : dlsym(handle, name);
+        if (found != nullptr) {
+            return found;
+        }
+    }
+    return nullptr;
+}
+
+/* As c10/util/Exception.h has it. */
+struct SourceLocation {
+    const char* function;
+    const char* file;
+    uint32_t line;
+};
+
+/* c10::OutOfMemoryError(SourceLocation, std::string), and the same of its base, c10::Error. */
+typedef void (*Constructor)(void* self, SourceLocation where, std::string text);
+const char* const OF_OUT_OF_MEMORY =
+    "_ZN3c1016OutOfMemoryErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
+const char* const OF_ERROR = "_ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
+
+/* c10::Error is less than a quarter of it. */
+const size_t SIZE = 1024;
+
+/* Both begin with std::exception, whose destructor is virtual. */
+void destroy(void* error) {
+    static_cast<std::exception*>(error)->~exception();
+}
+
+/* c10::cuda::CUDAStream: a device, and a number. It comes back in two registers. */
+struct Stream {
+    int64_t device;
+    int64_t id;
+};
+
+}  // namespace
+
+bool torch_is_loaded() {
+    return dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
+}
+
+/* Where the class has no constructor of its own (it is inline in older versions), its base is constructed, and becomes one. */
+void throw_out_of_memory(const std::string& text) {
+    void* type = symbol("_ZTIN3c1016OutOfMemoryErrorE");
+    auto construct = reinterpret_cast<Constructor>(symbol(OF_OUT_OF_MEMORY));
+    void* table = nullptr;
+    if (construct == nullptr) {
+        table = symbol("_ZTVN3c1016OutOfMemoryErrorE");
+        construct = table == nullptr ? nullptr : reinterpret_cast<Constructor>(symbol(OF_ERROR));
+    }
+    if (type == nullptr || construct == nullptr) {
+        throw std::runtime_error(text);
+    }
+    void* error = abi::__cxa_allocate_exception(SIZE);
+    memset(error, 0, SIZE);
+    construct(error, SourceLocation{"cistern_malloc", "libcistern_torch.so", 0}, text);
+    if (table != nullptr) {
+        *static_cast<void**>(error) = static_cast<char*>(table) + 2 * sizeof(void*);
+    }
+    abi::__cxa_throw(error, static_cast<std::type_info*>(type), destroy);
+}
+
+void* current_stream(int device) {
+    auto current = reinterpret_cast<Stream (*)(int8_t)>(symbol("_ZN3c104cuda20getCurrentCUDAStreamEa"));
+    auto handle = reinterpret_cast<void* (*)(const Stream*)>(symbol("_ZNK3c104cuda10CUDAStream6streamEv"));
+    if (current == nullptr || handle == nullptr) {
+        throw std::runtime_error("Cistern: this PyTorch does not tell its current stream, so its graphs can't be served");
+    }
+    Stream stream = current(static_cast<int8_t>(device));
+    return handle(&stream);
+}
+
+}  // namespace cistern

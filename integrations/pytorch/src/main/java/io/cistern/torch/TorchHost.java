@@ -1,0 +1,80 @@
+package io.cistern.torch;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.names.SettingProblems;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/// The one entry through JNI: opens the process's device memory and hands out the functions that PyTorch's hooks call.
+///
+/// **Threads.** One at a time.
+final class TorchHost {
+    /// PyTorch may set a fraction at any time, and what is alive then has to count: so there is a limit on each device
+    /// from the start. This one refuses nothing.
+    private static final String NO_LIMIT = "4194304TiB";
+
+    private TorchHost() {}
+
+    /// Called from C. After a failure it can be called again, with another allocator.
+    ///
+    /// @param table where the addresses of the functions are written
+    /// @param allocator an allocator's spec, or null for what is configured
+    /// @param settings settings made in code: lines `cistern.limit=8GiB`
+    /// @return null, or why it can't be opened
+    static @Nullable String open(long table, @Nullable String allocator, String settings) {
+        Map<String, String> set = settings.lines()
+                .map(line -> line.split("=", 2))
+                .collect(Collectors.toMap(words -> words[0], words -> words[1]));
+        try {
+            set.forEach(System::setProperty);
+            DeviceMemory memory = memory();
+            choose(memory, allocator);
+            new TorchFunctions(memory).writeTo(table);
+            return null;
+        } catch (Throwable failure) {
+            set.keySet().forEach(System::clearProperty);
+            return Failure.text(failure);
+        }
+    }
+
+    private static DeviceMemory memory() {
+        List<String> problems = SettingProblems.of(Settings.ofProcess());
+        if (!problems.isEmpty()) {
+            throw new ConfigurationException(String.join("; ", problems));
+        }
+        if (Settings.ofProcess().all().stream().noneMatch(TorchHost::isLimit)) {
+            System.setProperty(Setting.LIMIT.key(), NO_LIMIT);
+        }
+        DeviceMemory memory = DeviceMemory.system();
+        if (memory.driver().simulated() && !isSimulationAskedFor()) {
+            throw new ConfigurationException("no CUDA driver can be used, and PyTorch can't use the simulated GPU; see"
+                    + " the warning above for the reason");
+        }
+        return memory;
+    }
+
+    private static boolean isLimit(Settings.Value value) {
+        return value.setting() == Setting.LIMIT || value.setting() == Setting.DEVICE_LIMIT;
+    }
+
+    private static boolean isSimulationAskedFor() {
+        return Settings.ofProcess()
+                .get(Setting.DRIVER)
+                .filter(set -> set.text().equals("simulated"))
+                .isPresent();
+    }
+
+    private static void choose(DeviceMemory memory, @Nullable String allocator) {
+        if (allocator != null) {
+            memory.setCurrent(allocator);
+        }
+        for (int device = 0; device < memory.environment().deviceCount(); device++) {
+            var _ = memory.current(device);
+        }
+    }
+}
