@@ -41,5 +41,6 @@ module io.cistern.api {
             io.cistern.internal.direct.DirectProvider;
     provides io.cistern.spi.SegmentSourceProvider with
             io.cistern.internal.direct.LinearSourceProvider,
+            io.cistern.internal.direct.ManagedSourceProvider,
             io.cistern.internal.direct.PageSourceProvider;
 }

@@ -10,6 +10,7 @@ module io.cistern.cuda {
             io.cistern.buffers;
     exports io.cistern.cuda.kernels;
     exports io.cistern.cuda.library to
+            io.cistern.buffers,
             io.cistern.handles,
             io.cistern.nccl,
             io.cistern.observability,

@@ -137,6 +137,13 @@ result cuPointerGetAttribute(void *v, int a, u64 p) {
     SAY("%d, %llx", a, p);
 }
 
+result cuMemAllocManaged(u64 *p, size_t n, unsigned f) { GIVE(p, 0xe00000000ull); SAY("%zx, %x", n, f); }
+#ifndef WITHOUT_POOLS
+struct location { int type, id; };
+result cuMemPrefetchAsync_v2(u64 p, size_t n, struct location l, unsigned f, u64 s) { SAY("%llx, %zx, %d %d, %x, %llx", p, n, l.type, l.id, f, s); }
+result cuMemAdvise_v2(u64 p, size_t n, int a, struct location l) { SAY("%llx, %zx, %d, %d %d", p, n, a, l.type, l.id); }
+#endif
+
 // --- pools ----------------------------------------------------------------------------------------------------------
 
 #ifndef WITHOUT_POOLS

@@ -1,8 +1,10 @@
-/// Device memory as objects: buffers, arenas, pinned host memory, copies and kernels ([io.cistern.buffers]).
+/// Device memory as objects: buffers, arenas, pinned host memory, copies and kernels ([io.cistern.buffers]), and
+/// buffers as tensors of other libraries in the process ([io.cistern.buffers.dlpack]).
 @org.jspecify.annotations.NullMarked
 module io.cistern.buffers {
     requires static org.jspecify;
     requires transitive io.cistern.api;
 
     exports io.cistern.buffers;
+    exports io.cistern.buffers.dlpack;
 }

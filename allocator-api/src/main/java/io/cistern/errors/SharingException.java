@@ -3,8 +3,8 @@ package io.cistern.errors;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Thrown if memory can't be shared with another process or device, or if the other process does not follow the
-/// protocol. If the driver refuses, it is an [io.cistern.cuda.CudaException].
+/// Thrown if memory can't be shared with another process, device or library, or if the other side does not follow
+/// the protocol. If the driver refuses, it is an [io.cistern.cuda.CudaException].
 public final class SharingException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -21,9 +21,9 @@ public final class SharingException extends CisternException {
         UNREACHABLE,
         /// The other process belongs to another user.
         WRONG_USER,
-        /// The other process speaks another version of the protocol.
+        /// The other side speaks another version of the protocol.
         WRONG_VERSION,
-        /// The memory is on a device that this process does not see.
+        /// The memory is on a device that this process does not see, or on another one than is asked for.
         WRONG_DEVICE,
         /// Nothing is shared under that name.
         UNKNOWN_NAME,
@@ -33,7 +33,7 @@ public final class SharingException extends CisternException {
         IN_USE,
         /// The other process has ended or has closed the connection.
         PEER_LOST,
-        /// The other process sent something else than the message of the protocol that was due.
+        /// The other side sent something else than what the protocol asks for.
         MALFORMED,
         /// The other process failed to do its part.
         PEER_FAILED

@@ -25,4 +25,9 @@ public interface DeviceEnvironment {
 
     /// Returns whether a device has address ranges and physical handles, and if not, why.
     Availability virtualMemory(int device);
+
+    /// Returns whether a device has managed memory that the host and it use at the same time, and if not, why.
+    default Availability managedMemory(int device) {
+        return Availability.no("this environment does not tell of managed memory");
+    }
 }

@@ -120,7 +120,9 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
             return Availability.no("async: pool=" + options.pool() + " is somebody else's: open it to device " + peer
                     + " with PoolAccess");
         }
-        devices[device].pools.openTo(peer);
+        if (!options.location().managed()) { // all devices reach that from the start
+            devices[device].pools.openTo(peer);
+        }
         return Availability.yes();
     }
 

@@ -87,10 +87,11 @@ public final class AsyncOption<T> extends SpecOption<T> {
     /// Where memory lives.
     public static final AsyncOption<PoolLocation> LOCATION = new AsyncOption<>(
             "location",
-            "`device`, `host`, `host_numa`, `host_numa:N`; only with `pool=own`",
+            "`device`, `managed`, `host`, `host_numa`, `host_numa:N`; only with `pool=own`",
             "`device`",
-            "where the memory lives: on the device; on the host; on the host's NUMA node nearest to the device, or on"
-                    + " node N. Its device reaches it there too",
+            "where the memory lives: on the device; where it was used last, page by page, so that it may be more than the"
+                    + " device has (CUDA 13.0); on the host; on the host's NUMA node nearest to the device, or on node N."
+                    + " Its device reaches it there too",
             AsyncOption::location,
             SpecOption::text);
 

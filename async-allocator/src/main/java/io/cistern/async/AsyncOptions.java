@@ -148,6 +148,10 @@ record AsyncOptions(
             throw contradiction(
                     "small_pool", "per_stream=true", "pools go by size or by stream; leave one of them out");
         }
+        if (handleTypes != 0 && location.managed()) {
+            throw contradiction(
+                    "handle_types", "location=managed", "managed memory can't be exported; legal: location=device");
+        }
         if (hardwareDecompress && !location.onDevice()) {
             throw contradiction(
                     "hardware_decompress=true", "location=" + location, "the engine writes to the device's memory");
@@ -211,6 +215,7 @@ record AsyncOptions(
 
     /// What a new pool for a device is made of.
     MemoryPoolProperties properties(CudaDriver driver, int device) {
-        return new MemoryPoolProperties(location.of(driver, device), handleTypes, maxBytes, hardwareDecompress);
+        return new MemoryPoolProperties(
+                location.of(driver, device), handleTypes, maxBytes, hardwareDecompress, location.managed());
     }
 }

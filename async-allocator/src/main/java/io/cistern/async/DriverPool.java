@@ -75,7 +75,7 @@ final class DriverPool {
         options.settings().forEach(this::set);
         options.threshold()
                 .ifPresent(threshold -> set(PoolAttribute.RELEASE_THRESHOLD, threshold.initialBytes(driver, device)));
-        if (!options.location().onDevice()) {
+        if (options.location().isClosed()) {
             openTo(device);
         }
     }
@@ -139,8 +139,8 @@ final class DriverPool {
         return Math.max(0, before - attribute(PoolAttribute.RESERVED_CURRENT));
     }
 
-    /// Ends an own pool; memory alive in it stays valid. Sets back what was changed of another one, whatever of that
-    /// fails. No call reaches either afterwards.
+    /// Ends an own pool; memory alive in it stays valid. Sets back what was changed of another one, whatever of
+    /// that fails. No call reaches either afterwards.
     void close() {
         handle.end();
         if (own) {

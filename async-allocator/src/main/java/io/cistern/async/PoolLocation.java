@@ -11,27 +11,33 @@ import java.util.OptionalInt;
 ///
 /// @param type the kind of place; not `HOST_NUMA_CURRENT`, which is no place for a pool
 /// @param node the NUMA node for `HOST_NUMA`, or empty for the one nearest to the device
-public record PoolLocation(MemoryLocation.Type type, OptionalInt node) {
+/// @param managed whether it moves from there to where it is used, and back
+public record PoolLocation(MemoryLocation.Type type, OptionalInt node, boolean managed) {
     /// The device's own memory.
-    public static final PoolLocation DEVICE = new PoolLocation(MemoryLocation.Type.DEVICE, OptionalInt.empty());
+    public static final PoolLocation DEVICE = new PoolLocation(MemoryLocation.Type.DEVICE, OptionalInt.empty(), false);
+
+    /// Memory that moves between the device, the host and other devices page by page.
+    public static final PoolLocation MANAGED = new PoolLocation(MemoryLocation.Type.DEVICE, OptionalInt.empty(), true);
 
     /// Host memory, wherever the driver finds it.
-    public static final PoolLocation HOST = new PoolLocation(MemoryLocation.Type.HOST, OptionalInt.empty());
+    public static final PoolLocation HOST = new PoolLocation(MemoryLocation.Type.HOST, OptionalInt.empty(), false);
 
     /// Host memory of the node nearest to the device.
-    public static final PoolLocation HOST_NUMA = new PoolLocation(MemoryLocation.Type.HOST_NUMA, OptionalInt.empty());
+    public static final PoolLocation HOST_NUMA =
+            new PoolLocation(MemoryLocation.Type.HOST_NUMA, OptionalInt.empty(), false);
 
     private static final String NODE = "host_numa";
 
     /// Host memory of one node.
     public static PoolLocation hostNuma(int node) {
-        return new PoolLocation(MemoryLocation.Type.HOST_NUMA, OptionalInt.of(node));
+        return new PoolLocation(MemoryLocation.Type.HOST_NUMA, OptionalInt.of(node), false);
     }
 
-    /// Reads `device`, `host`, `host_numa` or `host_numa:N`; empty if it is none of them.
+    /// Reads `device`, `managed`, `host`, `host_numa` or `host_numa:N`; empty if it is none of them.
     static Optional<PoolLocation> parse(String text) {
         return switch (text) {
             case "device" -> Optional.of(DEVICE);
+            case "managed" -> Optional.of(MANAGED);
             case "host" -> Optional.of(HOST);
             case NODE -> Optional.of(HOST_NUMA);
             default ->
@@ -42,7 +48,12 @@ public record PoolLocation(MemoryLocation.Type type, OptionalInt node) {
     }
 
     boolean onDevice() {
-        return type == MemoryLocation.Type.DEVICE;
+        return type == MemoryLocation.Type.DEVICE && !managed;
+    }
+
+    /// Whether a device reaches it only when it is opened to it.
+    boolean isClosed() {
+        return type != MemoryLocation.Type.DEVICE;
     }
 
     /// The place for a device.
@@ -60,7 +71,7 @@ public record PoolLocation(MemoryLocation.Type type, OptionalInt node) {
     /// What a device must be able to do.
     DriverFeature feature() {
         return switch (type) {
-            case DEVICE -> DriverFeature.MEMORY_POOLS;
+            case DEVICE -> managed ? DriverFeature.MANAGED_MEMORY_POOLS : DriverFeature.MEMORY_POOLS;
             case HOST -> DriverFeature.HOST_MEMORY_POOLS;
             default -> DriverFeature.HOST_NUMA_MEMORY_POOLS;
         };
@@ -70,7 +81,7 @@ public record PoolLocation(MemoryLocation.Type type, OptionalInt node) {
     @Override
     public String toString() {
         return switch (type) {
-            case DEVICE -> "device";
+            case DEVICE -> managed ? "managed" : "device";
             case HOST -> "host";
             default -> NODE + (node.isPresent() ? ":" + node.getAsInt() : "");
         };

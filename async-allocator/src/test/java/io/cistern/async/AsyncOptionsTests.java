@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
+import io.cistern.MemoryPool;
 import io.cistern.cuda.HandleType;
+import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.errors.ConfigurationException;
 import java.util.List;
@@ -34,6 +36,7 @@ class AsyncOptionsTests extends AsyncFixture {
                 "async:handle_types=[posix_fd,fabric]",
                 "async:handle_types=none",
                 "async:location=device",
+                "async:location=managed",
                 "async:location=host",
                 "async:location=host_numa",
                 "async:location=host_numa:0",
@@ -79,6 +82,8 @@ class AsyncOptionsTests extends AsyncFixture {
             initial_size=2GiB,release_threshold=1GiB            | initial_size        | at most the threshold
             initial_size=1,release_threshold=zero               | initial_size        | at most the threshold
             hardware_decompress=true,location=host              | hardware_decompress | location=host
+            handle_types=posix_fd,location=managed              | handle_types        | location=managed
+            hardware_decompress=true,location=managed           | hardware_decompress | location=managed
             small_pool=1MiB,per_stream=true                     | small_pool          | per_stream
             """)
     void aContradictionNamesBothSides(String options, String one, String other) {
@@ -166,6 +171,19 @@ class AsyncOptionsTests extends AsyncFixture {
         assertThat(async.reservedBytes(DEVICE)).hasValue(1024 * MIB);
         memory.free(address, stream);
         memory.free(second, other);
+    }
+
+    @Test
+    void managedMemoryIsMoreThanTheDeviceHasAndTheDevicesReachIt() {
+        long total = gpu.devices().totalBytes(DEVICE);
+        try (MemoryPool pool = memory.pools().open("async:location=managed")) {
+            long address = pool.allocate(total + 64 * MIB, DEVICE, stream);
+            gpu.copies().fillBytes(DEVICE, address + total, (byte) 1, 64 * MIB, stream);
+            gpu.streams().synchronize(DEVICE, stream);
+            assertThat(gpu.memory().attribute(DEVICE, PointerAttribute.IS_MANAGED, address))
+                    .isOne();
+            memory.free(address, stream);
+        }
     }
 
     @Test

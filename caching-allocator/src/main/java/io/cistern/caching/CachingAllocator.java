@@ -250,6 +250,9 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     @Override
     public Availability grant(int device, int peer) {
         PagePeers peers = cache(device).peers().orElse(null);
+        if (peers == null && source instanceof MemorySharing sharing) {
+            return sharing.grant(device, peer);
+        }
         if (peers == null) {
             return Availability.no("caching over " + options.source() + " can't open its memory to device " + peer
                     + ": that is the source's business; open the pool over a source of pages");

@@ -35,6 +35,9 @@ public interface CudaDriver extends AutoCloseable {
     /// `cuMemAlloc` and its relatives: device memory in plain ranges, pinned host memory, pointer attributes.
     LinearMemory memory();
 
+    /// Managed memory: one address for host and devices, moved page by page.
+    UnifiedMemory unifiedMemory();
+
     /// Stream-ordered allocation and the pools behind it.
     MemoryPools pools();
 

@@ -36,6 +36,9 @@ public enum DriverCall {
     MEM_HOST_UNREGISTER("cuMemHostUnregister", MEMORY),
     MEM_HOST_GET_DEVICE_POINTER("cuMemHostGetDevicePointer_v2", OTHER),
     POINTER_GET_ATTRIBUTE("cuPointerGetAttribute", OTHER),
+    MEM_ALLOC_MANAGED("cuMemAllocManaged", MEMORY),
+    MEM_PREFETCH_ASYNC("cuMemPrefetchAsync_v2", OTHER),
+    MEM_ADVISE("cuMemAdvise_v2", OTHER),
 
     MEM_ALLOC_ASYNC("cuMemAllocAsync", MEMORY),
     MEM_ALLOC_FROM_POOL_ASYNC("cuMemAllocFromPoolAsync", MEMORY),

@@ -6,6 +6,10 @@ public enum DriverFeature {
     MEMORY_POOLS,
     /// Address ranges and physical handles.
     VIRTUAL_MEMORY,
+    /// Memory that moves between the host and devices page by page while both run.
+    MANAGED_MEMORY,
+    /// Pools of such memory; CUDA 13.0.
+    MANAGED_MEMORY_POOLS,
     /// Pools of host memory of whatever NUMA node; CUDA 13.0.
     HOST_MEMORY_POOLS,
     /// Pools of host memory of one NUMA node.

@@ -120,10 +120,10 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return block;
     }
 
-    /// Throws if the memory is another buffer's, or an arena's.
+    /// Throws if the memory is another buffer's, an arena's, or borrowed.
     final void requireOwner() {
         Lifetime depends = lifetime;
-        if (depends instanceof ParentBuffer || depends instanceof ArenaGeneration) {
+        if (depends instanceof ParentBuffer || depends instanceof ArenaGeneration || isBorrowed()) {
             throw notOwner();
         }
     }
@@ -150,8 +150,28 @@ abstract sealed class BufferLife permits DeviceBuffer {
     /// @throws IllegalStateException if the buffer is closed
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread
     public void recordUse(long stream) {
-        memory.recordUse(block(), stream);
+        long block = block();
+        if (!isBorrowed()) {
+            memory.recordUse(block, stream);
+        }
         usedOnAnotherStream();
+    }
+
+    /// The same of uses that are over when an event of any device has passed.
+    ///
+    /// @param block what the buffer lies in
+    void recordUseUntil(long block, long event) {
+        if (isBorrowed()) {
+            memory.driver().streams().await(device, stream, event);
+        } else {
+            memory.moduleSupport().recordUseUntil(block, event);
+        }
+        usedOnAnotherStream();
+    }
+
+    boolean isBorrowed() {
+        Lifetime depends = lifetime;
+        return depends != null && depends.isBorrowed();
     }
 
     void usedOnAnotherStream() {
@@ -196,6 +216,9 @@ abstract sealed class BufferLife permits DeviceBuffer {
         } catch (OutOfMemoryError full) {
             reopenIfLive(taken);
             throw full;
+        } catch (RuntimeException failure) {
+            reopenIfBorrowed(taken);
+            throw failure;
         }
     }
 
@@ -225,12 +248,24 @@ abstract sealed class BufferLife permits DeviceBuffer {
         } catch (OutOfMemoryError full) {
             reopenIfLive(taken);
             throw full;
+        } catch (RuntimeException failure) {
+            reopenIfBorrowed(taken);
+            throw failure;
+        }
+    }
+
+    private void reopenIfBorrowed(long taken) {
+        Lifetime depends = lifetime;
+        if (depends instanceof BorrowedMemory borrowed && !borrowed.hasEnded()) {
+            address = taken;
         }
     }
 
     private void reopenIfLive(long taken) {
         Lifetime depends = lifetime;
-        if (memory.moduleSupport().isLive(depends == null ? taken : depends.block(taken))) {
+        if (depends instanceof BorrowedMemory) {
+            reopenIfBorrowed(taken);
+        } else if (memory.moduleSupport().isLive(depends == null ? taken : depends.block(taken))) {
             address = taken;
         }
     }

@@ -199,10 +199,10 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Wraps memory that somebody else made, as
     /// [#ofForeign(DeviceMemory, long, long, int, long)] does, and tells its owner when it is used no more.
     ///
-    /// @param owner is told once, when the buffer and all its retained slices are closed, unless there are 0 bytes;
-    ///     it stays reachable until then
-    /// @throws IllegalArgumentException if the address is no multiple of 256, or there is a live block already; the
-    ///     owner is not told then
+    /// @param owner is told once, when the buffer and all its retained slices are closed, unless there are 0
+    ///     bytes; it stays reachable until then
+    /// @throws IllegalArgumentException if the address is no multiple of 256, or there is a live block already;
+    ///     the owner is not told then
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached; the owner is not told then
     public static DeviceBuffer ofForeign(
             DeviceMemory memory, long address, long byteSize, int device, long stream, ForeignOwner owner) {
@@ -210,10 +210,31 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return of(memory, foreign.register(address, byteSize, device, stream, owner), byteSize, device, stream);
     }
 
-    /// Hears that [foreign memory][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] is used no more.
+    /// Wraps memory of another library that counts it itself: it is not metered, no limit is asked, and no
+    /// retained slice can be made. So it may begin anywhere, and lie in memory that is wrapped already, or that
+    /// Cistern made.
+    ///
+    /// @param address the first byte, at any alignment
+    /// @param byteSize its length
+    /// @param device the device whose streams use it
+    /// @param stream the stream on which it is used first
+    /// @param owner is told once, when the buffer is closed, of 0 bytes too; if it throws, the close fails with
+    ///     that and the buffer is still open
+    /// @throws IllegalArgumentException if the address or the length is negative
+    public static DeviceBuffer ofBorrowed(
+            DeviceMemory memory, long address, long byteSize, int device, long stream, ForeignOwner owner) {
+        if (address < 0 || byteSize < 0) {
+            throw new IllegalArgumentException("no memory: " + byteSize + " bytes at 0x" + Long.toHexString(address));
+        }
+        return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
+    }
+
+    /// Hears that memory of [others][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] is used no
+    /// more.
     @FunctionalInterface
     public interface ForeignOwner {
-        /// Takes the memory back. Called on the thread that closes the buffer. What it throws is logged.
+        /// Takes the memory back. Called on the thread that closes the buffer. What it throws is logged, or, for
+        /// memory that is [borrowed][#ofBorrowed], thrown by the close.
         ///
         /// @param address the first byte of the block
         /// @param stream a stream of its device, which is given work from now on only after all that used the
@@ -255,13 +276,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Returns the allocator that made the memory; for a slice, that of the whole block.
     ///
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws io.cistern.errors.UnknownAddressException if it has no memory, or its block was freed by its address
+    /// @throws io.cistern.errors.UnknownAddressException if it has no memory, or its block was freed by its
+    ///     address
     public Allocator allocator() {
         return memory.ownerOf(block());
     }
 
-    /// Allocates a buffer of the same size, device and stream from the current allocator, and copies this one to it
-    /// in the order of the stream.
+    /// Allocates a buffer of the same size, device and stream from the current allocator, and copies this one to
+    /// it in the order of the stream.
     ///
     /// @throws IllegalStateException if the buffer is closed
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
@@ -279,16 +301,17 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// Returns a buffer of another size with the same contents, and closes this one. A smaller one keeps the block;
-    /// for a larger one the allocator that made this one makes another block, to which the contents are copied in
-    /// the order of the stream. What is new is not set.
+    /// Returns a buffer of another size with the same contents, and closes this one. A smaller one keeps the
+    /// block; for a larger one the allocator that made this one makes another block, to which the contents are
+    /// copied in the order of the stream. What is new is not set.
     ///
     /// @param newByteSize bytes wanted
     /// @throws IllegalArgumentException if it is negative
     /// @throws IllegalStateException if the buffer, or for a larger one its allocator, is closed
-    /// @throws UnsupportedOperationException if the buffer is a view, an arena's, or, to be larger, foreign
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached; this
-    ///     one is still open then
+    /// @throws UnsupportedOperationException if the buffer is a view, an arena's, borrowed, or, to be larger,
+    ///     foreign
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached;
+    ///     this one is still open then
     public DeviceBuffer resize(long newByteSize) {
         if (newByteSize < 0) {
             throw new IllegalArgumentException("newByteSize is negative: " + newByteSize);
@@ -309,7 +332,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param newStream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnsupportedOperationException if the buffer is a view or an arena's
+    /// @throws UnsupportedOperationException if the buffer is a view, an arena's, or borrowed
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the buffer is still open then
     public DeviceBuffer moveToStream(long newStream) {
         requireOwner();
@@ -339,8 +362,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @throws IndexOutOfBoundsException if the part is not inside
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnsupportedOperationException if the buffer is a view or an arena's: it can't keep alive what
-    ///     it does not own
+    /// @throws UnsupportedOperationException if the buffer is a view, an arena's, or borrowed: it can't keep alive
+    ///     what it does not own
     public DeviceBuffer retainedSlice(long offset, long size) {
         Objects.checkFromIndexSize(offset, size, byteSize);
         return retained(offset, size, stream);
@@ -389,8 +412,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         HostCopies.toDevice(this, source, stream, mode);
     }
 
-    /// Copies pinned memory to the beginning of the buffer in the order of a stream. The pinned buffer may be closed
-    /// at once: it is used again only after the copy.
+    /// Copies pinned memory to the beginning of the buffer in the order of a stream. The pinned buffer may be
+    /// closed at once: it is used again only after the copy.
     ///
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
     /// @throws IllegalStateException if one of them is closed
@@ -435,8 +458,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         HostCopies.toHost(this, target.segment(), stream, mode);
     }
 
-    /// Copies another buffer to the beginning of this one, without waiting on the host: on this buffer's stream, and
-    /// after what the other one's has been given; between two GPUs on the source's stream, in order with both.
+    /// Copies another buffer to the beginning of this one, without waiting on the host: on this buffer's stream,
+    /// and after what the other one's has been given; between two GPUs on the source's stream, in order with both.
     ///
     /// @throws IndexOutOfBoundsException if it is longer than this one
     /// @throws IllegalArgumentException if they overlap

@@ -9,8 +9,8 @@ final class DeviceCopies {
 
     /// Copies in order with both buffers' streams.
     ///
-    /// The source's stream comes first where there are two: the copy waits for what it has been given. Between GPUs
-    /// the copy is the source's work, so the target's stream is waited for before, and waits afterwards.
+    /// The source's stream comes first where there are two: the copy waits for what it has been given. Between
+    /// GPUs the copy is the source's work, so the target's stream is waited for before, and waits afterwards.
     static void inOrder(DeviceBuffer target, DeviceBuffer source) {
         CudaDriver driver = target.memory().driver();
         if (source.device() == target.device()) {
@@ -66,8 +66,7 @@ final class DeviceCopies {
         long event = events.create(device);
         try {
             events.record(device, event, stream);
-            buffer.memory().moduleSupport().recordUseUntil(buffer.block(), event);
-            buffer.usedOnAnotherStream();
+            buffer.recordUseUntil(buffer.block(), event);
         } finally {
             events.destroy(device, event);
         }

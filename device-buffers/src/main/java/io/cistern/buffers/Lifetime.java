@@ -1,8 +1,8 @@
 package io.cistern.buffers;
 
-/// What the memory of a [DeviceBuffer] depends on besides that buffer, and what its close does. A buffer without one
-/// owns its block alone.
-sealed interface Lifetime permits ParentBuffer, SharedBlock, ArenaGeneration, WatchedBlock {
+/// What the memory of a [DeviceBuffer] depends on besides that buffer, and what its close does. A buffer without
+/// one owns its block alone.
+sealed interface Lifetime permits ParentBuffer, SharedBlock, ArenaGeneration, WatchedBlock, BorrowedMemory {
     /// Whether the memory ended before the buffer did.
     boolean isOver();
 
@@ -13,6 +13,11 @@ sealed interface Lifetime permits ParentBuffer, SharedBlock, ArenaGeneration, Wa
     ///
     /// @param address the buffer's
     long block(long address);
+
+    /// Whether no allocator knows the memory.
+    default boolean isBorrowed() {
+        return false;
+    }
 
     /// A buffer that depends on this is used on another stream than its own.
     default void usedOnAnotherStream() {}

@@ -18,6 +18,11 @@ record ParentBuffer(DeviceBuffer parent) implements Lifetime {
     }
 
     @Override
+    public boolean isBorrowed() {
+        return parent.isBorrowed();
+    }
+
+    @Override
     public void usedOnAnotherStream() {
         parent.usedOnAnotherStream();
     }
@@ -29,8 +34,7 @@ record ParentBuffer(DeviceBuffer parent) implements Lifetime {
     @Override
     public void closeAfter(DeviceBuffer slice, long address, long event) {
         if (!isOver()) {
-            slice.memory().moduleSupport().recordUseUntil(parent.block(), event);
-            usedOnAnotherStream();
+            slice.recordUseUntil(parent.block(), event);
         }
     }
 }

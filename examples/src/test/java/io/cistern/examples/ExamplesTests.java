@@ -6,6 +6,7 @@ import io.cistern.jvm.CCompiler;
 import io.cistern.jvm.JavaProgram;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -240,6 +241,47 @@ class ExamplesTests {
     void anApplicationIsPutTogetherByGuice() throws Exception {
         assertThat(run(GuiceApplication.class, "--sun-misc-unsafe-memory-access=allow"))
                 .contains("1 block from caching, 1 from gradients");
+    }
+
+    /// A process of Python that starts Java in itself; a consumer and a producer in `ctypes` stand for other
+    /// libraries.
+    @Test
+    void tensorsGoToPythonAndBack() throws Exception {
+        Path python = Path.of("../tools/benchmarks/peers/dlpack_in_python.py");
+        Path java = Path.of(System.getProperty("java.home"), "lib", "server", "libjvm.so");
+        Assumptions.assumeTrue(hasPython(), "no python3 on the path");
+        ProcessBuilder host = new ProcessBuilder(
+                        "python3",
+                        python.toString(),
+                        java.toString(),
+                        System.getProperty("java.class.path"),
+                        "-Xmx256m",
+                        "-XX:TieredStopAtLevel=1")
+                .redirectErrorStream(true);
+        host.environment().put("CISTERN_DRIVER", "simulated");
+        host.environment().put("DLPACK_CHECKS", "fake");
+        Process process = host.start();
+
+        List<String> lines = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8)
+                .lines()
+                .toList();
+        assertThat(lines).filteredOn(line -> line.startsWith("ok    fake: ")).hasSize(13);
+        assertThat(lines).last().isEqualTo("0 wrong");
+        assertThat(process.waitFor()).isZero();
+    }
+
+    private static boolean hasPython() throws InterruptedException {
+        try {
+            return new ProcessBuilder("python3", "--version").start().waitFor() == 0;
+        } catch (IOException absent) {
+            return false;
+        }
+    }
+
+    @Test
+    void aTensorIsSharedAndTakenBack() throws Exception {
+        assertThat(run(TensorsInPython.class))
+                .containsExactly("shared: 4000 bytes", "the sum is 3000", "taken and closed: 0 bytes");
     }
 
     private static CCompiler compiler() {

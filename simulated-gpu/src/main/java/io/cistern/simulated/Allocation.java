@@ -23,6 +23,12 @@ record Allocation(
         @Nullable StreamQueue stream,
         long sequence,
         UseMarks uses) {
+    /// Whether its pages move between the host and devices.
+    boolean isManaged() {
+        return kind == Mapping.Kind.MANAGED
+                || (pool != null && pool.properties().managed());
+    }
+
     long end() {
         return address + byteSize;
     }

@@ -41,8 +41,8 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         return pool;
     }
 
-    /// Addresses for all that a pool could ever hold, so that it is one range: twice the device's memory leaves room
-    /// for gaps. Where hundreds of pools have most addresses, each further one gets a small part of the rest.
+    /// Addresses for all that a pool could ever hold, so that it is one range: twice the device's memory leaves
+    /// room for gaps. Where hundreds of pools have most addresses, each further one gets a small part of the rest.
     private long poolAddressBytes() {
         long wanted = 2 * budget.totalBytes() + PoolGrowth.PAGE_BYTES;
         long left = space.freeBytes();
@@ -92,6 +92,9 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     }
 
     private PhysicalBlock newPage(PoolSimulation pool) {
+        if (pool.properties().managed()) {
+            return PhysicalBlock.managed(ordinal, PoolGrowth.PAGE_BYTES, new ByteContents(PoolGrowth.PAGE_BYTES));
+        }
         return pool.onHost()
                 ? PhysicalBlock.onHost(pool.properties().location(), PoolGrowth.PAGE_BYTES)
                 : PhysicalBlock.onDevice(ordinal, PoolGrowth.PAGE_BYTES, budget);

@@ -23,6 +23,9 @@ record DeviceView(Machine machine, DriverCall call, int device) {
                 throw illegal(Misuse.Kind.ACCESS_WITHOUT_RIGHTS, at, "device " + device + " may not use it so");
             }
             long upTo = Math.min(end, mapping.end());
+            if (mapping.block().contents() instanceof ManagedContents managed) {
+                managed.moveTo(machine.device(device).budget(), at - mapping.address(), upTo - at);
+            }
             piece.at(mapping.block().contents(), at - mapping.address(), upTo - at, at - address);
             at = upTo;
         }

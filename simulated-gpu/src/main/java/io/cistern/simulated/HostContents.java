@@ -2,11 +2,17 @@ package io.cistern.simulated;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+import java.util.Arrays;
 
 /// Pinned host memory: the program's own native memory. Accesses after the program gave it back throw, as the
 /// segment does.
 record HostContents(MemorySegment memory) implements Contents {
     private static final int BUFFER_BYTES = 1 << 16;
+    private static final int WORD_BYTES = Integer.BYTES;
+    private static final VarHandle WORD = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
     @Override
     public void fill(long offset, long byteSize, int word) {
@@ -24,7 +30,11 @@ record HostContents(MemorySegment memory) implements Contents {
         for (long at = offset; at < offset + byteSize; at += buffer.length) {
             int size = (int) Math.min(buffer.length, offset + byteSize - at);
             MemorySegment.copy(memory, ValueLayout.JAVA_BYTE, at, buffer, 0, size);
-            sink.data(at, buffer, 0, size);
+            if (size >= 2 * WORD_BYTES && Arrays.mismatch(buffer, 0, size - WORD_BYTES, buffer, WORD_BYTES, size) < 0) {
+                sink.pattern(at, size, Contents.shifted((int) WORD.get(buffer, 0), at));
+            } else {
+                sink.data(at, buffer, 0, size);
+            }
         }
     }
 }

@@ -5,6 +5,9 @@ import java.lang.foreign.ValueLayout;
 
 /// Writes runs into host memory that begins at `base`.
 record HostSink(MemorySegment target, long base) implements Contents.RunSink {
+    /// Written word by word; the rest is copied from it.
+    private static final int UNIT_BYTES = 4096;
+
     @Override
     public void pattern(long offset, long byteSize, int word) {
         long at = offset - base;
@@ -14,8 +17,14 @@ record HostSink(MemorySegment target, long base) implements Contents.RunSink {
             return;
         }
         int phased = Contents.shifted(word, -offset);
-        for (; at + 4 <= end; at += 4) {
+        long from = at;
+        for (; at + 4 <= Math.min(end, from + UNIT_BYTES); at += 4) {
             target.set(ValueLayout.JAVA_INT_UNALIGNED, at, phased);
+        }
+        while (at + 4 <= end) { // whole words of what is there already
+            long more = Math.min(at - from, (end - at) & -4L);
+            MemorySegment.copy(target, from, target, at, more);
+            at += more;
         }
         for (int i = 0; at < end; at++, i++) {
             target.set(ValueLayout.JAVA_BYTE, at, Contents.byteOf(phased, i));

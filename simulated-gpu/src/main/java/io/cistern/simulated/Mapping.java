@@ -24,6 +24,7 @@ final class Mapping {
         IMPORTED,
         GRAPH,
         HOST,
+        MANAGED,
         VIRTUAL
     }
 

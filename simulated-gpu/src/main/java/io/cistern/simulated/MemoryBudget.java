@@ -3,9 +3,12 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
 
 /// The physical memory of a device, and what the system would have this process use of it. Invariant:
 /// `0 ≤ used ≤ total`. Those who listen are told once each time `used` rises above the budget, or that falls
@@ -16,6 +19,9 @@ final class MemoryBudget {
     private long budgetBytes = Long.MAX_VALUE;
     private long lastListener;
     private final Map<Long, LongConsumer> listeners = new LinkedHashMap<>();
+
+    /// Managed memory with pages here, what was used longest ago first.
+    private final Set<ManagedContents> managed = new LinkedHashSet<>();
 
     MemoryBudget(long totalBytes, long contextBytes) {
         this.totalBytes = totalBytes;
@@ -30,7 +36,31 @@ final class MemoryBudget {
         return totalBytes - usedBytes;
     }
 
+    /// Moves managed memory to the host until so much is free, as far as there is some: what was used last goes
+    /// last.
+    ///
+    /// @param user whose own pages stay; null for none
+    void makeRoom(long byteSize, @Nullable ManagedContents user) {
+        for (ManagedContents each : List.copyOf(managed)) {
+            if (each != user && byteSize > freeBytes()) {
+                each.evict(byteSize - freeBytes());
+            }
+        }
+    }
+
+    /// Managed memory with pages here was used.
+    void usedLast(ManagedContents contents) {
+        managed.remove(contents);
+        managed.add(contents);
+    }
+
+    /// Managed memory has no pages here any more.
+    void forget(ManagedContents contents) {
+        managed.remove(contents);
+    }
+
     void take(long byteSize) {
+        makeRoom(byteSize, null);
         if (byteSize > freeBytes()) {
             throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
         }

@@ -30,6 +30,11 @@ final class PhysicalBlock {
         return new PhysicalBlock(byteSize, MemoryLocation.device(device), 0, new ByteContents(byteSize), budget);
     }
 
+    /// Takes of a device's budget what is there.
+    static PhysicalBlock managed(int device, long byteSize, Contents bytes) {
+        return new PhysicalBlock(byteSize, MemoryLocation.device(device), 0, new ManagedContents(bytes), null);
+    }
+
     /// The host's memory has no budget.
     static PhysicalBlock onHost(MemoryLocation location, long byteSize) {
         return new PhysicalBlock(byteSize, location, 0, new ByteContents(byteSize), null);
@@ -80,6 +85,9 @@ final class PhysicalBlock {
     private void giveBackIfUnused() {
         if (unused() && budget != null) {
             budget.give(byteSize);
+        }
+        if (unused() && contents instanceof ManagedContents managed) {
+            managed.end();
         }
     }
 }

@@ -30,7 +30,7 @@ final class Pointer {
             case CONTEXT -> hasContext() ? SimulatedDevices.contextOf(home()) : 0;
             case MEMORY_TYPE -> mapping.block().location().type() == MemoryLocation.Type.DEVICE ? 2 : 1;
             case BUFFER_ID -> allocation != null ? allocation.bufferId() : mapping.bufferId();
-            case IS_MANAGED -> 0;
+            case IS_MANAGED -> allocation != null && allocation.isManaged() ? 1 : 0;
             case DEVICE_ORDINAL -> home();
             case RANGE_START ->
                 allocation != null ? allocation.address() : reservation().getKey();
@@ -47,7 +47,10 @@ final class Pointer {
     }
 
     private boolean hasContext() {
-        return mapping.kind() == Mapping.Kind.LINEAR || mapping.kind() == Mapping.Kind.HOST;
+        return switch (mapping.kind()) {
+            case LINEAR, HOST, MANAGED -> true;
+            default -> false;
+        };
     }
 
     private int home() {

@@ -29,8 +29,8 @@ import java.util.function.Consumer;
 /// synchronization of the host makes idle what it waited for; then idle pages go back to the device, highest
 /// address first, while more than the threshold is reserved. Trimming does the same with its own limit.
 ///
-/// Invariant: `used = Σ bytes asked for of live blocks and of those that `cuMemFree` took`. Guarded by the machine's
-/// lock.
+/// Invariant: `used = Σ bytes asked for of live blocks and of those that `cuMemFree` took`. Guarded by the
+/// machine's lock.
 final class PoolSimulation {
     private final long handle;
     private final int device;
@@ -242,6 +242,9 @@ final class PoolSimulation {
     }
 
     AccessRights rights(MemoryLocation accessor) {
+        if (properties.managed()) {
+            return AccessRights.READ_WRITE;
+        }
         return accessor.type() == MemoryLocation.Type.DEVICE
                 ? rights.getOrDefault(accessor.id(), AccessRights.NONE)
                 : AccessRights.NONE;

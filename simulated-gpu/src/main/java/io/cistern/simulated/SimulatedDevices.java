@@ -76,6 +76,8 @@ final class SimulatedDevices implements Devices {
             case MEMPOOL_SUPPORTED_HANDLE_TYPES -> 9;
             case NUMA_ID -> -1;
             case UNIFIED_ADDRESSING,
+                    MANAGED_MEMORY,
+                    CONCURRENT_MANAGED_ACCESS,
                     VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
                     HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
                     GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED,

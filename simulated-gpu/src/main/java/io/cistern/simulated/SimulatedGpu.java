@@ -17,6 +17,7 @@ import io.cistern.cuda.Peers;
 import io.cistern.cuda.Sharing;
 import io.cistern.cuda.Streams;
 import io.cistern.cuda.Support;
+import io.cistern.cuda.UnifiedMemory;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
@@ -46,6 +47,7 @@ public final class SimulatedGpu implements CudaDriver {
     private final Machine machine;
     private final SimulatedDevices devices;
     private final SimulatedLinearMemory memory;
+    private final SimulatedUnifiedMemory unifiedMemory;
     private final SimulatedMemoryPools pools;
     private final SimulatedVirtualMemory virtualMemory;
     private final SimulatedCopies copies;
@@ -60,7 +62,8 @@ public final class SimulatedGpu implements CudaDriver {
     private SimulatedGpu(Builder builder) {
         machine = new Machine(builder.devices, builder.totalBytes, builder.contextBytes, builder.costs);
         devices = new SimulatedDevices(machine);
-        memory = new SimulatedLinearMemory(machine);
+        unifiedMemory = new SimulatedUnifiedMemory(machine);
+        memory = new SimulatedLinearMemory(machine, unifiedMemory);
         pools = new SimulatedMemoryPools(machine);
         virtualMemory = new SimulatedVirtualMemory(machine);
         copies = new SimulatedCopies(machine);
@@ -212,6 +215,11 @@ public final class SimulatedGpu implements CudaDriver {
     }
 
     @Override
+    public UnifiedMemory unifiedMemory() {
+        return unifiedMemory;
+    }
+
+    @Override
     public MemoryPools pools() {
         return pools;
     }
@@ -266,6 +274,7 @@ public final class SimulatedGpu implements CudaDriver {
         machine.close();
         machine.locked(() -> {
             memory.close();
+            unifiedMemory.close();
             sharing.close();
             return true;
         });

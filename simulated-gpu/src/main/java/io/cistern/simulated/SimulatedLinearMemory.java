@@ -18,11 +18,13 @@ final class SimulatedLinearMemory implements LinearMemory {
     private static final long HOST_ALIGNMENT = 512;
 
     private final Machine machine;
+    private final SimulatedUnifiedMemory unified;
     /// Arenas of pinned memory by address; memory that was only registered has none.
     private final Map<Long, Arena> arenas = new HashMap<>();
 
-    SimulatedLinearMemory(Machine machine) {
+    SimulatedLinearMemory(Machine machine, SimulatedUnifiedMemory unified) {
         this.machine = machine;
+        this.unified = unified;
     }
 
     @Override
@@ -57,6 +59,13 @@ final class SimulatedLinearMemory implements LinearMemory {
             if (allocation.kind() == Mapping.Kind.IMPORTED) {
                 machine.drain(device);
                 SimulatedSharing.unmap(machine, allocation);
+                return;
+            }
+            if (allocation.kind() == Mapping.Kind.MANAGED) {
+                for (int user = 0; user < machine.deviceCount(); user++) {
+                    machine.drain(user);
+                }
+                unified.release(allocation);
                 return;
             }
             GraphAllocation ofGraph = machine.graphMemory(device).findLive(address);

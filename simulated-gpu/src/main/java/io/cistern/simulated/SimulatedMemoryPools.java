@@ -46,6 +46,7 @@ final class SimulatedMemoryPools implements MemoryPools {
         if ((properties.handleTypes() & HandleType.FABRIC.bit()) != 0) {
             throw new DriverFailure(CudaResult.NOT_PERMITTED);
         }
+        require(!properties.managed() || properties.handleTypes() == 0);
         if (properties.hardwareDecompress()) {
             throw new DriverFailure(CudaResult.NOT_SUPPORTED);
         }
@@ -149,7 +150,7 @@ final class SimulatedMemoryPools implements MemoryPools {
     }
 
     private long mostBytes(PoolSimulation pool) {
-        return pool.onHost()
+        return pool.onHost() || pool.properties().managed()
                 ? pool.addressBytes()
                 : machine.device(pool.device()).budget().totalBytes();
     }

@@ -65,6 +65,9 @@ final class SimulatedVirtualMemory implements VirtualMemory {
                 throw new DriverFailure(CudaResult.NOT_PERMITTED);
             }
             MemoryBudget budget = onDevice ? machine.device(location.id()).budget() : null;
+            if (budget != null) {
+                budget.makeRoom(byteSize, null);
+            }
             if (budget != null && byteSize > budget.freeBytes()) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }

@@ -12,23 +12,25 @@ import io.cistern.spi.DeviceAllocator;
 /// How much the driver reserves behind a small allocation is its own affair, so `reservedBytes` is unknown here.
 final class DirectAllocator implements DeviceAllocator {
     private final CudaDriver driver;
+    private final DriverRanges.Allocation allocation;
     private final OwedFrees frees;
 
     DirectAllocator(CudaDriver driver) {
         this.driver = driver;
+        this.allocation = driver.memory()::allocate;
         this.frees = new OwedFrees(driver);
     }
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
         frees.retry();
-        return allocate(driver, byteSize, device);
+        return allocate(driver, allocation, byteSize, device);
     }
 
-    /// Calls `cuMemAlloc`.
-    static long allocate(CudaDriver driver, long byteSize, int device) {
+    /// Calls a function of the driver.
+    static long allocate(CudaDriver driver, DriverRanges.Allocation allocation, long byteSize, int device) {
         try {
-            return driver.memory().allocate(device, byteSize);
+            return allocation.allocate(device, byteSize);
         } catch (CudaException failure) {
             if (failure.result() == CudaResult.OUT_OF_MEMORY) {
                 throw outOfMemory(driver, byteSize, device, failure);

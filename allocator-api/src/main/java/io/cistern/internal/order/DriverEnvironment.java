@@ -56,6 +56,11 @@ public final class DriverEnvironment implements DeviceEnvironment {
         return availability(device, DriverFeature.VIRTUAL_MEMORY);
     }
 
+    @Override
+    public Availability managedMemory(int device) {
+        return availability(device, DriverFeature.MANAGED_MEMORY);
+    }
+
     private Availability availability(int device, DriverFeature feature) {
         Support support = driver.capabilities().devices().get(device).supports(feature);
         return support.supported() ? Availability.yes() : Availability.no(support.reason());

@@ -22,7 +22,7 @@ public final class CachingOption<T> extends SpecOption<T> {
     /// Where memory comes from: the spec of a segment source.
     public static final CachingOption<String> SOURCE = new CachingOption<>(
             "source",
-            "the spec of a segment source",
+            "the spec of a segment source: `pages`, `linear`, `managed`, `driver_pool`, `vmm`, `nccl`, …",
             "`pages`; `linear` with `expandable_segments=false`, and on devices without virtual memory management",
             "where memory comes from",
             TEXT);

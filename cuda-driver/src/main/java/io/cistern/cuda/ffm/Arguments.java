@@ -15,6 +15,7 @@ final class Arguments {
             "value",
             "keepBytes",
             "attribute",
+            "advice",
             "priority",
             "flags",
             "blocks",

@@ -7,6 +7,8 @@ import static io.cistern.cuda.DriverFeature.HARDWARE_DECOMPRESS;
 import static io.cistern.cuda.DriverFeature.HOST_MEMORY_POOLS;
 import static io.cistern.cuda.DriverFeature.HOST_NUMA_MEMORY;
 import static io.cistern.cuda.DriverFeature.HOST_NUMA_MEMORY_POOLS;
+import static io.cistern.cuda.DriverFeature.MANAGED_MEMORY;
+import static io.cistern.cuda.DriverFeature.MANAGED_MEMORY_POOLS;
 import static io.cistern.cuda.DriverFeature.MEMORY_POOLS;
 import static io.cistern.cuda.DriverFeature.MULTICAST;
 import static io.cistern.cuda.DriverFeature.POSIX_FILE_DESCRIPTOR;
@@ -42,6 +44,8 @@ import java.util.stream.IntStream;
 final class CapabilityProbe {
     /// A virtual GPU's profile ends its name, for example `NVIDIA A100-40C`, or begins it with `GRID`.
     private static final Pattern VIRTUAL_GPU = Pattern.compile("^GRID .*|.*-\\d+[ABCQ]$");
+
+    private static final int MANAGED_POOLS_SINCE = 13000;
 
     private final Startup startup;
     private final NativeDevices devices;
@@ -103,6 +107,8 @@ final class CapabilityProbe {
         Support virtual = virtualMemory(device);
         features.put(VIRTUAL_MEMORY, virtual);
         features.put(MEMORY_POOLS, pools(device));
+        features.put(MANAGED_MEMORY, managed(device));
+        features.put(MANAGED_MEMORY_POOLS, managedPools(device));
         features.put(HOST_MEMORY_POOLS, pools(device, DeviceAttribute.HOST_MEMORY_POOLS_SUPPORTED, "CUDA 13.0"));
         features.put(
                 HOST_NUMA_MEMORY_POOLS, pools(device, DeviceAttribute.HOST_NUMA_MEMORY_POOLS_SUPPORTED, "CUDA 12.2"));
@@ -146,6 +152,30 @@ final class CapabilityProbe {
         return attribute.supported()
                 ? tried(() -> pools.tryCreate(MemoryPoolProperties.onDevice(device)), "vGPU profiles may refuse pools")
                 : attribute;
+    }
+
+    /// Without concurrent access no more fits than the device holds, and the host must stay away while a kernel
+    /// runs.
+    private Support managed(int device) {
+        return attribute(
+                device,
+                DeviceAttribute.CONCURRENT_MANAGED_ACCESS,
+                "it needs Linux, a GPU of Pascal or later, and no vGPU without unified memory");
+    }
+
+    /// No attribute tells of them.
+    private Support managedPools(int device) {
+        Support managed = managed(device);
+        if (!managed.supported()) {
+            return managed;
+        }
+        return startup.version() < MANAGED_POOLS_SINCE
+                ? Support.no(
+                        "driver API " + Startup.versionName(startup.version()) + " has no managed pools; update the"
+                                + " driver to API " + Startup.versionName(MANAGED_POOLS_SINCE) + " or later")
+                : tried(
+                        () -> pools.tryCreate(MemoryPoolProperties.managed(device)),
+                        "the driver refuses managed pools here; take source=managed");
     }
 
     /// Pools of a special kind.

@@ -47,6 +47,7 @@ final class DriverFunction {
     private static final MethodHandle IIL = handle("IIL");
     private static final MethodHandle LLII = handle("LLII");
     private static final MethodHandle LLLII = handle("LLLII");
+    private static final MethodHandle LLLIL = handle("LLLIL");
     private static final MethodHandle ILLL = handle("ILLL");
     private static final MethodHandle LAUNCH = handle("LIIIIIIILLL");
 
@@ -305,6 +306,15 @@ final class DriverFunction {
             return counted((int) LLII.invokeExact(address, a, b, c, d));
         } catch (Throwable e) {
             throw notCalled(e);
+        }
+    }
+
+    int call(long a, long b, long c, int d, long e) {
+        assert shape.equals("LLLIL") : this;
+        try {
+            return counted((int) LLLIL.invokeExact(address, a, b, c, d, e));
+        } catch (Throwable t) {
+            throw notCalled(t);
         }
     }
 

@@ -80,6 +80,9 @@ final class DriverLibrary {
             DriverCall.DEVICE_GRAPH_MEM_TRIM,
             // 13.0; 12.8 and 12.9 have a form with one parameter more
             DriverCall.MEMCPY_BATCH_ASYNC,
+            // 12.2; before, they named no place on the host
+            DriverCall.MEM_PREFETCH_ASYNC,
+            DriverCall.MEM_ADVISE,
             // 11.4, 12.0, 12.4 and 12.5
             DriverCall.DEVICE_REGISTER_ASYNC_NOTIFICATION,
             DriverCall.DEVICE_UNREGISTER_ASYNC_NOTIFICATION,

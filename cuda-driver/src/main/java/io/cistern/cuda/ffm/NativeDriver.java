@@ -14,6 +14,7 @@ import io.cistern.cuda.Modules;
 import io.cistern.cuda.Peers;
 import io.cistern.cuda.Sharing;
 import io.cistern.cuda.Streams;
+import io.cistern.cuda.UnifiedMemory;
 import io.cistern.cuda.VirtualMemory;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +27,7 @@ final class NativeDriver implements CudaDriver {
     private final Contexts contexts;
     private final NativeDevices devices;
     private final NativeLinearMemory memory;
+    private final NativeUnifiedMemory unifiedMemory;
     private final NativeMemoryPools pools;
     private final NativeVirtualMemory virtualMemory;
     private final NativeCopies copies;
@@ -43,6 +45,7 @@ final class NativeDriver implements CudaDriver {
         contexts = new Contexts(library, startup.devices());
         devices = new NativeDevices(library, contexts);
         memory = new NativeLinearMemory(library, contexts);
+        unifiedMemory = new NativeUnifiedMemory(library, contexts);
         pools = new NativeMemoryPools(library, contexts);
         virtualMemory = new NativeVirtualMemory(library, contexts);
         copies = new NativeCopies(library, contexts);
@@ -88,6 +91,11 @@ final class NativeDriver implements CudaDriver {
     @Override
     public LinearMemory memory() {
         return memory;
+    }
+
+    @Override
+    public UnifiedMemory unifiedMemory() {
+        return unifiedMemory;
     }
 
     @Override

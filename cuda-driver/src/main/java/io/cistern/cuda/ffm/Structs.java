@@ -111,6 +111,9 @@ final class Structs {
     /// `CU_MEM_ALLOCATION_TYPE_PINNED`
     static final int PINNED = 1;
 
+    /// `CU_MEM_ALLOCATION_TYPE_MANAGED`
+    static final int MANAGED = 2;
+
     /// `CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS`
     static final short HARDWARE_DECOMPRESS = 2;
 
@@ -159,7 +162,7 @@ final class Structs {
     /// Writes a `CUmemPoolProps` and returns its address.
     static long poolProperties(Frame frame, MemoryPoolProperties properties) {
         MemorySegment memory = frame.struct();
-        memory.set(JAVA_INT, 0, PINNED);
+        memory.set(JAVA_INT, 0, properties.managed() ? MANAGED : PINNED);
         memory.set(JAVA_INT, POOL_HANDLE_TYPES, properties.handleTypes());
         write(memory, POOL_LOCATION, properties.location());
         memory.set(JAVA_LONG, POOL_MAX_SIZE, properties.maxByteSize());

@@ -11,6 +11,7 @@ import io.cistern.cuda.DeviceAttribute;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.HandleType;
+import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
@@ -185,6 +186,11 @@ final class CudaHeaderTests {
         names.put("CU_MEM_ACCESS_FLAGS_PROT_READWRITE", (long) AccessRights.READ_WRITE.code());
         names.put("CU_MEMORYTYPE_UNIFIED", (long) Structs.UNIFIED);
         names.put("CU_MEM_ALLOCATION_TYPE_PINNED", (long) Structs.PINNED);
+        names.put("CU_MEM_ALLOCATION_TYPE_MANAGED", (long) Structs.MANAGED);
+        names.put("CU_MEM_ATTACH_GLOBAL", (long) NativeUnifiedMemory.ATTACH_GLOBAL);
+        for (MemoryAdvice advice : MemoryAdvice.values()) {
+            names.put("CU_MEM_ADVISE_" + advice.name(), (long) advice.code());
+        }
         names.put("CU_MEM_POOL_CREATE_USAGE_HW_DECOMPRESS", (long) Structs.HARDWARE_DECOMPRESS);
         names.put("CU_MEM_ALLOC_GRANULARITY_MINIMUM", (long) NativeVirtualMemory.MINIMUM);
         names.put("CU_MEM_ALLOC_GRANULARITY_RECOMMENDED", (long) NativeVirtualMemory.RECOMMENDED);

@@ -12,6 +12,7 @@ import io.cistern.cuda.DeviceAttribute;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Events;
 import io.cistern.cuda.LinearMemory;
+import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.MemoryPools;
@@ -20,6 +21,7 @@ import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Streams;
+import io.cistern.cuda.UnifiedMemory;
 import io.cistern.cuda.VirtualMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -102,6 +104,20 @@ final class MarshallingTests extends OverFakeLibrary {
     }
 
     @Test
+    void managedMemoryAndPlacesByValue() {
+        UnifiedMemory managed = driver.unifiedMemory();
+        assertThat(managed.allocate(1, SIZE)).isEqualTo(0xe00000000L);
+        managed.prefetch(1, ADDRESS, SIZE, MemoryLocation.device(1), STREAM);
+        managed.prefetch(1, ADDRESS, SIZE, MemoryLocation.hostNuma(3), STREAM);
+        managed.advise(0, ADDRESS, SIZE, MemoryAdvice.SET_ACCESSED_BY, MemoryLocation.host());
+        assertCalls(
+                "cuMemAllocManaged(123456789, 1)",
+                "cuMemPrefetchAsync_v2(7f1234567800, 123456789, 1 1, 0, 500000007)",
+                "cuMemPrefetchAsync_v2(7f1234567800, 123456789, 3 3, 0, 500000007)",
+                "cuMemAdvise_v2(7f1234567800, 123456789, 5, 2 0)");
+    }
+
+    @Test
     void pointerAttributesOfAllWidths() {
         LinearMemory memory = driver.memory();
         assertThat(memory.attribute(0, PointerAttribute.RANGE_SIZE, ADDRESS)).isEqualTo(0x70000000cL);
@@ -129,7 +145,7 @@ final class MarshallingTests extends OverFakeLibrary {
     @Test
     void poolsThemselves() {
         MemoryPools pools = driver.pools();
-        assertThat(pools.create(new MemoryPoolProperties(MemoryLocation.device(1), 9, SIZE, true)))
+        assertThat(pools.create(new MemoryPoolProperties(MemoryLocation.device(1), 9, SIZE, true, false)))
                 .isEqualTo(0xd00000000L);
         pools.destroy(0, POOL);
         pools.trimTo(0, POOL, SIZE);

@@ -46,6 +46,13 @@ public abstract class DriverContract {
     }
 
     @Nested
+    final class UnifiedMemoryTests extends UnifiedMemoryChapter {
+        UnifiedMemoryTests() {
+            super(DriverContract.this);
+        }
+    }
+
+    @Nested
     final class CopyTests extends CopyChapter {
         CopyTests() {
             super(DriverContract.this);

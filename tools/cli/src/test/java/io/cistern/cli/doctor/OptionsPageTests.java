@@ -53,7 +53,7 @@ class OptionsPageTests {
                 .map(Catalog.Entry::name)
                 .sorted()
                 .toList();
-        assertThat(without).containsExactly("direct", "linear", "nccl", "pages");
+        assertThat(without).containsExactly("direct", "linear", "managed", "nccl", "pages");
     }
 
     /// The error for an unknown option lists those that were asked for.

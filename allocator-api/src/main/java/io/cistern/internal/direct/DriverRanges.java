@@ -1,0 +1,44 @@
+package io.cistern.internal.direct;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+
+/// Plain ranges of the driver, each freed by `cuMemFree`, which waits for the device's work.
+///
+/// @param name the source's
+/// @param call the driver's function, for messages
+/// @param allocation calls it
+record DriverRanges(CudaDriver driver, String name, String call, Allocation allocation) implements RangeSource {
+    /// What the driver promises.
+    private static final long ALIGNMENT = 256;
+
+    /// One of the driver's functions.
+    interface Allocation {
+        /// Allocates.
+        ///
+        /// @throws CudaException if the driver refuses
+        long allocate(int device, long byteSize);
+    }
+
+    @Override
+    public Segment acquire(long byteSize, long byteAlignment, int device) {
+        if (byteAlignment > ALIGNMENT) {
+            throw new UnsupportedOperationException("segment source " + name + " aligns to " + ALIGNMENT + " bytes, as "
+                    + call + " does, not to " + byteAlignment);
+        }
+        return new Segment(DirectAllocator.allocate(driver, allocation, byteSize, device), byteSize, device);
+    }
+
+    @Override
+    public void release(Segment segment) {
+        try {
+            driver.memory().free(segment.device(), segment.address());
+        } catch (CudaException failure) { // no helper: a release needs no Java heap
+            if (!failure.result().endsContext()) {
+                throw failure;
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+package io.cistern.buffers.dlpack;
+
+import io.cistern.CudaStream;
+import io.cistern.DeviceMemory;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.cuda.Streams;
+import io.cistern.spi.StreamOrder;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// A buffer that another library holds as a tensor. The struct lives in an arena of the collector's, so that its
+/// end can't fail and one that is deleted twice is not found rather than read after its end.
+final class SharedTensor {
+    private final DeviceBuffer held;
+    private final boolean streamKnown;
+    private final MemorySegment struct;
+
+    /// The next in a list of [SharedTensors].
+    @Nullable
+    SharedTensor next;
+
+    private SharedTensor(DeviceBuffer held, boolean streamKnown, TensorStruct struct) {
+        this.held = held;
+        this.streamKnown = streamKnown;
+        this.struct = struct.memory();
+    }
+
+    /// Makes a tensor that holds a buffer's memory.
+    ///
+    /// @param held ends with the tensor
+    /// @param stream the consumer's, or [Dlpack#NO_STREAM]
+    static SharedTensor of(DeviceBuffer held, TensorLayout layout, long stream, long flags, boolean versioned) {
+        TensorStruct struct = struct(held, layout, versioned);
+        struct.setManager(SharedTensors.deleter(), flags);
+        boolean streamKnown = stream != Dlpack.NO_STREAM;
+        if (streamKnown && stream != held.stream()) {
+            DeviceMemory memory = held.memory();
+            CudaStream.ofForeign(memory, held.device(), stream)
+                    .await(CudaStream.ofForeign(memory, held.device(), held.stream()));
+            held.recordUse(stream);
+        }
+        return new SharedTensor(held, streamKnown, struct);
+    }
+
+    private static TensorStruct struct(DeviceBuffer held, TensorLayout layout, boolean versioned) {
+        Arena arena = Arena.ofAuto();
+        TensorStruct struct = new TensorStruct(arena.allocate(TensorStruct.byteSize(versioned), 16), versioned);
+        long address = layout.byteSize() == 0 ? 0 : held.address();
+        TensorDevice kind = TensorDevice.of(held.memory().driver().memory(), held.device(), address);
+        struct.setLong(TensorStruct.DATA, address);
+        struct.setInt(TensorStruct.DEVICE_TYPE, kind.code());
+        struct.setInt(TensorStruct.DEVICE_ID, kind == TensorDevice.CUDA_HOST ? 0 : held.device());
+        struct.setInt(TensorStruct.RANK, layout.shape().size());
+        struct.setType(layout.type());
+        struct.setLong(TensorStruct.SHAPE, array(arena, layout.shape()));
+        struct.setLong(TensorStruct.STRIDES, array(arena, layout.strides()));
+        return struct;
+    }
+
+    /// In the same arena, whose memory lives as long as any of its segments is reachable.
+    private static long array(Arena arena, List<Long> values) {
+        long[] numbers = values.stream().mapToLong(Long::longValue).toArray();
+        return numbers.length == 0
+                ? 0
+                : arena.allocateFrom(ValueLayout.JAVA_LONG, numbers).address();
+    }
+
+    /// Where its struct is.
+    long address() {
+        return struct.address();
+    }
+
+    /// Frees the memory after the work of the stream that the consumer named; of all streams if it named none.
+    void end() {
+        if (streamKnown) {
+            held.close();
+            return;
+        }
+        StreamOrder order = held.memory().moduleSupport().streams();
+        long fence = order.recordAll(held.device());
+        try {
+            held.closeAfter(fence);
+        } finally {
+            order.release(held.device(), fence);
+        }
+    }
+
+    /// Whether its memory is still held.
+    boolean isAlive() {
+        return !held.isClosed();
+    }
+
+    /// The stream on which the tensor's memory ends: any thread may delete it, so not a thread's own. The legacy
+    /// default stream waits for all of those.
+    static DeviceBuffer hold(DeviceBuffer buffer, long byteSize) {
+        DeviceBuffer held = buffer.retainedSlice(0, byteSize);
+        if (held.stream() != Streams.PER_THREAD_DEFAULT) {
+            return held;
+        }
+        try {
+            return held.moveToStream(Streams.LEGACY_DEFAULT);
+        } catch (Throwable failure) {
+            held.close();
+            throw failure;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+package io.cistern.buffers.dlpack;
+
+import io.cistern.cuda.library.NativeCode;
+import java.lang.System.Logger.Level;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import org.jspecify.annotations.Nullable;
+
+/// Tensors that other libraries hold, by the address of their struct, and the C function that ends them.
+///
+/// Finding one takes nothing of the Java heap, and neither does keeping one for later whose memory can't be freed
+/// now: so a full heap loses none. What is kept is tried again with the next tensor that begins or ends.
+///
+/// **Invariant**: a tensor is in `table` from the moment that another library may have it to the first call of its
+/// deleter; then in the list of those `owed`, or nowhere.
+///
+/// **Threads.** Any.
+final class SharedTensors {
+    private static final @Nullable SharedTensor[] TABLE = new SharedTensor[1024];
+    private static @Nullable SharedTensor owed;
+
+    /// Made when first needed.
+    private static final class Stub {
+        static final MemorySegment DELETER = make();
+
+        private static MemorySegment make() {
+            try {
+                MethodType type = MethodType.methodType(void.class, long.class);
+                return NativeCode.function(
+                        MethodHandles.lookup().findStatic(SharedTensors.class, "delete", type),
+                        FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG));
+            } catch (ReflectiveOperationException e) {
+                throw new LinkageError("SharedTensors.delete", e);
+            }
+        }
+    }
+
+    private SharedTensors() {}
+
+    /// The C function `void deleter(self)` of all of them.
+    static long deleter() {
+        return Stub.DELETER.address();
+    }
+
+    static synchronized void add(SharedTensor tensor) {
+        int slot = slot(tensor.address());
+        tensor.next = TABLE[slot];
+        TABLE[slot] = tensor;
+    }
+
+    private static synchronized @Nullable SharedTensor take(long address) {
+        int slot = slot(address);
+        SharedTensor before = null;
+        for (SharedTensor each = TABLE[slot]; each != null; each = each.next) {
+            if (each.address() == address) {
+                if (before == null) {
+                    TABLE[slot] = each.next;
+                } else {
+                    before.next = each.next;
+                }
+                return each;
+            }
+            before = each;
+        }
+        return null;
+    }
+
+    /// Structs are at least 16 bytes apart.
+    private static int slot(long address) {
+        return (int) (address >>> 4) & (TABLE.length - 1);
+    }
+
+    /// Called from C. What is thrown here would end the JVM.
+    static void delete(long address) {
+        try {
+            endOwed();
+            SharedTensor tensor = take(address);
+            if (tensor == null) {
+                log("no tensor of Cistern is at 0x" + Long.toHexString(address) + ", or it was deleted before", null);
+            } else {
+                end(tensor);
+            }
+        } catch (Throwable failure) {
+            log("a tensor could not be deleted", failure);
+        }
+    }
+
+    private static void end(SharedTensor tensor) {
+        try {
+            tensor.end();
+        } catch (Throwable failure) {
+            if (tensor.isAlive()) {
+                owe(tensor);
+            } else {
+                log("the memory of a tensor was not free to end", failure);
+            }
+        }
+    }
+
+    private static synchronized void owe(SharedTensor tensor) {
+        tensor.next = owed;
+        owed = tensor;
+    }
+
+    private static synchronized @Nullable SharedTensor takeOwed() {
+        SharedTensor all = owed;
+        owed = null;
+        return all;
+    }
+
+    /// Tries again what could not be freed.
+    static void endOwed() {
+        SharedTensor next = owed == null ? null : takeOwed();
+        while (next != null) {
+            SharedTensor tensor = next;
+            next = tensor.next;
+            end(tensor);
+        }
+    }
+
+    private static void log(String what, @Nullable Throwable thrown) {
+        try {
+            System.getLogger(SharedTensors.class.getName()).log(Level.WARNING, what, thrown);
+        } catch (Throwable _) {
+            // A full heap, or a logger that throws: nothing can be told.
+        }
+    }
+}

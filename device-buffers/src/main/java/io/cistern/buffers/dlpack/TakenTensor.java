@@ -1,0 +1,86 @@
+package io.cistern.buffers.dlpack;
+
+import io.cistern.CudaStream;
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.cuda.library.SharedLibrary;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/// The end of a tensor that was taken from another library: after the work that uses it, its deleter is called.
+final class TakenTensor implements DeviceBuffer.ForeignOwner {
+    private static final Set<Long> ALL = ConcurrentHashMap.newKeySet();
+
+    /// Made when first needed.
+    private static final class Deleters {
+        static final MethodHandle CALL = SharedLibrary.call(FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG));
+    }
+
+    private final TensorStruct struct;
+    private final CudaStream stream;
+    private volatile @Nullable CudaStream waiting;
+
+    private TakenTensor(TensorStruct struct, CudaStream stream) {
+        this.struct = struct;
+        this.stream = stream;
+    }
+
+    /// @throws IllegalStateException if it was taken before and is not closed
+    static TakenTensor of(long address, boolean versioned, CudaStream stream) {
+        if (address == 0) {
+            throw new IllegalArgumentException("no tensor: its address is 0");
+        }
+        TakenTensor tensor = new TakenTensor(TensorStruct.at(address, versioned), stream);
+        if (!ALL.add(address)) {
+            throw new IllegalStateException("the tensor at 0x" + Long.toHexString(address)
+                    + " was taken before: a tensor has one consumer, so ask its producer for another one");
+        }
+        return tensor;
+    }
+
+    TensorStruct struct() {
+        return struct;
+    }
+
+    /// Not taken after all.
+    void forget() {
+        ALL.remove(struct.memory().address());
+    }
+
+    /// What is to wait for the work that uses the tensor; null for the host.
+    void waitingStream(@Nullable CudaStream producer) {
+        waiting = producer;
+    }
+
+    @Override
+    public void release(long address, long last) {
+        CudaStream end = CudaStream.ofForeign(stream.memory(), stream.device(), last);
+        CudaStream producer = waiting;
+        if (producer == null) {
+            end.synchronize();
+        } else {
+            producer.await(end);
+        }
+        forget(); // first: the producer may make another tensor at this address
+        delete();
+    }
+
+    private void delete() {
+        long deleter = struct.deleter();
+        if (deleter == 0) {
+            return;
+        }
+        try {
+            Deleters.CALL.invokeExact(
+                    MemorySegment.ofAddress(deleter), struct.memory().address());
+        } catch (RuntimeException | Error failure) {
+            throw failure;
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+package io.cistern.buffers.dlpack;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/// Type, shape and strides of a tensor.
+///
+/// @param type of each element
+/// @param shape elements along each dimension; empty for a single element
+/// @param strides elements from one to the next along each dimension; 0 repeats one
+public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides) {
+    /// Copies the lists.
+    ///
+    /// @throws IllegalArgumentException if their lengths differ, a number is negative, or no address space has so
+    ///     many bytes
+    public TensorLayout {
+        shape = List.copyOf(shape);
+        strides = List.copyOf(strides);
+        if (shape.size() != strides.size()) {
+            throw new IllegalArgumentException("shape " + shape + " and strides " + strides + " are not of one length");
+        }
+        requireNone("shape", shape);
+        requireNone("strides", strides);
+        byteSize(type, shape, strides);
+    }
+
+    /// Returns the layout of a compact tensor in row-major order, as C has arrays.
+    ///
+    /// @throws IllegalArgumentException if a number is negative, or no address space has so many bytes
+    public static TensorLayout compact(TensorType type, long... shape) {
+        List<Long> strides = new ArrayList<>();
+        long stride = 1;
+        for (int i = shape.length - 1; i >= 0; i--) {
+            strides.add(stride);
+            stride = multiply(stride, Math.max(1, shape[i]));
+        }
+        Collections.reverse(strides);
+        return new TensorLayout(type, boxed(shape), strides);
+    }
+
+    /// Returns a layout with strides, as of a transposed tensor or a part of one.
+    ///
+    /// @throws IllegalArgumentException as the constructor
+    public static TensorLayout strided(TensorType type, long[] shape, long[] strides) {
+        return new TensorLayout(type, boxed(shape), boxed(strides));
+    }
+
+    private static List<Long> boxed(long[] values) {
+        return java.util.Arrays.stream(values).boxed().toList();
+    }
+
+    private static void requireNone(String name, List<Long> values) {
+        if (values.stream().anyMatch(value -> value < 0)) {
+            throw new IllegalArgumentException(
+                    name + " " + values + " has a negative number: copy such a tensor first");
+        }
+    }
+
+    /// Returns the bytes from the first element to the end of the last.
+    public long byteSize() {
+        return byteSize(type, shape, strides);
+    }
+
+    private static long byteSize(TensorType type, List<Long> shape, List<Long> strides) {
+        if (shape.contains(0L)) {
+            return 0;
+        }
+        long elements = 1;
+        for (int i = 0; i < shape.size(); i++) {
+            elements = add(elements, multiply(shape.get(i) - 1, strides.get(i)));
+        }
+        return multiply(elements, type.byteSize());
+    }
+
+    private static long multiply(long a, long b) {
+        try {
+            return Math.multiplyExact(a, b);
+        } catch (ArithmeticException overflow) {
+            throw tooLarge(overflow);
+        }
+    }
+
+    private static long add(long a, long b) {
+        try {
+            return Math.addExact(a, b);
+        } catch (ArithmeticException overflow) {
+            throw tooLarge(overflow);
+        }
+    }
+
+    private static IllegalArgumentException tooLarge(ArithmeticException overflow) {
+        return new IllegalArgumentException("no address space has as many bytes as this tensor", overflow);
+    }
+}

@@ -1,0 +1,48 @@
+package io.cistern.buffers.dlpack;
+
+/// The type of a tensor's elements (`DLDataType`).
+///
+/// @param code the kind of number, as `DLDataTypeCode`: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6
+///     boolean …
+/// @param bits bits of one number; of both parts of a complex one
+/// @param lanes numbers in an element; 1 but for vector types
+public record TensorType(int code, int bits, int lanes) {
+    public static final TensorType INT8 = new TensorType(0, 8, 1);
+    public static final TensorType INT16 = new TensorType(0, 16, 1);
+    public static final TensorType INT32 = new TensorType(0, 32, 1);
+    public static final TensorType INT64 = new TensorType(0, 64, 1);
+    public static final TensorType UINT8 = new TensorType(1, 8, 1);
+    public static final TensorType UINT16 = new TensorType(1, 16, 1);
+    public static final TensorType UINT32 = new TensorType(1, 32, 1);
+    public static final TensorType UINT64 = new TensorType(1, 64, 1);
+    public static final TensorType FLOAT16 = new TensorType(2, 16, 1);
+    public static final TensorType FLOAT32 = new TensorType(2, 32, 1);
+    public static final TensorType FLOAT64 = new TensorType(2, 64, 1);
+    public static final TensorType BFLOAT16 = new TensorType(4, 16, 1);
+    public static final TensorType COMPLEX64 = new TensorType(5, 64, 1);
+    public static final TensorType COMPLEX128 = new TensorType(5, 128, 1);
+    public static final TensorType BOOL = new TensorType(6, 8, 1);
+
+    private static final int COMPLEX = 5;
+
+    /// Checks that an element is whole bytes.
+    ///
+    /// @throws IllegalArgumentException if it is not, or a number does not fit its field
+    public TensorType {
+        boolean fits = code >= 0 && code < 256 && bits > 0 && bits < 256 && lanes > 0 && lanes < 65_536;
+        if (!fits || bits % 8 != 0) {
+            throw new IllegalArgumentException("elements of code " + code + ", " + bits + " bits, " + lanes
+                    + " lanes: an element has to be whole bytes, as of types from 8 bits on");
+        }
+    }
+
+    /// Returns the bytes of an element.
+    public int byteSize() {
+        return bits / 8 * lanes;
+    }
+
+    /// Returns what an element's address has to be a multiple of.
+    int byteAlignment() {
+        return Integer.highestOneBit(code == COMPLEX ? bits / 16 : bits / 8);
+    }
+}

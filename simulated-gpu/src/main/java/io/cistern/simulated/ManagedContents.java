@@ -1,0 +1,93 @@
+package io.cistern.simulated;
+
+import java.util.BitSet;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/// The bytes of managed memory, and which of its pages are on a device.
+///
+/// The bytes themselves stay where they are: what is simulated of a move is that it takes and gives device memory.
+/// Invariant: `home` has given `PAGE_BYTES` for each page in `resident`; without a home there is none.
+final class ManagedContents implements Contents {
+    static final long PAGE_BYTES = 64 << 10;
+
+    private final Contents bytes;
+    private final BitSet resident = new BitSet();
+    private @Nullable MemoryBudget home;
+
+    ManagedContents(Contents bytes) {
+        this.bytes = bytes;
+    }
+
+    /// Moves the pages of a range to a device, as far as there is room beside what can't move. What is on another
+    /// device leaves that as a whole; other pages of this memory leave if nothing else can.
+    void moveTo(MemoryBudget device, long offset, long length) {
+        if (home != device) {
+            end();
+            home = device;
+        }
+        device.usedLast(this);
+        int last = (int) ((offset + length - 1) / PAGE_BYTES);
+        for (int page = (int) (offset / PAGE_BYTES); page <= last; page++) {
+            if (!resident.get(page)) {
+                device.makeRoom(PAGE_BYTES, this);
+                if (device.freeBytes() < PAGE_BYTES) {
+                    evict(PAGE_BYTES);
+                }
+                if (device.freeBytes() < PAGE_BYTES) {
+                    return;
+                }
+                device.take(PAGE_BYTES);
+                resident.set(page);
+            }
+        }
+    }
+
+    /// Moves the pages of a range to the host.
+    void leave(long offset, long length) {
+        int last = (int) ((offset + length - 1) / PAGE_BYTES);
+        for (int page = resident.nextSetBit((int) (offset / PAGE_BYTES));
+                page >= 0 && page <= last;
+                page = resident.nextSetBit(page + 1)) {
+            leave(page);
+        }
+    }
+
+    private void leave(int page) {
+        resident.clear(page);
+        Objects.requireNonNull(home).give(PAGE_BYTES);
+    }
+
+    /// Moves pages to the host that hold so many bytes, the first ones first, as far as there are some.
+    void evict(long wanted) {
+        long left = wanted;
+        for (int page = resident.nextSetBit(0); page >= 0 && left > 0; page = resident.nextSetBit(page)) {
+            leave(page);
+            left -= PAGE_BYTES;
+        }
+    }
+
+    /// Leaves its device.
+    void end() {
+        if (home != null) {
+            evict(Long.MAX_VALUE);
+            home.forget(this);
+            home = null;
+        }
+    }
+
+    @Override
+    public void fill(long offset, long length, int word) {
+        bytes.fill(offset, length, word);
+    }
+
+    @Override
+    public void write(long offset, byte[] source, int sourceOffset, int length) {
+        bytes.write(offset, source, sourceOffset, length);
+    }
+
+    @Override
+    public void forEachRun(long offset, long length, RunSink sink) {
+        bytes.forEachRun(offset, length, sink);
+    }
+}

@@ -1,0 +1,152 @@
+package io.cistern.simulated;
+
+import static io.cistern.simulated.DriverFailure.require;
+
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.MemoryAdvice;
+import io.cistern.cuda.MemoryLocation;
+import io.cistern.cuda.UnifiedMemory;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.HashMap;
+import java.util.Map;
+
+/// [UnifiedMemory] over the model. The host reads and writes it at its address, so it is native memory: a file
+/// that is deleted at once, and has as many bytes as were written. The host's uses are not seen, so they move
+/// nothing.
+final class SimulatedUnifiedMemory implements UnifiedMemory {
+    private static final long MAX_BYTES = 1L << 46;
+
+    private final Machine machine;
+    private final Map<Long, Arena> arenas = new HashMap<>();
+
+    SimulatedUnifiedMemory(Machine machine) {
+        this.machine = machine;
+    }
+
+    @Override
+    public long allocate(int device, long byteSize) {
+        DriverCall call = DriverCall.MEM_ALLOC_MANAGED;
+        return machine.call(call, device, () -> "device=" + device + ", byteSize=" + byteSize, () -> {
+            require(byteSize != 0);
+            if (byteSize < 0 || byteSize > MAX_BYTES) {
+                throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+            }
+            Arena arena = Arena.ofShared();
+            MemorySegment memory = map(arena, byteSize);
+            arenas.put(memory.address(), arena);
+            add(device, memory);
+            return memory.address();
+        });
+    }
+
+    private static MemorySegment map(Arena arena, long byteSize) {
+        try {
+            Path file = Files.createTempFile("cistern-managed", "");
+            try (FileChannel channel = FileChannel.open(
+                    file, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.DELETE_ON_CLOSE)) {
+                return channel.map(MapMode.READ_WRITE, 0, byteSize, arena);
+            }
+        } catch (IOException | OutOfMemoryError full) {
+            arena.close();
+            throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+        }
+    }
+
+    private void add(int device, MemorySegment memory) {
+        long byteSize = memory.byteSize();
+        PhysicalBlock block = PhysicalBlock.managed(device, byteSize, new HostContents(memory));
+        Mapping.Kind kind = Mapping.Kind.MANAGED;
+        machine.space().map(new Mapping(kind, memory.address(), block, 0, _ -> AccessRights.READ_WRITE));
+        long id = machine.space().nextBufferId();
+        machine.space()
+                .add(new Allocation(kind, memory.address(), byteSize, device, id, null, null, 0, new UseMarks()));
+    }
+
+    /// Frees memory that no device uses any more.
+    void release(Allocation allocation) {
+        machine.space().remove(allocation);
+        machine.space().unmap(java.util.Objects.requireNonNull(machine.space().mappingAt(allocation.address())));
+        java.util.Objects.requireNonNull(arenas.remove(allocation.address())).close();
+    }
+
+    @Override
+    public void prefetch(int device, long address, long byteSize, MemoryLocation target, long stream) {
+        DriverCall call = DriverCall.MEM_PREFETCH_ASYNC;
+        machine.run(call, device, () -> describe(address, byteSize, target) + ", stream=" + stream, () -> {
+            checkRange(address, byteSize);
+            checkPlace(target);
+            StreamQueue queue = machine.streams().find(call, device, stream);
+            CaptureTable.refuseCaptured(queue);
+            machine.use(call, queue, address, byteSize);
+            long nanos = machine.costs().deviceLatencyNanos()
+                    + (long) (byteSize / machine.costs().hostLinkBytesPerNano());
+            machine.streams()
+                    .enqueue(queue, Work.of(nanos, machine.effect(device, () -> move(address, byteSize, target))));
+        });
+    }
+
+    private void move(long address, long byteSize, MemoryLocation target) {
+        for (long at = address; at < address + byteSize; ) {
+            Mapping mapping = machine.space().mappingAt(at);
+            if (mapping == null) {
+                return; // freed before the stream got here
+            }
+            long end = Math.min(address + byteSize, mapping.end());
+            if (mapping.block().contents() instanceof ManagedContents managed) {
+                if (target.type() == MemoryLocation.Type.DEVICE) {
+                    managed.moveTo(machine.device(target.id()).budget(), at - mapping.address(), end - at);
+                } else {
+                    managed.leave(at - mapping.address(), end - at);
+                }
+            }
+            at = end;
+        }
+    }
+
+    @Override
+    public void advise(int device, long address, long byteSize, MemoryAdvice advice, MemoryLocation place) {
+        DriverCall call = DriverCall.MEM_ADVISE;
+        machine.run(call, device, () -> advice + ", " + describe(address, byteSize, place), () -> {
+            checkRange(address, byteSize);
+            boolean ofPlace = advice == MemoryAdvice.SET_PREFERRED_LOCATION
+                    || advice == MemoryAdvice.SET_ACCESSED_BY
+                    || advice == MemoryAdvice.UNSET_ACCESSED_BY;
+            if (ofPlace) {
+                checkPlace(place);
+            }
+        });
+    }
+
+    private void checkRange(long address, long byteSize) {
+        Allocation allocation = machine.space().allocationAt(address);
+        require(byteSize > 0 && allocation != null && allocation.isManaged());
+        require(address + byteSize
+                <= java.util.Objects.requireNonNull(allocation).end());
+    }
+
+    private void checkPlace(MemoryLocation place) {
+        if (place.type() == MemoryLocation.Type.DEVICE && (place.id() < 0 || place.id() >= machine.deviceCount())) {
+            throw new DriverFailure(CudaResult.INVALID_DEVICE);
+        }
+        require(place.type() != MemoryLocation.Type.HOST_NUMA || place.id() == 0);
+    }
+
+    private static String describe(long address, long byteSize, MemoryLocation place) {
+        return "address=0x" + Long.toHexString(address) + ", byteSize=" + byteSize + ", " + place;
+    }
+
+    /// Frees what is left.
+    void close() {
+        arenas.values().forEach(Arena::close);
+        arenas.clear();
+    }
+}
