@@ -12,13 +12,13 @@ import java.lang.foreign.MemorySegment;
 /// `caching:source=managed`, or from `async:location=managed`.
 ///
 /// ```java
-/// ManagedMemory.prefetch(weights, MemoryLocation.device(0), stream);      // before the kernel: no page faults in it
-/// ManagedMemory.advise(table, MemoryAdvice.SET_READ_MOSTLY, MemoryLocation.device(0));
+/// ManagedMemory.prefetch(weights, MemoryLocation.device(0), stream);      // before the kernel: no page
+/// faults in it ManagedMemory.advise(table, MemoryAdvice.SET_READ_MOSTLY, MemoryLocation.device(0));
 /// ```
 ///
-/// The driver moves and remembers whole pages. So what is said of a small buffer holds for its neighbours as well;
-/// and advice stays with the addresses after the buffer is closed, for whichever gets them next, until it is
-/// unset. To keep it to yourself, open a pool of your own.
+/// The driver moves and remembers whole pages. So what is said of a small buffer holds for its neighbours as
+/// well; and advice stays with the addresses after the buffer is closed, for whichever gets them next, until
+/// it is unset. To keep it to yourself, open a pool of your own.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ManagedMemory {
@@ -41,8 +41,8 @@ public final class ManagedMemory {
         }
     }
 
-    /// Moves a buffer to a place in the order of a stream, so that its next use there finds it. What has no room
-    /// on a device stays where it is, or takes the room of other managed memory.
+    /// Moves a buffer to a place in the order of a stream, so that its next use there finds it. What has no
+    /// room on a device stays where it is, or takes the room of other managed memory.
     ///
     /// @param target a device, [the host][MemoryLocation#host()], or one of its NUMA nodes
     /// @param stream a stream of the buffer's device
@@ -65,7 +65,8 @@ public final class ManagedMemory {
     /// @param place whom the advice is about; of no meaning where [MemoryAdvice] says nothing of a place
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws CudaException if the driver refuses; one that is older than CUDA 12.2 always does
+    /// @throws CudaException if the driver refuses: one that is older than CUDA 12.2 always, and for memory
+    ///     of a pool all that were tried
     public static void advise(DeviceBuffer buffer, MemoryAdvice advice, MemoryLocation place) {
         requireManaged(buffer);
         if (buffer.byteSize() > 0) {

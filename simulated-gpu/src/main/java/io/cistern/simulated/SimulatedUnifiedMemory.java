@@ -117,6 +117,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
         DriverCall call = DriverCall.MEM_ADVISE;
         machine.run(call, device, () -> advice + ", " + describe(address, byteSize, place), () -> {
             checkRange(address, byteSize);
+            requireOfNoPool(address);
             boolean ofPlace = advice == MemoryAdvice.SET_PREFERRED_LOCATION
                     || advice == MemoryAdvice.SET_ACCESSED_BY
                     || advice == MemoryAdvice.UNSET_ACCESSED_BY;
@@ -124,6 +125,14 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
                 checkPlace(place);
             }
         });
+    }
+
+    /// Driver 580 takes no advice for memory of a pool.
+    private void requireOfNoPool(long address) {
+        Allocation allocation = machine.space().allocationAt(address);
+        if (allocation != null && allocation.pool() != null) {
+            throw new DriverFailure(CudaResult.NOT_SUPPORTED);
+        }
     }
 
     private void checkRange(long address, long byteSize) {

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PhysicalMemory;
@@ -115,5 +117,17 @@ final class UnifiedMemoryTests {
         gpu.pools().free(0, address, stream);
         gpu.streams().synchronize(0, stream);
         assertThat(free(0)).isEqualTo(all);
+    }
+
+    @Test
+    void aManagedPoolTakesPrefetchesAndNoAdvice() {
+        long pool = gpu.pools().create(MemoryPoolProperties.managed(0));
+        long address = gpu.pools().allocateFrom(0, pool, MIB, stream);
+        gpu.unifiedMemory().prefetch(0, address, MIB, HERE, stream);
+        assertThatExceptionOfType(CudaException.class)
+                .isThrownBy(() -> gpu.unifiedMemory()
+                        .advise(0, address, MIB, MemoryAdvice.SET_PREFERRED_LOCATION, MemoryLocation.host()))
+                .satisfies(refusal -> assertThat(refusal.result()).isEqualTo(CudaResult.NOT_SUPPORTED));
+        gpu.pools().free(0, address, stream);
     }
 }

@@ -14,12 +14,12 @@ final class OnnxFigures {
 
     static {
         SOURCES.put("arena", "ONNX Runtime's arenas");
-        SOURCES.put("arena_same", "the same, `kSameAsRequested`");
-        SOURCES.put("arena_same_no_pattern", "the same, without memory patterns");
+        SOURCES.put("arena_same", "its arenas, `kSameAsRequested`");
+        SOURCES.put("arena_same_no_pattern", "its arenas, the same without memory patterns");
         SOURCES.put("cuda_pool", "its pool of `cudaMallocAsync`, shared");
         SOURCES.put("cistern_session caching", "Cistern, `ONE_OF_SESSION`");
         SOURCES.put("cistern_request caching", "Cistern, `ONE_FOR_EACH_REQUEST`");
-        SOURCES.put("cistern_request caching:reuse=wait", "the same, `caching:reuse=wait`");
+        SOURCES.put("cistern_request caching:reuse=wait", "Cistern, `ONE_FOR_EACH_REQUEST`, `caching:reuse=wait`");
     }
 
     private OnnxFigures() {}

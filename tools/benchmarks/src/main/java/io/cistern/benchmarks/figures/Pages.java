@@ -25,6 +25,7 @@ final class Pages {
             Pattern.compile("(<!-- figures: (\\w+) -->\n)(.*?)(<!-- end of figures -->)", Pattern.DOTALL);
     private static final Map<String, Function<RawOutput, String>> MAKERS = Map.ofEntries(
             Map.entry("handles", HandleFigures::costs),
+            Map.entry("managed", ManagedFigures::table),
             Map.entry("onnx_serving", OnnxFigures::serving),
             Map.entry("onnx_convolutions", OnnxFigures::convolutions),
             Map.entry("onnx_threads", OnnxFigures::threads),
