@@ -65,7 +65,7 @@ class SessionMemoryTests {
     }
 
     @Test
-    void requestsOnForeignStreamsBelongToTheSessionWhoseRegionTheyAreIn() {
+    void aForeignStreamsBlocksBelongToTheSessionOfTheRegion() {
         SessionMemory session = onnx.onnx.open(SessionSettings.named("s").streams(SessionStreams.ONE_FOR_EACH_REQUEST));
         assertThat(session.stream()).isEmpty();
         long stream = onnx.foreignStream();
