@@ -53,7 +53,7 @@ class Java:
 
     def _jni(self, index, returns, *arguments):
         environment = ctypes.c_void_p()
-        self._entry(self.vm, self.ATTACH, ctypes.c_int, ctypes.byref(environment), ctypes.c_void_p())
+        self._entry(self.vm, self.ATTACH, ctypes.c_int, ctypes.c_void_p(ctypes.addressof(environment)), ctypes.c_void_p())
         typed = [ctypes.c_char_p(a) if isinstance(a, bytes) else a for a in arguments]
         return self._entry(environment, index, returns, *typed)
 

@@ -26,7 +26,8 @@ import java.util.function.Consumer;
 /// | way | |
 /// |---|---|
 /// | `device` | plain memory, copied there once; not where it does not fit |
-/// | `copies` | plain memory for a quarter of the limit; each pass copies all of pinned memory through it, and back if it wrote |
+/// | `copies` | plain memory for a quarter of the limit; each pass copies all of pinned memory through it, and back if
+/// it wrote |
 /// | `touch` | managed memory, moved by the page faults of the kernel |
 /// | `prefetch` | managed memory, prefetched before each pass |
 /// | `prefer_device` | managed memory that prefers the device |
@@ -130,17 +131,29 @@ public final class ManagedCosts {
         long piece = limit / 4;
         try (DeviceBuffer buffer = DeviceBuffer.allocate(memory, piece, 0, stream)) {
             for (int pass = 1; pass <= passes; pass++) {
-                measure("copies", share, byteSize, "read", pass, () -> inPieces(byteSize, piece, (at, size) -> {
-                    toDevice(buffer.address(), host, at, size);
-                    read(buffer.address(), size);
-                }));
+                measure(
+                        "copies",
+                        share,
+                        byteSize,
+                        "read",
+                        pass,
+                        () -> inPieces(byteSize, piece, (at, size) -> {
+                            toDevice(buffer.address(), host, at, size);
+                            read(buffer.address(), size);
+                        }));
             }
             for (int pass = 1; pass <= passes; pass++) {
-                measure("copies", share, byteSize, "write", pass, () -> inPieces(byteSize, piece, (at, size) -> {
-                    toDevice(buffer.address(), host, at, size);
-                    write(buffer.address(), size);
-                    driver.copies().toHost(0, host.asSlice(at, size), buffer.address(), size, stream);
-                }));
+                measure(
+                        "copies",
+                        share,
+                        byteSize,
+                        "write",
+                        pass,
+                        () -> inPieces(byteSize, piece, (at, size) -> {
+                            toDevice(buffer.address(), host, at, size);
+                            write(buffer.address(), size);
+                            driver.copies().toHost(0, host.asSlice(at, size), buffer.address(), size, stream);
+                        }));
             }
         } finally {
             driver.memory().freeHost(0, host);

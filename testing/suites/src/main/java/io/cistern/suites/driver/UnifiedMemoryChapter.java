@@ -91,7 +91,12 @@ abstract class UnifiedMemoryChapter extends DriverChapter {
     @ParameterizedTest
     @EnumSource(MemoryAdvice.class)
     void adviceIsTaken(MemoryAdvice advice) {
-        driver.unifiedMemory().advise(DEVICE, managed(), SIZE, advice, HERE);
+        long stream = stream();
+        long address = managed();
+        driver.unifiedMemory().advise(DEVICE, address, SIZE, advice, HERE);
+        driver.copies().fillBytes(DEVICE, address, (byte) 8, SIZE, stream);
+        synchronize(stream);
+        assertThat(onHost(address).get(ValueLayout.JAVA_BYTE, SIZE - 1)).isEqualTo((byte) 8);
     }
 
     @Test
@@ -123,6 +128,7 @@ abstract class UnifiedMemoryChapter extends DriverChapter {
         synchronize(stream);
         assertThat(driver.memory().attribute(DEVICE, PointerAttribute.IS_MANAGED, address))
                 .isOne();
+        assertThat(onHost(address).get(ValueLayout.JAVA_BYTE, SIZE - 1)).isEqualTo((byte) 3);
         driver.pools().free(DEVICE, address, stream);
         synchronize(stream);
     }
