@@ -4,8 +4,11 @@ import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
+import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
+import java.util.HashMap;
 import java.util.LinkedHashSet;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +22,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     private final StreamQueue legacy;
     private final PoolSimulation defaultPool;
     private final Set<PoolSimulation> pools = new LinkedHashSet<>();
+    private final Map<PoolSimulation, NativeRange> managedPools = new HashMap<>();
     private final SharedStores stores = new SharedStores();
     private PoolSimulation currentPool;
     private @Nullable CudaResult stickyError;
@@ -35,8 +39,13 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
 
     PoolSimulation newPool(long handle, MemoryPoolProperties properties) {
         long addressBytes = poolAddressBytes();
-        long base = space.takeAddresses(addressBytes, PoolGrowth.PAGE_BYTES, 0);
+        NativeRange range = properties.managed() ? NativeRange.map(addressBytes, PoolGrowth.PAGE_BYTES) : null;
+        long base =
+                range != null ? range.memory().address() : space.takeAddresses(addressBytes, PoolGrowth.PAGE_BYTES, 0);
         PoolSimulation pool = new PoolSimulation(handle, ordinal, properties, base, addressBytes, this);
+        if (range != null) {
+            managedPools.put(pool, range);
+        }
         pools.add(pool);
         return pool;
     }
@@ -50,7 +59,12 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     }
 
     void returnAddresses(PoolSimulation pool) {
-        space.returnAddresses(pool.base(), pool.addressBytes());
+        NativeRange range = managedPools.remove(pool);
+        if (range != null) {
+            range.close();
+        } else {
+            space.returnAddresses(pool.base(), pool.addressBytes());
+        }
         stores.remove(pool);
     }
 
@@ -87,13 +101,15 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     @Override
     public void map(PoolSimulation pool, long address) {
         PhysicalBlock shared = stores.page(pool, address, budget);
-        PhysicalBlock page = shared != null ? shared : newPage(pool);
+        PhysicalBlock page = shared != null ? shared : newPage(pool, address);
         space.map(new Mapping(Mapping.Kind.POOL, address, page, 0, pool::rights));
     }
 
-    private PhysicalBlock newPage(PoolSimulation pool) {
-        if (pool.properties().managed()) {
-            return PhysicalBlock.managed(ordinal, PoolGrowth.PAGE_BYTES, new ByteContents(PoolGrowth.PAGE_BYTES));
+    private PhysicalBlock newPage(PoolSimulation pool, long address) {
+        NativeRange range = managedPools.get(pool);
+        if (range != null) {
+            MemorySegment page = range.memory().asSlice(address - pool.base(), PoolGrowth.PAGE_BYTES);
+            return PhysicalBlock.managed(ordinal, PoolGrowth.PAGE_BYTES, new HostContents(page));
         }
         return pool.onHost()
                 ? PhysicalBlock.onHost(pool.properties().location(), PoolGrowth.PAGE_BYTES)
@@ -156,5 +172,11 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         if (stickyError == null) {
             stickyError = error;
         }
+    }
+
+    /// Frees the native memory that is left.
+    void close() {
+        managedPools.values().forEach(NativeRange::close);
+        managedPools.clear();
     }
 }

@@ -275,6 +275,9 @@ public final class SimulatedGpu implements CudaDriver {
         machine.locked(() -> {
             memory.close();
             unifiedMemory.close();
+            for (int device = 0; device < machine.deviceCount(); device++) {
+                machine.device(device).close();
+            }
             sharing.close();
             return true;
         });

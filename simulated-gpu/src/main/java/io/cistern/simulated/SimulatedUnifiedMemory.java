@@ -8,25 +8,18 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.UnifiedMemory;
-import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.channels.FileChannel;
-import java.nio.channels.FileChannel.MapMode;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.HashMap;
 import java.util.Map;
 
-/// [UnifiedMemory] over the model. The host reads and writes it at its address, so it is native memory: a file
-/// that is deleted at once, and has as many bytes as were written. The host's uses are not seen, so they move
-/// nothing.
+/// [UnifiedMemory] over the model. The host reads and writes it at its address, so it is native memory. The host's
+/// uses are not seen, so they move nothing.
 final class SimulatedUnifiedMemory implements UnifiedMemory {
     private static final long MAX_BYTES = 1L << 46;
+    private static final long ALIGNMENT = 512;
 
     private final Machine machine;
-    private final Map<Long, Arena> arenas = new HashMap<>();
+    private final Map<Long, NativeRange> ranges = new HashMap<>();
 
     SimulatedUnifiedMemory(Machine machine) {
         this.machine = machine;
@@ -40,25 +33,12 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
             if (byteSize < 0 || byteSize > MAX_BYTES) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
-            Arena arena = Arena.ofShared();
-            MemorySegment memory = map(arena, byteSize);
-            arenas.put(memory.address(), arena);
-            add(device, memory);
-            return memory.address();
+            NativeRange range = NativeRange.map(byteSize, ALIGNMENT);
+            long address = range.memory().address();
+            ranges.put(address, range);
+            add(device, range.memory());
+            return address;
         });
-    }
-
-    private static MemorySegment map(Arena arena, long byteSize) {
-        try {
-            Path file = Files.createTempFile("cistern-managed", "");
-            try (FileChannel channel = FileChannel.open(
-                    file, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.DELETE_ON_CLOSE)) {
-                return channel.map(MapMode.READ_WRITE, 0, byteSize, arena);
-            }
-        } catch (IOException | OutOfMemoryError full) {
-            arena.close();
-            throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
-        }
     }
 
     private void add(int device, MemorySegment memory) {
@@ -75,7 +55,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
     void release(Allocation allocation) {
         machine.space().remove(allocation);
         machine.space().unmap(java.util.Objects.requireNonNull(machine.space().mappingAt(allocation.address())));
-        java.util.Objects.requireNonNull(arenas.remove(allocation.address())).close();
+        java.util.Objects.requireNonNull(ranges.remove(allocation.address())).close();
     }
 
     @Override
@@ -155,7 +135,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
 
     /// Frees what is left.
     void close() {
-        arenas.values().forEach(Arena::close);
-        arenas.clear();
+        ranges.values().forEach(NativeRange::close);
+        ranges.clear();
     }
 }

@@ -208,7 +208,7 @@ class DlpackTests {
     }
 
     @Test
-    void aVirtualThreadMayDeleteWhatIsOfAThreadsOwnStream() throws InterruptedException {
+    void aVirtualThreadDeletesATensorOfAThreadsOwnStream() throws InterruptedException {
         DeviceBuffer buffer = DeviceBuffer.allocate(memory, 60, 0, Streams.PER_THREAD_DEFAULT);
         long tensor = Dlpack.share(buffer, MATRIX, Streams.PER_THREAD_DEFAULT);
         buffer.close();
@@ -257,7 +257,7 @@ class DlpackTests {
     }
 
     @Test
-    void theMemoryIsFreeBehindTheConsumersStream() {
+    void theMemoryIsFreeAfterTheConsumersStream() {
         DeviceBuffer buffer = buffer(60);
         long address = buffer.address();
         long tensor = Dlpack.share(buffer, MATRIX, consumer.handle());
@@ -427,7 +427,7 @@ class DlpackTests {
     }
 
     @Test
-    void aTensorSpansItsStridesAndSlicesOfOneStorageAreTaken() {
+    void aTensorSpansItsStridesAndMayOverlapOthers() {
         Made made = new Made();
         made.dl.set(
                 ValueLayout.JAVA_LONG,

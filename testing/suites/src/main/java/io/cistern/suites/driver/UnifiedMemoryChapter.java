@@ -1,7 +1,6 @@
 package io.cistern.suites.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cistern.cuda.CudaResult;
@@ -92,8 +91,12 @@ abstract class UnifiedMemoryChapter extends DriverChapter {
     @ParameterizedTest
     @EnumSource(MemoryAdvice.class)
     void adviceIsTaken(MemoryAdvice advice) {
-        assertThatCode(() -> driver.unifiedMemory().advise(DEVICE, managed(), SIZE, advice, HERE))
-                .doesNotThrowAnyException();
+        long stream = stream();
+        long address = managed();
+        driver.unifiedMemory().advise(DEVICE, address, SIZE, advice, HERE);
+        driver.copies().fillBytes(DEVICE, address, (byte) 8, SIZE, stream);
+        synchronize(stream);
+        assertThat(onHost(address).get(ValueLayout.JAVA_BYTE, SIZE - 1)).isEqualTo((byte) 8);
     }
 
     @Test
@@ -125,6 +128,7 @@ abstract class UnifiedMemoryChapter extends DriverChapter {
         synchronize(stream);
         assertThat(driver.memory().attribute(DEVICE, PointerAttribute.IS_MANAGED, address))
                 .isOne();
+        assertThat(onHost(address).get(ValueLayout.JAVA_BYTE, SIZE - 1)).isEqualTo((byte) 3);
         driver.pools().free(DEVICE, address, stream);
         synchronize(stream);
     }

@@ -1,0 +1,43 @@
+package io.cistern.simulated;
+
+import io.cistern.cuda.CudaResult;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+/// Native memory that the host reads and writes at its address: a file that is deleted at once, of which only what
+/// was written takes room.
+///
+/// @param memory begins at the alignment that was asked for
+record NativeRange(Arena arena, MemorySegment memory) {
+    /// Fails with OUT_OF_MEMORY.
+    ///
+    /// @param byteAlignment a power of two
+    static NativeRange map(long byteSize, long byteAlignment) {
+        Arena arena = Arena.ofShared();
+        try {
+            MemorySegment whole = map(arena, byteSize + byteAlignment);
+            return new NativeRange(arena, whole.asSlice(-whole.address() & (byteAlignment - 1), byteSize));
+        } catch (IOException | OutOfMemoryError full) {
+            arena.close();
+            throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
+        }
+    }
+
+    private static MemorySegment map(Arena arena, long byteSize) throws IOException {
+        Path file = Files.createTempFile("cistern-managed", "");
+        try (FileChannel channel = FileChannel.open(
+                file, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.DELETE_ON_CLOSE)) {
+            return channel.map(MapMode.READ_WRITE, 0, byteSize, arena);
+        }
+    }
+
+    void close() {
+        arena.close();
+    }
+}
