@@ -318,6 +318,13 @@ public final class DeviceMemory implements AutoCloseable {
         return outOfMemory.serve(request, failure);
     }
 
+    /// Returns the allocator that serves the calling thread now, in its scope or outside.
+    Allocator serving(int device, long stream) {
+        ScopeStack inside = scopes.current();
+        Route route = inside == null ? null : inside.route(device, stream);
+        return facade(registry.ownerOf(route != null ? route : currentRoute(device, stream)));
+    }
+
     private Route currentRoute(int device, long stream) {
         Route route = CurrentAllocators.route(currentRoutes, device);
         return route != null ? route : chosenRoute(device, stream);

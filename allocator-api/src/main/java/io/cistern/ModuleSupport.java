@@ -127,7 +127,8 @@ public final class ModuleSupport {
         return memory.captures().isCaptured(device, stream);
     }
 
-    /// Returns whether any stream of a device is captured now. Waiting for all work of the device is refused meanwhile.
+    /// Returns whether any stream of a device is captured now. Waiting for all work of the device is refused
+    /// meanwhile.
     public boolean isCapturing(int device) {
         return memory.captures().isOn(device);
     }
@@ -142,6 +143,15 @@ public final class ModuleSupport {
         if (address != 0) {
             memory.free(address, memory.captures().streamBehindAll(router.deviceOf(address)));
         }
+    }
+
+    /// Returns the allocator that would serve an allocation of the calling thread now: that of its scope,
+    /// else the current one.
+    ///
+    /// @param stream a `CUstream`
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public Allocator serving(int device, long stream) {
+        return memory.serving(device, stream);
     }
 
     void close(Failures failures) {

@@ -68,7 +68,7 @@ class DiscoveryTests {
         add("a.jar", PluginJar.allocator("a.A", Sources.provider("a.A", "zzz")));
 
         assertThat(discover().entries().stream().map(Entry::name))
-                .containsExactly("aaa", "caching", "direct", "library", "zzz", "library", "linear", "pages");
+                .containsExactly("aaa", "caching", "direct", "library", "zzz", "library", "linear", "managed", "pages");
     }
 
     @Test
@@ -198,7 +198,7 @@ class DiscoveryTests {
         assertThat(catalog.allocator("good").name()).isEqualTo("good");
         assertRefused(
                 () -> catalog.allocator("bad"),
-                "no allocator is named 'bad'; known, nearest first: good, pages, library, linear, caching, direct; bad.Bad of "
+                "no allocator is named 'bad'; known, nearest first: good, pages, library, linear, managed, caching, direct; bad.Bad of "
                         + bad + " " + problem);
     }
 

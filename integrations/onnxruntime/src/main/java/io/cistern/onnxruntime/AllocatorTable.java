@@ -30,8 +30,10 @@ import java.lang.invoke.MethodType;
 /// **Threads.** ONNX Runtime calls on any thread.
 final class AllocatorTable {
     private static final long BYTES = 64;
+    private static final long FAILED = 0;
+    private static final long DONE = 0;
 
-    /// What the functions do. Nothing may be thrown to C, where it would end the process.
+    /// What the functions do. What they throw is swallowed, since in C it would end the process.
     interface Calls {
         /// Returns the address of a block for work on a stream that is not told; 0 if there is no memory.
         long allocate(long byteSize);
@@ -98,14 +100,24 @@ final class AllocatorTable {
         return structure;
     }
 
-    // Called from C, with the structure as first argument.
+    // Called from C, with the structure as first argument. Nothing is called where something was thrown: there may be
+    // no
+    // stack or no Java heap left.
 
     long allocate(long self, long byteSize) {
-        return calls.allocate(byteSize);
+        try {
+            return calls.allocate(byteSize);
+        } catch (Throwable _) {
+            return FAILED;
+        }
     }
 
     void free(long self, long address) {
-        calls.free(address);
+        try {
+            calls.free(address);
+        } catch (Throwable _) {
+            // What can be told has been.
+        }
     }
 
     long info(long self) {
@@ -113,14 +125,26 @@ final class AllocatorTable {
     }
 
     long statistics(long self, long out) {
-        return calls.statistics(out);
+        try {
+            return calls.statistics(out);
+        } catch (Throwable _) {
+            return DONE;
+        }
     }
 
     long allocateOnStream(long self, long byteSize, long syncStream) {
-        return calls.allocateOnStream(byteSize, syncStream);
+        try {
+            return calls.allocateOnStream(byteSize, syncStream);
+        } catch (Throwable _) {
+            return FAILED;
+        }
     }
 
     long shrink(long self) {
-        return calls.shrink();
+        try {
+            return calls.shrink();
+        } catch (Throwable _) {
+            return DONE;
+        }
     }
 }

@@ -16,6 +16,9 @@ import io.cistern.spi.StreamOrder;
 ///
 /// **Threads.** Any.
 sealed interface BlockOrder {
+    /// In place of the thread that allocated a block, where the stream of its work may be gone.
+    long NO_THREAD = -1;
+
     /// Returns the stream that the block is allocated and freed on.
     CudaStream stream();
 

@@ -1,45 +1,44 @@
 package io.cistern.onnxruntime;
 
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.LongAdder;
 
 /// Counts the blocks of a session, or of all sessions.
 ///
 /// `liveBlocks = allocations - frees`.
 ///
-/// **Threads.** Any.
+/// **Threads.** Any. Counting takes no Java heap, so it can't fail.
 final class Counters {
     private final AtomicLong usedBytes = new AtomicLong();
     private final AtomicLong peakBytes = new AtomicLong();
-    private final LongAdder allocations = new LongAdder();
-    private final LongAdder frees = new LongAdder();
-    private final LongAdder withoutStream = new LongAdder();
-    private final LongAdder refused = new LongAdder();
+    private final AtomicLong allocations = new AtomicLong();
+    private final AtomicLong frees = new AtomicLong();
+    private final AtomicLong withoutStream = new AtomicLong();
+    private final AtomicLong refused = new AtomicLong();
 
     void allocated(long byteSize, boolean onStream) {
         long used = usedBytes.addAndGet(byteSize);
         if (used > peakBytes.get()) {
             peakBytes.accumulateAndGet(used, Math::max);
         }
-        allocations.increment();
+        allocations.incrementAndGet();
         if (!onStream) {
-            withoutStream.increment();
+            withoutStream.incrementAndGet();
         }
     }
 
     void freed(long byteSize) {
         usedBytes.addAndGet(-byteSize);
-        frees.increment();
+        frees.incrementAndGet();
     }
 
     void refused() {
-        refused.increment();
+        refused.incrementAndGet();
     }
 
     SessionFigures figures() {
-        long freed = frees.sum(); // before the allocations, so that the difference is never too low
-        long allocated = allocations.sum();
+        long freed = frees.get(); // before the allocations, so that the difference is never too low
+        long allocated = allocations.get();
         return new SessionFigures(
-                usedBytes.get(), peakBytes.get(), allocated - freed, allocated, withoutStream.sum(), refused.sum());
+                usedBytes.get(), peakBytes.get(), allocated - freed, allocated, withoutStream.get(), refused.get());
     }
 }

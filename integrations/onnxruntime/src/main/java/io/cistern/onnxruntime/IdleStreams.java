@@ -14,7 +14,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 ///
 /// **Threads.** Any.
 final class IdleStreams {
-    /// Streams that share a stand-in can have each other's memory at once; those that do not wait for each other less.
+    /// Streams that share a stand-in can have each other's memory at once; those on different ones wait for
+    /// each other less.
     private static final int STAND_INS = 4;
 
     private final DeviceMemory memory;

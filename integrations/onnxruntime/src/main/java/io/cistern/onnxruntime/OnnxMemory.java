@@ -141,16 +141,16 @@ public final class OnnxMemory implements AutoCloseable {
     public SessionMemory configure(SessionOptions options, SessionSettings settings) throws OrtException {
         var given = settings.provider();
         if (given.isPresent()) {
-            return configure(options, settings, given.get());
+            ProviderOptions.check(given.get().getOptionsString(), device);
         }
-        try (OrtCUDAProviderOptions provider = new OrtCUDAProviderOptions(device)) {
+        try (OrtCUDAProviderOptions provider =
+                given.isPresent() ? ProviderOptions.copy(given.get(), device) : new OrtCUDAProviderOptions(device)) {
             return configure(options, settings, provider);
         }
     }
 
     private SessionMemory configure(SessionOptions options, SessionSettings settings, OrtCUDAProviderOptions provider)
             throws OrtException {
-        ProviderOptions.check(provider.getOptionsString(), device);
         SessionMemory session = open(settings);
         try {
             if (session.stream().isPresent()) {

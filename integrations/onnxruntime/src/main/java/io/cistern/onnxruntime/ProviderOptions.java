@@ -46,6 +46,18 @@ final class ProviderOptions {
         }
     }
 
+    /// Returns a copy, so that the stream of one session does not get into the options of the next.
+    static OrtCUDAProviderOptions copy(OrtCUDAProviderOptions options, int device) throws OrtException {
+        OrtCUDAProviderOptions copy = new OrtCUDAProviderOptions(device);
+        for (String pair : options.getOptionsString().split(";", -1)) {
+            int end = pair.indexOf('=');
+            if (end > 0) {
+                copy.add(pair.substring(0, end), pair.substring(end + 1));
+            }
+        }
+        return copy;
+    }
+
     /// Has the session work on a stream.
     static void setStream(OrtCUDAProviderOptions options, long handle) throws OrtException {
         options.add("has_user_compute_stream", "1");

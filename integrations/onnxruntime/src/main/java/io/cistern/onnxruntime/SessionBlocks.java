@@ -6,6 +6,8 @@ import io.cistern.ScopeOptions;
 import io.cistern.errors.UnknownAddressException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// Blocks of sessions. ONNX Runtime frees a block while work on it is still queued, so each is allocated and
@@ -17,11 +19,16 @@ final class SessionBlocks {
     private final int device;
     private final Counters all = new Counters();
     private final Map<Long, Block> blocks = new ConcurrentHashMap<>();
+    private final Consumer<SessionMemory> afterFree;
+    private final UnheardFrees unheard = new UnheardFrees();
+    private final AtomicBoolean settling = new AtomicBoolean();
     private volatile boolean anyOwed;
 
-    SessionBlocks(DeviceMemory memory, int device) {
+    /// @param afterFree hears of each block that a session freed
+    SessionBlocks(DeviceMemory memory, int device, Consumer<SessionMemory> afterFree) {
         this.memory = memory;
         this.device = device;
+        this.afterFree = afterFree;
     }
 
     /// A live block.
@@ -49,16 +56,14 @@ final class SessionBlocks {
     /// @param session whom it belongs to, if that is known
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory, or a limit is reached
     long allocate(long byteSize, BlockOrder order, @Nullable SessionMemory session) {
-        if (anyOwed) {
-            freeOwed();
-        }
+        settle();
         Block block = new Block(byteSize, order, session);
         long address = limited(byteSize, order.stream().handle(), session);
         try {
-            order.beforeUse();
             blocks.put(address, block);
+            order.beforeUse();
         } catch (Throwable failure) {
-            memory.free(address, order.stream().handle());
+            undo(address, block);
             throw failure;
         }
         boolean onStream = !(order instanceof BlockOrder.AnyStream);
@@ -69,34 +74,51 @@ final class SessionBlocks {
         return address;
     }
 
+    private void undo(long address, Block block) {
+        try {
+            memory.free(address, block.order.stream().handle());
+            blocks.remove(address, block);
+        } catch (Throwable failure) {
+            unheard.add(address);
+            anyOwed = true;
+        }
+    }
+
     private long limited(long byteSize, long stream, @Nullable SessionMemory session) {
         var limit = session == null ? null : session.settings().limit().orElse(null);
         if (limit == null) {
             return memory.allocate(byteSize, device, stream);
         }
-        try (Scope _ = memory.current(device).enter(ScopeOptions.all().limit(limit))) {
+        try (Scope _ = memory.moduleSupport()
+                .serving(device, stream)
+                .enter(ScopeOptions.all().limit(limit))) {
             return memory.allocate(byteSize, device, stream);
         }
     }
 
     /// Frees a block.
     ///
-    /// @return whom it belonged to, if that is known
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the free is owed then
-    @Nullable
-    SessionMemory free(long address) {
-        Block block = blocks.get(address);
+    void free(long address) {
+        settle();
+        Block block;
+        try {
+            block = blocks.get(address);
+        } catch (OutOfMemoryError ofTheHeap) {
+            unheard.add(address);
+            anyOwed = true;
+            throw ofTheHeap;
+        }
         if (block == null) {
             throw new UnknownAddressException(address);
         }
-        free(address, block);
-        return block.session;
+        free(address, block, block.allocatingThread);
     }
 
-    private void free(long address, Block block) {
+    private void free(long address, Block block, long allocatingThread) {
         try {
-            block.order.afterUse(block.allocatingThread);
+            block.order.afterUse(allocatingThread);
             memory.free(address, block.order.stream().handle());
         } catch (Throwable failure) {
             if (memory.moduleSupport().isLive(address)) {
@@ -111,19 +133,44 @@ final class SessionBlocks {
     }
 
     private void forget(long address, Block block) {
-        blocks.remove(address, block); // this very block: another thread may have the address again
         all.freed(block.byteSize);
         if (block.session != null) {
             block.session.counters().freed(block.byteSize);
         }
+        blocks.remove(address, block); // this very block: another thread may have the address again
+        if (block.session != null) {
+            afterFree.accept(block.session);
+        }
     }
 
-    private void freeOwed() {
-        anyOwed = false;
-        blocks.forEach((address, block) -> {
-            if (block.owed) {
-                free(address, block);
+    /// Frees what is owed, as far as that can be done now.
+    void settle() {
+        if (anyOwed && settling.compareAndSet(false, true)) {
+            try {
+                anyOwed = false;
+                unheard.takeAll(this::mark);
+                blocks.forEach(this::freeOwed);
+            } finally {
+                settling.set(false);
             }
-        });
+        }
+    }
+
+    private void mark(long address) {
+        Block block = blocks.get(address);
+        if (block != null) {
+            block.owed = true;
+        }
+    }
+
+    private void freeOwed(long address, Block block) {
+        if (block.owed) {
+            block.owed = false;
+            try {
+                free(address, block, BlockOrder.NO_THREAD);
+            } catch (Throwable again) {
+                // It is owed again.
+            }
+        }
     }
 }

@@ -53,9 +53,9 @@ final class SessionCalls implements AllocatorTable.Calls {
         this.device = device;
         this.idleStreams = idleStreams;
         order = memory.moduleSupport().streams();
-        blocks = new SessionBlocks(memory, device);
+        blocks = new SessionBlocks(memory, device, this::blockFreed);
         standIns = idleStreams.standIns(device);
-        anyStream = new BlockOrder.AnyStream(standIns.next(), order);
+        anyStream = new BlockOrder.AnyStream(idleStreams.take(device), order);
     }
 
     void add(SessionMemory session) {
@@ -80,9 +80,17 @@ final class SessionCalls implements AllocatorTable.Calls {
         }
     }
 
+    private void blockFreed(SessionMemory session) {
+        if (!closing.isEmpty()) {
+            giveStreamBack(session);
+        }
+    }
+
     /// Refuses allocations from now on.
     void close() {
         closed = true;
+        blocks.settle();
+        idleStreams.give(anyStream.stream());
     }
 
     SessionFigures figures() {
@@ -101,7 +109,7 @@ final class SessionCalls implements AllocatorTable.Calls {
     @Override
     public long allocateOnStream(long byteSize, long syncStream) {
         try {
-            long handle = api.streamHandle(MemorySegment.ofAddress(syncStream));
+            long handle = syncStream == 0 ? HOST_STREAM : api.streamHandle(MemorySegment.ofAddress(syncStream));
             if (handle == HOST_STREAM) {
                 return allocate(byteSize);
             }
@@ -147,9 +155,8 @@ final class SessionCalls implements AllocatorTable.Calls {
     @Override
     public void free(long address) {
         try {
-            SessionMemory session = address == 0 ? null : blocks.free(address);
-            if (session != null && !closing.isEmpty()) {
-                giveStreamBack(session);
+            if (address != 0) {
+                blocks.free(address);
             }
         } catch (Throwable failure) {
             tell(failure);

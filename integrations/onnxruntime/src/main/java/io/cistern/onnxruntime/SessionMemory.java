@@ -63,8 +63,9 @@ public final class SessionMemory implements AutoCloseable {
         return ScopedValue.where(CURRENT, this).call(code);
     }
 
-    /// Ends the configuration. The session may live on and be given requests: its stream serves another session
-    /// only after the session has freed all blocks. Closing twice does nothing.
+    /// Ends the configuration; best after the session. A session that lives on keeps its stream, limit and
+    /// figures to itself as long as blocks are counted to it; then it shares them with the next one. Closing
+    /// twice does nothing.
     @Override
     public void close() {
         owner.close(this);

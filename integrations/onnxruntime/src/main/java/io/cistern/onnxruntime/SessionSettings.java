@@ -42,7 +42,8 @@ public final class SessionSettings {
     }
 
     /// Returns these settings with a limit on the bytes that the session has at once. ONNX Runtime throws
-    /// where it is reached. The limit takes the place of that of the scope that a request runs in: make it a
+    /// where it is reached. With [SessionStreams#ONE_FOR_EACH_REQUEST] it holds for what runs in
+    /// [SessionMemory#call]. It takes the place of the limit of the scope that a request runs in: make it a
     /// [child][MemoryLimit#child] of that one where both shall hold.
     public SessionSettings limit(MemoryLimit limit) {
         return new SessionSettings(name, streams, limit, provider);

@@ -109,6 +109,19 @@ class SessionMemoryTests {
     }
 
     @Test
+    void aPoolOfTheCallingThreadServesALimitedSessionToo() {
+        MemoryLimit limit = MemoryLimit.of("encoder", 10_000);
+        SessionMemory session = onnx.onnx.open(SessionSettings.named("encoder").limit(limit));
+        try (MemoryPool pool = onnx.memory.pools().open("caching");
+                Scope _ = pool.enter()) {
+            long block = onnx.fake.allocateOnStream(8000, handle(session));
+            assertThat(pool.liveBlocks()).isOne();
+            assertThat(limit.usedBytes()).isEqualTo(8000);
+            onnx.fake.free(block);
+        }
+    }
+
+    @Test
     void idleMemoryGoesBackWhileSessionsLive() {
         SessionMemory session = onnx.onnx.open(SessionSettings.named("s"));
         long kept = onnx.fake.allocateOnStream(1000, handle(session));

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 /// Whoever asks for an allocator of Cistern's whose JAR is missing is told which one brings it.
 class MissingArtifactTests {
-    private static final Set<String> ALWAYS_THERE = Set.of("direct", "library", "linear", "pages");
+    private static final Set<String> ALWAYS_THERE = Set.of("direct", "library", "linear", "managed", "pages");
 
     @Test
     void everyNameLeadsToItsArtifact() {

@@ -123,7 +123,7 @@ public final class OnnxServing {
         long begin = System.nanoTime();
         try {
             compare(compute(model, kind), expected[model * Models.KINDS + kind]);
-        } catch (OrtException failure) {
+        } catch (OrtException | RuntimeException failure) {
             if (failed.getAndIncrement() == 0) {
                 System.err.println(failure.getMessage());
                 source.registered().flatMap(ours -> ours.lastFailure()).ifPresent(System.err::println);
