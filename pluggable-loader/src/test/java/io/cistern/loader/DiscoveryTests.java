@@ -78,13 +78,13 @@ class DiscoveryTests {
 
         assertRefused(
                 () -> catalog.allocator("godo"),
-                "no allocator is named 'godo'; known, nearest first: good, pages, direct, linear, caching, library");
+                "no allocator is named 'godo'; known, nearest first: good, pages, direct, linear, managed, caching, library");
         assertRefused(
                 () -> catalog.allocator("linaer"),
-                "no allocator is named 'linaer'; known, nearest first: linear, library, direct, pages, good, caching");
+                "no allocator is named 'linaer'; known, nearest first: linear, library, managed, direct, pages, good, caching");
         assertRefused(
                 () -> catalog.source("linaer"),
-                "no segment source is named 'linaer'; known, nearest first: linear, library, pages");
+                "no segment source is named 'linaer'; known, nearest first: linear, library, managed, pages");
     }
 
     @Test
