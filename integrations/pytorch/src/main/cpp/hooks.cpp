@@ -1,6 +1,8 @@
 /* What PyTorch calls. A hook that fails throws where PyTorch can catch it: not where it destroys an object. */
 #include "cistern_torch.h"
 
+#include <sstream>
+#include <locale>
 #include <cstdio>
 #include <functional>
 #include <stdexcept>
@@ -122,9 +124,11 @@ EXPORTED void cistern_empty_cache(void) {
 }
 
 EXPORTED void cistern_set_memory_fraction(double fraction, int device) {
-    char command[64];
-    snprintf(command, sizeof command, "fraction %d %.17g", device, fraction);
-    run_or_fail(command);
+    std::ostringstream command;
+    command.imbue(std::locale::classic());
+    command.precision(17);
+    command << "fraction " << device << ' ' << fraction;
+    run_or_fail(command.str());
 }
 
 /* A capture begins on the current stream, right after this. What is routed into a pool without one is refused: its filter holds for
@@ -132,7 +136,7 @@ EXPORTED void cistern_set_memory_fraction(double fraction, int device) {
 EXPORTED void cistern_begin_pool(int device, PoolId id, std::function<bool(void*)> filter) {
     void* stream = cistern::current_stream(device);
     if (filter(stream)) {
-        throw std::runtime_error("Cistern serves pools of CUDA graphs, and no others: do without torch.cuda.use_mem_pool, and without"
+        throw std::runtime_error("Cistern: it serves pools of CUDA graphs, and no others: do without torch.cuda.use_mem_pool, and without"
                                  " mode='reduce-overhead' of torch.compile");
     }
     run_or_fail(of_pool("capture_begins", device, id) + " " + std::to_string(reinterpret_cast<unsigned long>(stream)));

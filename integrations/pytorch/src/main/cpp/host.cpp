@@ -1,6 +1,7 @@
 /* Finds a JVM, starts it, and asks TorchHost.java for the functions. */
 #include "host.h"
 
+#include <clocale>
 #include <dlfcn.h>
 #include <glob.h>
 #include <jni.h>
@@ -115,7 +116,10 @@ std::string create_vm() {
     JavaVMInitArgs arguments{JNI_VERSION_21, static_cast<jint>(options.size()), options.data(), JNI_FALSE};
     auto create = reinterpret_cast<jint (*)(JavaVM**, void**, void*)>(dlsym(library, "JNI_CreateJavaVM"));
     void* env;
+    const char* present_locale = setlocale(LC_ALL, nullptr);
+    std::string locale = present_locale == nullptr ? "C" : present_locale;
     jint result = create == nullptr ? JNI_ERR : create(&vm, &env, &arguments);
+    setlocale(LC_ALL, locale.c_str()); /* the JVM takes that of the environment, with which 0.5 may be written 0,5 */
     if (result != JNI_OK) {
         vm = nullptr;
         return "the JVM can't be started (JNI says " + std::to_string(result) + "); its reason is on standard error";

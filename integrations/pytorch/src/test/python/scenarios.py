@@ -143,6 +143,7 @@ def refusals():
     refused(cistern_torch.enable, "cachin")
     refused(cistern_torch.enable, "caching", pagesize="2MiB")
     refused(cistern_torch.enable, settings={"limt": "8GiB"})
+    refused(cistern_torch.enable, settings={"limit": "8GiB"})
     refused(cistern_torch.enable, settings={"limit": "8GiB\nx"})
     torch.initialized = True
     refused(cistern_torch.enable)

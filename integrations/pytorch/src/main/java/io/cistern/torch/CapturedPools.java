@@ -60,8 +60,14 @@ final class CapturedPools {
     private void end(Key key) {
         Pool pool = Objects.requireNonNull(pools.get(key), "no capture into this pool has begun");
         long stream = pool.capturing().pop();
-        pool.graphs().push(pool.memory().hold());
-        GraphCapture.announceEnd(memory, key.device(), stream, 0);
+        GraphMemory.Hold hold = pool.memory().hold();
+        try {
+            GraphCapture.announceEnd(memory, key.device(), stream, 0);
+        } catch (Throwable failure) {
+            hold.close();
+            throw failure;
+        }
+        pool.graphs().push(hold);
     }
 
     private void release(Key key) {

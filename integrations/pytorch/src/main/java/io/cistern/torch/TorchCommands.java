@@ -24,6 +24,7 @@ final class TorchCommands {
     private static final System.Logger LOG = System.getLogger(TorchCommands.class.getName());
 
     private final DeviceMemory memory;
+    private final Map<Integer, Long> configuredLimits = new ConcurrentHashMap<>();
     private final CapturedPools pools;
     private final Set<Class<?>> logged = ConcurrentHashMap.newKeySet();
 
@@ -60,14 +61,16 @@ final class TorchCommands {
         return "";
     }
 
-    /// `fraction DEVICE SHARE`: the most bytes requested at once, as a share of the device's memory.
+    /// `fraction DEVICE SHARE`: the most bytes requested at once, as a share of the device's memory, and no more than
+    /// was configured.
     private String limit(String[] words) {
         int device = Integer.parseInt(words[0]);
         MemoryLimit limit = memory.limit(device)
                 .orElseThrow(() -> new IllegalStateException("device " + device + " has no limit to be changed, since"
                         + " limits are set for other devices: set one for each, or cistern.limit for all"));
+        long configured = configuredLimits.computeIfAbsent(device, _ -> limit.byteSize());
         double bytes = Double.parseDouble(words[1]) * memory.environment().totalBytes(device);
-        limit.setByteSize((long) bytes);
+        limit.setByteSize(Math.min(configured, (long) bytes));
         return "";
     }
 

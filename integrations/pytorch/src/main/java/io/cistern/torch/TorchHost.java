@@ -18,6 +18,9 @@ final class TorchHost {
     /// from the start. This one refuses nothing.
     private static final String NO_LIMIT = "4194304TiB";
 
+    /// What the device memory was opened with; null before.
+    private static volatile @Nullable Map<String, String> openedWith;
+
     private TorchHost() {}
 
     /// Called from C. After a failure it can be called again, with another allocator.
@@ -32,7 +35,8 @@ final class TorchHost {
                 .collect(Collectors.toMap(words -> words[0], words -> words[1]));
         try {
             set.forEach(System::setProperty);
-            DeviceMemory memory = memory();
+            DeviceMemory memory = memory(set);
+            openedWith = set;
             choose(memory, allocator);
             new TorchFunctions(memory).writeTo(table);
             return null;
@@ -42,11 +46,23 @@ final class TorchHost {
         }
     }
 
-    private static DeviceMemory memory() {
+    /// The device memory of a process is opened once. An earlier call may have opened it, and then been refused for its
+    /// allocator.
+    private static void requireSameSettings(Map<String, String> set) {
+        Map<String, String> before = openedWith;
+        if (before != null && !before.equals(set)) {
+            throw new ConfigurationException(
+                    "an enable() that was refused has opened the device memory with the settings " + before
+                            + ", which stay until the process ends: enable() again with them, or start anew");
+        }
+    }
+
+    private static DeviceMemory memory(Map<String, String> set) {
         List<String> problems = SettingProblems.of(Settings.ofProcess());
         if (!problems.isEmpty()) {
             throw new ConfigurationException(String.join("; ", problems));
         }
+        requireSameSettings(set);
         if (Settings.ofProcess().all().stream().noneMatch(TorchHost::isLimit)) {
             System.setProperty(Setting.LIMIT.key(), NO_LIMIT);
         }

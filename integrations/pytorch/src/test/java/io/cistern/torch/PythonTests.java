@@ -94,6 +94,7 @@ final class PythonTests {
                         line -> assertThat(line).contains("'cachin'").contains("caching"),
                         line -> assertThat(line).contains("'pagesize'").contains("page_size"),
                         line -> assertThat(line).contains("'cistern.limt'").contains("cistern.limit"),
+                        line -> assertThat(line).contains("has opened the device memory with the settings {}"),
                         line -> assertThat(line).contains("several lines"),
                         line -> assertThat(line).contains("has used the GPU already"),
                         line -> assertThat(line).contains("has no set_record_stream_fn"),
