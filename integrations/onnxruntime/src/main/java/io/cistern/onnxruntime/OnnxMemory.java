@@ -101,6 +101,8 @@ public final class OnnxMemory implements AutoCloseable {
             return made;
         } catch (Throwable refused) {
             made.closed.set(true);
+            made.calls.close();
+            api.releaseMemoryInfo(made.info);
             api.releaseEnvironment(made.environment);
             throw refused;
         }
@@ -208,7 +210,8 @@ public final class OnnxMemory implements AutoCloseable {
     }
 
     /// Closes the memory of all sessions, and takes the allocator from ONNX Runtime. Sessions that live on
-    /// can't allocate any more. Closing twice does nothing.
+    /// can't allocate any more, and options that were configured have to be configured anew for new sessions.
+    /// Closing twice does nothing.
     ///
     /// @throws IllegalStateException if ONNX Runtime refuses; all else is done
     @Override

@@ -11,7 +11,10 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// Blocks of sessions. ONNX Runtime frees a block while work on it is still queued, so each is allocated and
-/// freed in its [BlockOrder]. A free that fails leaves the block alive; it is freed with the next allocation.
+/// freed in its [BlockOrder].
+///
+/// **A free that fails** leaves the block alive and *owed*. One thread at a time frees what is owed, behind
+/// all work of the device, with the next allocation, free or close.
 ///
 /// **Threads.** Any.
 final class SessionBlocks {
@@ -59,29 +62,39 @@ final class SessionBlocks {
         settle();
         Block block = new Block(byteSize, order, session);
         long address = limited(byteSize, order.stream().handle(), session);
+        count(block);
         try {
             blocks.put(address, block);
             order.beforeUse();
+            return address;
         } catch (Throwable failure) {
             undo(address, block);
             throw failure;
         }
-        boolean onStream = !(order instanceof BlockOrder.AnyStream);
-        all.allocated(byteSize, onStream);
-        if (session != null) {
-            session.counters().allocated(byteSize, onStream);
+    }
+
+    private void count(Block block) {
+        boolean onStream = !(block.order instanceof BlockOrder.AnyStream);
+        all.allocated(block.byteSize, onStream);
+        if (block.session != null) {
+            block.session.counters().allocated(block.byteSize, onStream);
         }
-        return address;
     }
 
     private void undo(long address, Block block) {
         try {
             memory.free(address, block.order.stream().handle());
-            blocks.remove(address, block);
         } catch (Throwable failure) {
-            unheard.add(address);
-            anyOwed = true;
+            owe(address);
+            return;
         }
+        forget(address, block);
+    }
+
+    /// Needs no Java heap.
+    private void owe(long address) {
+        unheard.add(address);
+        anyOwed = true;
     }
 
     private long limited(long byteSize, long stream, @Nullable SessionMemory session) {
@@ -106,8 +119,7 @@ final class SessionBlocks {
         try {
             block = blocks.get(address);
         } catch (OutOfMemoryError ofTheHeap) {
-            unheard.add(address);
-            anyOwed = true;
+            owe(address);
             throw ofTheHeap;
         }
         if (block == null) {
@@ -136,11 +148,9 @@ final class SessionBlocks {
         all.freed(block.byteSize);
         if (block.session != null) {
             block.session.counters().freed(block.byteSize);
-        }
-        blocks.remove(address, block); // this very block: another thread may have the address again
-        if (block.session != null) {
             afterFree.accept(block.session);
         }
+        blocks.remove(address, block); // this very block: another thread may have the address again
     }
 
     /// Frees what is owed, as far as that can be done now.
@@ -150,6 +160,8 @@ final class SessionBlocks {
                 anyOwed = false;
                 unheard.takeAll(this::mark);
                 blocks.forEach(this::freeOwed);
+            } catch (Throwable again) {
+                anyOwed = true; // as in a full Java heap; the call that came by has nothing to do with it
             } finally {
                 settling.set(false);
             }
@@ -160,6 +172,8 @@ final class SessionBlocks {
         Block block = blocks.get(address);
         if (block != null) {
             block.owed = true;
+        } else {
+            memory.moduleSupport().freeBehindAll(address); // there was no room to note it
         }
     }
 

@@ -18,19 +18,20 @@ final class UnheardFrees {
         }
     }
 
-    /// Hands over all that there are. One for which the taker has no Java heap either stays.
+    /// Hands over all that there are. One that the taker throws at stays.
     void takeAll(LongConsumer taker) {
-        for (long address = last(); address != 0; address = last()) {
-            taker.accept(address);
-            drop();
+        for (long address = take(); address != 0; address = take()) {
+            try {
+                taker.accept(address);
+            } catch (Throwable failure) {
+                add(address);
+                throw failure;
+            }
         }
     }
 
-    private synchronized long last() {
-        return count == 0 ? 0 : addresses[count - 1];
-    }
-
-    private synchronized void drop() {
-        count--;
+    /// Returns 0 if there is none.
+    private synchronized long take() {
+        return count == 0 ? 0 : addresses[--count];
     }
 }

@@ -53,7 +53,8 @@ final class OnnxFigures {
                         range(of, "p99Millis"),
                         range(of, "mostMib"),
                         source.startsWith("cistern") ? range(of, "reservedMib") : "",
-                        range(of, "wrong")));
+                        range(of, "wrong")
+                                + (of.stream().anyMatch(row -> row.number("failed") > 0) ? ", some failed" : "")));
             }
         });
         long turns =
