@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /// The bytes of managed memory, and which of its pages are on a device.
 ///
 /// The bytes themselves stay where they are: what is simulated of a move is that it takes and gives device memory.
-/// Invariant: `home` has given `PAGE_BYTES` for each page in `resident`; without a home there is none.
+/// Invariant: `home` has given `PAGE_BYTES` for each page in `resident`, which is empty without a home.
 final class ManagedContents implements Contents {
     static final long PAGE_BYTES = 64 << 10;
 

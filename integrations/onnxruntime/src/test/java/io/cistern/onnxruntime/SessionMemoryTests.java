@@ -3,6 +3,7 @@ package io.cistern.onnxruntime;
 import static io.cistern.onnxruntime.OnnxFixture.DEVICE;
 import static io.cistern.onnxruntime.OnnxFixture.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
@@ -13,6 +14,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.spi.TrimMode;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -195,6 +198,31 @@ class SessionMemoryTests {
         assertThat(onnx.onnx.figures().liveBlocks()).isOne();
         onnx.fake.free(next);
         assertThat(onnx.onnx.figures().liveBlocks()).isZero();
+    }
+
+    @Test
+    void anAllocationWhoseOrderTheDriverRefusesLeavesNothing() {
+        long stream = onnx.foreignStream();
+        onnx.gpu.faults().failOn(DriverCall.STREAM_WAIT_EVENT, 0, 1, CudaResult.UNKNOWN);
+        assertThat(onnx.fake.allocateOnStream(1000, stream)).isZero();
+        assertThat(onnx.onnx.figures().liveBlocks()).isZero();
+        assertThat(onnx.onnx.figures().usedBytes()).isZero();
+        assertThat(onnx.memory.leaks()).isEmpty();
+        onnx.fake.free(onnx.fake.allocateOnStream(1000, stream));
+    }
+
+    @Test
+    void anAddressThatCantBeTakenYetStaysInItsPlace() {
+        UnheardFrees unheard = new UnheardFrees();
+        unheard.add(4096);
+        assertThatIllegalStateException()
+                .isThrownBy(() -> unheard.takeAll(_ -> {
+                    throw new IllegalStateException("not yet");
+                }));
+        List<Long> taken = new ArrayList<>();
+        unheard.takeAll(taken::add);
+        unheard.takeAll(taken::add);
+        assertThat(taken).containsExactly(4096L);
     }
 
     @Test
