@@ -1,5 +1,6 @@
 package io.cistern;
 
+import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -203,6 +204,26 @@ public final class Allocator implements AutoCloseable {
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         try {
             return opened.trim(device, keepBytes, mode);
+        } finally {
+            memory.observers().deliver();
+        }
+    }
+
+    /// Moves live memory on a device together and gives what is free then back to the driver, for example before a
+    /// server's rush hour. No address changes. Pages that are registered, exported, captured or asleep stay.
+    ///
+    /// **Other threads.** The caller promises that until this returns no other thread gives the device work that
+    /// uses
+    /// this allocator's memory; pauses that are [registered][Listeners#onCompaction] are asked first. Work that
+    /// was
+    /// given before is waited for. Allocations and frees of other threads go on.
+    ///
+    /// @return what was done, or why nothing was
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then every byte is where its address says
+    public CompactionResult compact(int device) {
+        try {
+            return memory.outOfMemory().compact(opened, device, 0, true);
         } finally {
             memory.observers().deliver();
         }

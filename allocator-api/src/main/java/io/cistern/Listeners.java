@@ -10,6 +10,7 @@ import io.cistern.internal.reclaim.OutOfMemoryHandler;
 import io.cistern.internal.reclaim.ThresholdNotifier;
 import io.cistern.internal.routing.Route;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -69,6 +70,19 @@ public final class Listeners {
         void overBudget(int device, long bytesOverBudget);
     }
 
+    /// Stops the program's other threads from giving a device work, for as long as live memory
+    /// [moves][#onCompaction].
+    @FunctionalInterface
+    public interface WorkPause {
+        /// Stops them. Called on the thread that compacts, under no lock of an allocator. Work that is under
+        /// way is waited for afterwards. It should take a few milliseconds at most: a thread may be in the
+        /// middle of an allocation that waits for this one. What it throws reaches the caller.
+        ///
+        /// @param device the device
+        /// @return ends the pause; empty if the program can't pause now, and then nothing moves
+        Optional<Registration> begin(int device);
+    }
+
     /// Hears that a stream [ends][DeviceMemory#streamClosing].
     @FunctionalInterface
     public interface StreamClosing {
@@ -96,6 +110,20 @@ public final class Listeners {
     /// @throws IllegalArgumentException for another step
     public Registration onMemoryPressure(ReclaimStep step, MemoryPressure listener) {
         return outOfMemory.add(step, listener::free)::run;
+    }
+
+    /// Asks the program to pause before a [compaction][ReclaimStep#COMPACTION] moves live memory. While it
+    /// moves, kernels and copies that use it would find no memory at its address. Cistern can't see who
+    /// launches kernels, so by itself it moves live memory only while one thread alone uses the device memory.
+    /// A program with several threads registers a pause, for example the exclusive side of a lock whose shared
+    /// side its threads hold while they launch. With several registrations all are asked.
+    ///
+    /// @return a registration; closing it removes the pause
+    public Registration onCompaction(WorkPause pause) {
+        return outOfMemory.pause().add(device -> {
+            Registration end = pause.begin(device).orElse(null);
+            return end == null ? null : end::close;
+        })::run;
     }
 
     /// Calls a listener when the memory in use on a device, by all allocators and pools together, rises above a

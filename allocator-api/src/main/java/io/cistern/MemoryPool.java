@@ -1,6 +1,7 @@
 package io.cistern;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.SharingException;
@@ -303,6 +304,14 @@ public final class MemoryPool implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         return allocator.trim(device, keepBytes, mode);
+    }
+
+    /// Moves this pool's live memory on a device together: see [Allocator#compact].
+    ///
+    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then every byte is where its address says
+    public CompactionResult compact(int device) {
+        return allocator.compact(device);
     }
 
     /// Lets kernels and copies of a device read and write the pool's memory on another device,

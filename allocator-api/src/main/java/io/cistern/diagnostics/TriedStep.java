@@ -5,14 +5,22 @@ package io.cistern.diagnostics;
 /// @param step the step
 /// @param byteSize bytes that it set free or gave back to the driver, as far as it can tell
 /// @param nanos how long it took, on the driver's clock
-public record TriedStep(ReclaimStep step, long byteSize, long nanos) {
+/// @param note what else is to be said of it, for people; mostly empty
+public record TriedStep(ReclaimStep step, long byteSize, long nanos, String note) {
+    /// A step of which nothing else is to be said.
+    public TriedStep(ReclaimStep step, long byteSize, long nanos) {
+        this(step, byteSize, nanos, "");
+    }
+
     /// Returns both as one, for a step that was taken again.
     public TriedStep plus(TriedStep more) {
-        return new TriedStep(step, byteSize + more.byteSize, nanos + more.nanos);
+        return new TriedStep(
+                step, byteSize + more.byteSize, nanos + more.nanos, more.note.isEmpty() ? note : more.note);
     }
 
     @Override
     public String toString() {
-        return step.text() + ": " + byteSize + " bytes in " + nanos / 1000 + " µs";
+        return step.text() + ": " + byteSize + " bytes in " + nanos / 1000 + " µs"
+                + (note.isEmpty() ? "" : " (" + note + ")");
     }
 }

@@ -1,5 +1,6 @@
 package io.cistern.spi;
 
+import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Optional;
@@ -7,10 +8,12 @@ import java.util.OptionalLong;
 import java.util.Set;
 
 /// The optional ability of a [DeviceAllocator] to give up idle memory in better ways than [DeviceAllocator#trim]:
-/// as much as a refused request needs, with a report, or to a request of another allocator. An allocator implements
+/// as much as a refused request needs, with a report, or to a request of another allocator. An allocator
+/// implements
 /// the methods that it can; the defaults say that it can't.
 ///
-/// **Failures.** An exception from [#reclaim] or [#failed] counts as nothing given. The other steps are taken, and if
+/// **Failures.** An exception from [#reclaim] or [#failed] counts as nothing given. The other steps are taken, and
+/// if
 /// the request fails, the exception is suppressed in its [DeviceOutOfMemoryException]. Only a
 /// [io.cistern.cuda.CudaException] from [#reclaim] after which the context is dead reaches the caller instead.
 ///
@@ -21,7 +24,8 @@ public interface MemoryReclaim {
     /// the request is still refused, the framework calls it a few times more. [Choice#reclaimsLater] tells the
     /// allocator whether this call will come.
     ///
-    /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for work,
+    /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for
+    /// work,
     ///     but not for that of captured streams
     /// @param refusal says how many bytes were refused, on which device; its cause is this allocator's exception
     /// @param stream the stream that they were asked for
@@ -36,12 +40,30 @@ public interface MemoryReclaim {
     /// @param refusal the last exception of this allocator
     default void failed(DeviceOutOfMemoryException refusal) {}
 
-    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left and why.
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left and
+    /// why.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0
-    /// @return empty, with nothing done, if the allocator has only [DeviceAllocator#trim]: then the framework waits
+    /// @return empty, with nothing done, if the allocator has only [DeviceAllocator#trim]: then the framework
+    /// waits
     ///     for the device if `mode` says so, trims, and tells what it knows
     default Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
+        return Optional.empty();
+    }
+
+    /// Moves live memory together, and gives the memory that is free then back to the driver. No address changes.
+    /// It
+    /// waits for all work of the device first.
+    ///
+    /// The caller makes sure that no other thread gives the device work meanwhile that uses this allocator's
+    /// memory. Allocations and frees of other threads go on.
+    ///
+    /// @param byteSize bytes of a request that was refused: live memory is moved only if the request fits then,
+    /// and
+    ///     no more than that takes; 0 for all that can be had
+    /// @return what was done; empty if the allocator can't move what is live
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then every byte is where its address says
+    default Optional<CompactionResult> compact(int device, long byteSize) {
         return Optional.empty();
     }
 
@@ -62,7 +84,8 @@ public interface MemoryReclaim {
         return 0;
     }
 
-    /// Says which steps an allocator may take by itself when there is no memory for a request. An allocator gets it
+    /// Says which steps an allocator may take by itself when there is no memory for a request. An allocator gets
+    /// it
     /// from [AllocatorContext#extension], and takes all of its own steps where that is empty.
     ///
     /// @param steps those that are allowed within the call that allocates

@@ -75,7 +75,9 @@ record CacheParts(
                         order,
                         fences,
                         options.pages(),
-                        deviceBytes)
+                        deviceBytes,
+                        options.limit().capBytes(deviceBytes),
+                        () -> driver.memory().freeBytes(device))
                 : new SegmentGrowth(device, plain(segments, driver), reserved, ranges, options.segments(), deviceBytes);
         ThreadCaches caches = new ThreadCaches(
                 threadCaches, device, options.threadCaches().bytes(), options.largestInThreadCache(), counters, ranges);

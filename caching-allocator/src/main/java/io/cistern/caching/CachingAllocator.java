@@ -5,6 +5,7 @@ import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.caching.internal.thread.ThreadCacheRefill;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.diagnostics.StreamMemory;
@@ -181,7 +182,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         DeviceCache cache = caches.get(device);
         if (cache == null) {
             CacheParts parts = CacheParts.of(device, driver, streams, events, source, options, threadCaches);
-            cache = new DeviceCache(parts, options, reclaimChoice, driver::nanoTime);
+            cache = new DeviceCache(parts, options, reclaimChoice, driver);
             cache.sleep(driver).ifPresent(sleep::add);
             caches.set(device, cache);
         }
@@ -285,6 +286,13 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         DeviceCache cache = caches.get(refusal.device());
         return OptionalLong.of(cache == null ? 0 : cache.misses.reclaim(step, refusal, stream));
+    }
+
+    @Override
+    public Optional<CompactionResult> compact(int device, long byteSize) {
+        DeviceCache cache = caches.get(device);
+        return Optional.of(
+                cache == null ? CompactionResult.nothing("it has no memory") : cache.compaction.compact(byteSize));
     }
 
     @Override

@@ -62,8 +62,12 @@ record CachingOptions(
     private static final int MIB_SHIFT = 20;
 
     /// Those that say something of pages alone; plain segments have none.
-    private static final List<CachingOption<?>> OF_PAGES =
-            List.of(CachingOption.PAGE_SIZE, CachingOption.FIT, CachingOption.REUSE, CachingOption.STABLE_MAPPING);
+    private static final List<CachingOption<?>> OF_PAGES = List.of(
+            CachingOption.PAGE_SIZE,
+            CachingOption.FIT,
+            CachingOption.REUSE,
+            CachingOption.STABLE_MAPPING,
+            CachingOption.COMPACTION_BYTES);
 
     /// Every option as it usually is.
     static CachingOptions usual(String source, PagePolicy pages, ThreadCacheLimit threadCaches) {
@@ -170,7 +174,8 @@ record CachingOptions(
                 limited ? largeSegmentBytes : PagePolicy.LARGEST_BYTES,
                 reader.value(CachingOption.FIT, PageFit.USUAL),
                 reader.value(CachingOption.REUSE, PageReuse.ADAPTIVE),
-                reader.value(CachingOption.STABLE_MAPPING, false));
+                reader.value(CachingOption.STABLE_MAPPING, false),
+                reader.value(CachingOption.COMPACTION_BYTES, PagePolicy.USUAL_COMPACTION_BYTES));
         checkPolicy(reader, policy);
         return policy;
     }
@@ -178,6 +183,9 @@ record CachingOptions(
     private static void checkPolicy(OptionReader reader, PagePolicy policy) {
         if (policy.fixedBytes() != 0 && policy.fit() == PageFit.TIGHT) {
             throw contradiction("page_size", "fit=tight", "both say how large pages are; leave one of them out");
+        }
+        if (policy.compactionBytes() < 0) {
+            throw CachingOption.COMPACTION_BYTES.illegal(policy.compactionBytes());
         }
         if (policy.stableMapping() && reader.value(CachingOption.REUSE) != null && policy.reuse() != PageReuse.NEVER) {
             throw contradiction(

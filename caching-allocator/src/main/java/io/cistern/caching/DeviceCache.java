@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.LongSupplier;
 
 /// The cache of one device: its shards, and what they share.
 ///
@@ -32,6 +31,7 @@ final class DeviceCache {
     final ThreadCacheRefill exchange;
     final CacheMisses misses;
     final CacheReturns returns;
+    final CacheCompaction compaction;
     final CacheParts parts;
 
     /// What is obtained with the first request, and is idle then.
@@ -41,13 +41,14 @@ final class DeviceCache {
     private final AtomicBoolean hasInitial;
 
     /// @param options of which limits, thread caches and initial memory count here
-    DeviceCache(CacheParts parts, CachingOptions options, MemoryReclaim.Choice reclaimChoice, LongSupplier nanoTime) {
+    DeviceCache(CacheParts parts, CachingOptions options, MemoryReclaim.Choice reclaimChoice, CudaDriver driver) {
         this.parts = parts;
         this.shards = parts.shards();
         this.threadCaches = parts.threadCaches();
         this.statistics = new CacheStatistics(parts);
         this.returns = new CacheReturns(parts);
-        this.misses = new CacheMisses(parts, returns, options, reclaimChoice, nanoTime);
+        this.misses = new CacheMisses(parts, returns, options, reclaimChoice, driver::nanoTime);
+        this.compaction = new CacheCompaction(parts, returns, driver, options);
         this.exchange = new ThreadCacheRefill(shards, threadCaches, misses);
         this.initialBytes = options.initialBytes();
         this.hasInitial = new AtomicBoolean(initialBytes == 0);

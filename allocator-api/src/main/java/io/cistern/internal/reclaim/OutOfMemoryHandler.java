@@ -1,5 +1,6 @@
 package io.cistern.internal.reclaim;
 
+import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.capture.Captures;
@@ -24,7 +25,8 @@ import org.jspecify.annotations.Nullable;
 /// running threads get time to free.
 ///
 /// **No deadlock.** Nothing is locked while listeners, allocators or the driver are called, since each of them may
-/// wait for another thread that needs memory. A turn to take memory never covers a wait for work. One thread a device
+/// wait for another thread that needs memory. A turn to take memory never covers a wait for work. One thread a
+/// device
 /// waits for the work that used other allocators' idle memory; the others wait for that thread, with a bound.
 ///
 /// A request that a limit refused gets only the steps after which less is charged to it. A request whose allocator
@@ -36,6 +38,7 @@ public final class OutOfMemoryHandler {
     final Captures captures;
     final OutOfMemoryReporter reports;
     final Set<ReclaimStep> steps;
+    private final ProgramPause pause;
     final Duration longestWait;
     final List<MemoryReleaser> listeners = new CopyOnWriteArrayList<>();
     final List<MemoryReleaser> stores = new CopyOnWriteArrayList<>();
@@ -60,6 +63,7 @@ public final class OutOfMemoryHandler {
         this.captures = captures;
         this.reports = new OutOfMemoryReporter(registry);
         this.steps = registry.reclaimSteps();
+        this.pause = new ProgramPause(registry.router()::isAlone);
         this.longestWait = longestWait;
         this.shared = Stream.generate(ReclaimAttempt.Shared::new)
                 .limit(registry.environment().deviceCount())
@@ -78,6 +82,19 @@ public final class OutOfMemoryHandler {
         };
         asked.add(listener);
         return () -> asked.remove(listener);
+    }
+
+    /// Who may move live memory.
+    public ProgramPause pause() {
+        return pause;
+    }
+
+    /// Moves live memory of an allocator together.
+    ///
+    /// @param byteSize see [MemoryReclaim#compact][io.cistern.spi.MemoryReclaim#compact]
+    /// @param promised whether the caller promises that other threads give no work
+    public CompactionResult compact(OpenAllocator allocator, int device, long byteSize, boolean promised) {
+        return pause.during(device, promised, () -> allocator.compact(device, byteSize), CompactionResult::nothing);
     }
 
     /// Whether the calling thread is looking for memory for a request to an allocator: in a listener, for example.

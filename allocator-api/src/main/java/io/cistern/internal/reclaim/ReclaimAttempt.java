@@ -2,6 +2,7 @@ package io.cistern.internal.reclaim;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
@@ -43,6 +44,8 @@ final class ReclaimAttempt {
     /// At last: still short for people.
     private static final long LONGEST_PAUSE_NANOS = 10_000_000;
 
+    private static final String[] NO_NOTE = {""};
+
     /// What the attempts on one device share.
     ///
     /// @param taking to take idle memory from others
@@ -67,6 +70,7 @@ final class ReclaimAttempt {
             this::askListeners,
             this::borrow,
             this::takeIdle,
+            this::compact,
             this::spill,
             this::waitForFrees,
             this::askIfGiven);
@@ -195,7 +199,36 @@ final class ReclaimAttempt {
     /// Takes what others give up after their work. If another thread waits for that too long, this one does
     /// not: it may be the one that has to let the work go on. It takes what has become idle meanwhile.
     private long waitForOthers() {
-        return inTurn(shared.waiting, ReclaimStep.OTHER_ALLOCATORS, mine -> trim(mine, false));
+        return inTurn(shared.waiting, ReclaimStep.OTHER_ALLOCATORS, mine -> trim(mine, false), NO_NOTE);
+    }
+
+    /// First the allocator that refused, then all others. Live memory that moves does not help where a limit
+    /// refused.
+    private long compact() {
+        if (last.isByLimit()) {
+            return 0;
+        }
+        String[] note = {""};
+        return alone(ReclaimStep.COMPACTION, () -> compactAll(note), note);
+    }
+
+    private long compactAll(String[] note) {
+        CompactionResult done = null;
+        for (boolean own : new boolean[] {true, false}) {
+            for (OpenAllocator allocator : registry.all()) {
+                if (allocator.leads(route) == own && (done == null || done.freedBytes() == 0)) {
+                    CompactionResult one = unlessBroken(
+                            () -> handler.compact(allocator, route.device(), request.byteSize(), false),
+                            CompactionResult.nothing("it failed"));
+                    done = done == null ? one : done.plus(one);
+                }
+            }
+        }
+        if (done == null) {
+            return 0;
+        }
+        note[0] = done.movedBytes() > 0 ? done.movedBytes() + " bytes moved" : done.obstacle();
+        return done.freedBytes();
     }
 
     /// What was spilled was freed behind copies that may not be done.
@@ -207,14 +240,19 @@ final class ReclaimAttempt {
 
     /// Takes idle memory from others in turn: see [#after].
     private long alone(ReclaimStep step, LongSupplier taking) {
-        return inTurn(shared.taking, step, _ -> taking.getAsLong());
+        return alone(step, taking, NO_NOTE);
+    }
+
+    private long alone(ReclaimStep step, LongSupplier taking, String[] note) {
+        return inTurn(shared.taking, step, _ -> taking.getAsLong(), note);
     }
 
     /// @param taking is told whether this thread got its turn in time
-    private long inTurn(ReclaimTurn turn, ReclaimStep step, ToLongFunction<Boolean> taking) {
+    /// @param note gets what else is to be said of the step
+    private long inTurn(ReclaimTurn turn, ReclaimStep step, ToLongFunction<Boolean> taking, String[] note) {
         boolean mine = turn.begin(PATIENCE_NANOS);
         try {
-            return after(step, () -> taking.applyAsLong(mine));
+            return after(step, () -> taking.applyAsLong(mine), note);
         } finally {
             if (mine) {
                 turn.end();
@@ -224,6 +262,10 @@ final class ReclaimAttempt {
 
     /// Takes a step, and asks again if it gave something; before it, if another thread's did.
     private long after(ReclaimStep step, LongSupplier taking) {
+        return after(step, taking, NO_NOTE);
+    }
+
+    private long after(ReclaimStep step, LongSupplier taking, String[] note) {
         if (!steps.contains(step)) {
             return 0;
         }
@@ -233,7 +275,7 @@ final class ReclaimAttempt {
         }
         long begun = driver.nanoTime();
         long given = taking.getAsLong();
-        note(step, given, begun);
+        note(step, given, begun, note[0]);
         if (given > 0) {
             shared.given.incrementAndGet();
         }
@@ -242,10 +284,14 @@ final class ReclaimAttempt {
 
     /// What a step gave in several goes is told as one.
     private void note(ReclaimStep step, long given, long begun) {
+        note(step, given, begun, "");
+    }
+
+    private void note(ReclaimStep step, long given, long begun, String note) {
         if (waits) {
             return;
         }
-        TriedStep now = new TriedStep(step, given, driver.nanoTime() - begun);
+        TriedStep now = new TriedStep(step, given, driver.nanoTime() - begun, note);
         if (registry.observers().any()) {
             registry.observers().tell(Events.RECLAIMED, now, route.device(), request.byteSize(), 0, 0, 0);
         }

@@ -1,5 +1,6 @@
 package io.cistern.internal.registry;
 
+import io.cistern.diagnostics.CompactionResult;
 import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
@@ -303,6 +304,19 @@ public final class OpenAllocator {
                     System.nanoTime() - begun);
         }
         return result;
+    }
+
+    /// Moves live memory together.
+    ///
+    /// @param byteSize see [MemoryReclaim#compact]
+    public CompactionResult compact(int device, long byteSize) {
+        checkedDevice(device);
+        if (isDrained()) {
+            return CompactionResult.nothing("it is closed");
+        }
+        return backend.extension(MemoryReclaim.class)
+                .flatMap(reclaim -> reclaim.compact(device, byteSize))
+                .orElseGet(() -> CompactionResult.nothing(this + " can't move live memory"));
     }
 
     /// Obtains memory from the driver and keeps it idle, if the allocator keeps any.

@@ -1,5 +1,6 @@
 package io.cistern.internal.registry;
 
+import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
@@ -48,6 +49,11 @@ final class SharedUpstream extends AllocatorAdaptor {
 
     /// What a refused request needs comes from the upstream; a trim is the upstream's own.
     private record Reclaim(MemoryReclaim upstream) implements MemoryReclaim {
+        @Override
+        public Optional<CompactionResult> compact(int device, long byteSize) {
+            return upstream.compact(device, byteSize);
+        }
+
         @Override
         public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
             return upstream.reclaim(step, refusal, stream);

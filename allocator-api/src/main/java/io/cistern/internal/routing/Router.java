@@ -74,6 +74,11 @@ public final class Router implements OwnerTable.Freeing {
     }
 
     /// Allocates through a route, for a caller that has its [#counters] already.
+    /// Whether the calling thread alone, of all that are alive, allocates and frees here.
+    public boolean isAlone() {
+        return threads.isAlone();
+    }
+
     public long allocate(@Nullable ThreadCounters counters, Route route, long byteSize, long stream) {
         if (Long.compareUnsigned(byteSize - 1, OwnerTable.MAX_SIZE) >= 0) {
             return zeroOrTooLarge(route, byteSize);

@@ -10,9 +10,12 @@ import org.jspecify.annotations.Nullable;
 
 /// The states of all threads, and the way from the calling thread to its own.
 ///
-/// **Platform threads** own a state each. It is found in an array by the low bits of the thread's id, which costs one
-/// read and one comparison. Each state has two entries where it may stand, so that threads whose ids agree mostly find
-/// theirs there; a thread that finds both taken goes through a thread-local. When a thread ends, its state waits, as it
+/// **Platform threads** own a state each. It is found in an array by the low bits of the thread's id, which costs
+/// one
+/// read and one comparison. Each state has two entries where it may stand, so that threads whose ids agree mostly
+/// find
+/// theirs there; a thread that finds both taken goes through a thread-local. When a thread ends, its state waits,
+/// as it
 /// is, for the next new thread: so there are never more states than threads were alive at once.
 ///
 /// **Virtual threads** share a few states: each tries the one that its id points to, and moves on when somebody is
@@ -45,7 +48,8 @@ public final class ThreadTable<S extends ThreadState> {
     private final Function<Boolean, S> maker;
     private final Consumer<S> whenOwned;
 
-    /// Weak, since a thread lets go of its values late, and a state may lead to all that was closed. [#all] holds the
+    /// Weak, since a thread lets go of its values late, and a state may lead to all that was closed. [#all] holds
+    /// the
     /// states meanwhile.
     private final ThreadLocal<WeakReference<S>> mine =
             ThreadLocal.withInitial(() -> new WeakReference<>(adoptOrMake()));
@@ -53,6 +57,9 @@ public final class ThreadTable<S extends ThreadState> {
     private final ReentrantLock claiming = new ReentrantLock();
     private volatile S[] all;
     private volatile S[] shared;
+
+    /// Whether a virtual thread ever took a shared state.
+    private volatile boolean isEnteredShared;
 
     /// @param entries as many as [#ENTRIES], all null, or those of other tables
     /// @param group unlike those of the other tables
@@ -171,10 +178,14 @@ public final class ThreadTable<S extends ThreadState> {
         return own;
     }
 
-    /// A shared state, entered; the caller leaves it. Ends, since each thread that has entered one leaves it after a
+    /// A shared state, entered; the caller leaves it. Ends, since each thread that has entered one leaves it after
+    /// a
     /// few instructions, also with an error.
     public S enterShared() {
         S[] states = shared.length > 0 ? shared : makeShared();
+        if (!isEnteredShared) {
+            isEnteredShared = true;
+        }
         int at = (int) Thread.currentThread().threadId();
         while (true) {
             S state = states[at++ & (SHARED - 1)];
@@ -199,6 +210,17 @@ public final class ThreadTable<S extends ThreadState> {
             shared = made;
         }
         return shared;
+    }
+
+    /// Whether no other thread that is alive has a state here, nor has any virtual thread.
+    @SuppressWarnings("ReferenceEquality") // There is one object for each thread.
+    public boolean isAlone() {
+        S mine = own();
+        boolean isAlone = mine != null && !isEnteredShared;
+        for (S state : all) {
+            isAlone &= state == mine || state.isShared() || state.isOrphan();
+        }
+        return isAlone;
     }
 
     /// All states, those of ended threads included: to be read only.

@@ -63,6 +63,14 @@ public final class CachingOption<T> extends SpecOption<T> {
             "whether a virtual page keeps its physical page for life; then no page moves",
             YES_OR_NO);
 
+    /// How much live memory a compaction may copy.
+    public static final CachingOption<Long> COMPACTION_BYTES = new CachingOption<>(
+            "compaction_bytes",
+            "a number of bytes, as `1GiB`; 0 for none",
+            "4GiB",
+            "how many bytes of pages in use one compaction may copy, when a request finds no memory; 0 for no compaction",
+            BYTES);
+
     /// What all addresses are multiples of.
     public static final CachingOption<Long> ALIGNMENT = new CachingOption<>(
             "alignment", "a power of two from 256 to 2MiB", "256", "what all addresses are multiples of", BYTES);
@@ -218,6 +226,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             FIT,
             REUSE,
             STABLE_MAPPING,
+            COMPACTION_BYTES,
             ALIGNMENT,
             SPLITS,
             THREAD_CACHES,

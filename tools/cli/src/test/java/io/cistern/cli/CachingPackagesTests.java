@@ -31,6 +31,7 @@ final class CachingPackagesTests {
             INTERNAL + "sleep",
             INTERNAL + "growth",
             INTERNAL + "shard",
+            INTERNAL + "compact",
             INTERNAL + "thread",
             INTERNAL + "check",
             CACHING);

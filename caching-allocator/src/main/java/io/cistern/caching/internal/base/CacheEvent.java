@@ -34,6 +34,14 @@ public enum CacheEvent {
     STREAM_WAIT("waits.stream"),
     /// A page that moved was freed on one stream and taken by another.
     STEAL("steals"),
+    /// Live memory was moved together.
+    COMPACTION("compaction.count"),
+    /// A page was replaced by smaller ones.
+    PAGE_SPLIT("pages.split"),
+    /// Bytes that were copied for that.
+    MOVED_BYTES("compaction.moved_bytes"),
+    /// Bytes that went back to the driver for that.
+    COMPACTED_BYTES("compaction.freed_bytes"),
     /// Pages that were idle served what a shard could not, and the driver was not called.
     PAGES_HIT("tier.pages.hits"),
     /// Pages were mapped or made for what a shard could not serve, or another stream's work on them came first.

@@ -45,6 +45,11 @@ public final class DeviceCounters {
         of(event).incrementAndGet();
     }
 
+    /// Counts an event of so many bytes.
+    public void count(CacheEvent event, long byteSize) {
+        of(event).addAndGet(byteSize);
+    }
+
     /// The same for one who holds a lock that all hold who count the event.
     public void countAlone(CacheEvent event) {
         AtomicLong counter = of(event);

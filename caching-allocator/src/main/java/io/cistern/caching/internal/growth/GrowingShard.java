@@ -323,6 +323,63 @@ public final class GrowingShard implements PageOwner {
     }
 
     @Override
+    public boolean claimFree(PageArena arena, long[] froms, long[] tos, int[] parts) {
+        lock.lock();
+        try {
+            blocks.reserve(2 * parts.length);
+            for (int i = 0; i < parts.length; i++) {
+                int free = freeRuns.findFree(arena, froms[i], tos[i]);
+                if (free == Blocks.NONE) {
+                    heap.unclaim(parts, i);
+                    return false;
+                }
+                parts[i] = heap.claimPart(free, froms[i], tos[i]);
+            }
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void freeClaimed(int[] parts) {
+        lock.lock();
+        try {
+            heap.unclaim(parts, parts.length);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void exchange(Mapping home, List<Mapping> homes, int[] parts) {
+        lock.lock();
+        try {
+            home.arena.erase(home);
+            for (int i = 0; i < homes.size(); i++) {
+                home.arena.enter(homes.get(i));
+            }
+            for (int part : parts) {
+                counters.went(blocks.byteSize[part]);
+                heap.gaveBack(part);
+            }
+            freeRuns.forEachFree(Sizes.SLOT, free -> markFree(free, homes));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// A free block may hold all of a page that is new.
+    private void markFree(int free, List<Mapping> homes) {
+        for (int i = 0; i < homes.size(); i++) {
+            Mapping home = homes.get(i);
+            if (blocks.isAround(free, home.arena, home.address, home.end())) {
+                marks.freed(free, home.address, home.end());
+            }
+        }
+    }
+
+    @Override
     public boolean tryClaim(Mapping mapping) {
         lock.lock();
         try {

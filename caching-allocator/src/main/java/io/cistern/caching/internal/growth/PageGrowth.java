@@ -16,6 +16,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.LongSupplier;
 
 /// Growth by pages: into the window of the shard's arenas where the fewest bytes are missing, or else into a new
 /// arena. What is missing are idle pages of other places, or [new ones][GrowthPolicy].
@@ -44,20 +45,26 @@ public final class PageGrowth implements Growth {
     private final GrowthPolicy growthPolicy;
     private final IdlePages idle;
     private final long deviceBytes;
+    private final LongSupplier freeBytes;
 
+    /// @param capBytes the most that may be reserved
+    /// @param freeBytes tells what the device has free
     public PageGrowth(
             PageTable table,
             MissClock clock,
             CrossStreamOrder order,
             Fences fences,
             PagePolicy policy,
-            long deviceBytes) {
+            long deviceBytes,
+            long capBytes,
+            LongSupplier freeBytes) {
         this.table = table;
         this.clock = clock;
         this.order = order;
         this.fences = fences;
-        this.growthPolicy = new GrowthPolicy(policy, table.pages.slotBytes, deviceBytes);
+        this.growthPolicy = new GrowthPolicy(policy, table.pages.slotBytes, deviceBytes, capBytes);
         this.deviceBytes = deviceBytes;
+        this.freeBytes = freeBytes;
         this.idle = new IdlePages(order);
     }
 
@@ -73,6 +80,7 @@ public final class PageGrowth implements Growth {
             throw new DeviceOutOfMemoryException(
                     byteSize, table.pages.device, "the device has " + deviceBytes + " bytes");
         }
+        look();
         int changed = 0;
         boolean hasSettled = false;
         boolean waits = true;
@@ -117,6 +125,21 @@ public final class PageGrowth implements Growth {
                     clock.advance();
                 }
             }
+        }
+    }
+
+    /// Finds out what is left of the device, once much of what was left has been used.
+    private void look() {
+        long reserved = table.pages.reserved().bytes();
+        if (!table.pages.onDevice || !growthPolicy.looksDue(reserved)) {
+            return;
+        }
+        long free = freeBytes.getAsLong();
+        table.lock();
+        try {
+            growthPolicy.left(reserved, free);
+        } finally {
+            table.unlock();
         }
     }
 

@@ -12,11 +12,17 @@ import java.util.List;
 /// @param fit how fine those are
 /// @param reuse whether idle pages of one stream serve another
 /// @param stableMapping whether every virtual page keeps its physical page for life
-public record PagePolicy(long fixedBytes, long largestBytes, PageFit fit, PageReuse reuse, boolean stableMapping) {
+/// @param compactionBytes the most bytes of live pages that one compaction copies; 0 for no compaction
+public record PagePolicy(
+        long fixedBytes, long largestBytes, PageFit fit, PageReuse reuse, boolean stableMapping, long compactionBytes) {
+    /// What a device copies in a few milliseconds.
+    public static final long USUAL_COMPACTION_BYTES = 4L << 30;
+
     /// So large that the calls for a page hardly depend on its size any more.
     public static final long LARGEST_BYTES = 512L << 20;
 
-    public static final PagePolicy USUAL = new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.ADAPTIVE, false);
+    public static final PagePolicy USUAL =
+            new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.ADAPTIVE, false, USUAL_COMPACTION_BYTES);
 
     /// What keeps idle pages apart, with what to set instead.
     public List<String> whyInPieces() {
@@ -36,6 +42,6 @@ public record PagePolicy(long fixedBytes, long largestBytes, PageFit fit, PageRe
 
     /// The same without moving anything.
     public PagePolicy stable() {
-        return new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.NEVER, true);
+        return new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.NEVER, true, 0);
     }
 }

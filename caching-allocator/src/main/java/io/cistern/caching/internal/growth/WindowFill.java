@@ -190,7 +190,8 @@ final class WindowFill {
     }
 
     private void plan(Piece piece, long missing, long space) {
-        long page = Math.min(growthPolicy.pageBytes(shard.isSmall()), space);
+        long page = Math.min(
+                growthPolicy.pageBytes(shard.isSmall(), table.pages.reserved().bytes() + planned), space);
         boolean moves = way != Way.CREATE && !table.stable;
         if (way == Way.USUAL
                 && moves

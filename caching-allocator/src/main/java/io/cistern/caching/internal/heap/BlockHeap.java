@@ -122,7 +122,8 @@ public final class BlockHeap {
         return byteSize == missedBytes ? 0 : allocate(byteSize);
     }
 
-    /// Makes neighbouring claimed blocks one, whose bytes have memory up to `end`, and takes a block from it. What it
+    /// Makes neighbouring claimed blocks one, whose bytes have memory up to `end`, and takes a block from it. What
+    /// it
     /// needs of the Java heap was [reserved][#reserve].
     ///
     /// @return the block's address
@@ -204,7 +205,9 @@ public final class BlockHeap {
     }
 
     /// Claims a part of a free block or a hole; the rest stays what it is.
-    private int claimPart(int block, long start, long end) {
+    ///
+    /// @return its block
+    public int claimPart(int block, long start, long end) {
         blocks.reserve(2);
         byte state = blocks.state[block];
         freeRuns.claim(block, block);
@@ -231,6 +234,13 @@ public final class BlockHeap {
     public void unclaim(int block, byte state) {
         missedBytes = 0;
         freeRuns.add(block, state);
+    }
+
+    /// Makes the first of some claimed blocks free.
+    public void unclaim(int[] claimed, int count) {
+        for (int i = 0; i < count; i++) {
+            makeFree(claimed[i]);
+        }
     }
 
     /// A claimed block without memory now.

@@ -2,6 +2,7 @@ package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.heap.RangeOwner;
 import io.cistern.caching.internal.order.StreamTimeline;
+import java.util.List;
 
 /// Whose blocks lie on pages: so much of a shard as pages need that move, sleep or go. Called mostly with the
 /// lock of the [PageTable]; every method that changes something guards itself.
@@ -35,6 +36,24 @@ public interface PageOwner {
 
     /// A page that was [aliased][#lend] stays after all.
     void takeBack(Mapping home, PageOwner taker);
+
+    /// Claims parts of pages at home here, if each lies in a free block.
+    ///
+    /// @param froms where they begin
+    /// @param tos where they end
+    /// @param parts gets the numbers of their blocks
+    /// @return false if one is in use; then none is claimed
+    boolean claimFree(PageArena arena, long[] froms, long[] tos, int[] parts);
+
+    /// Makes claimed parts free again.
+    void freeClaimed(int[] parts);
+
+    /// Puts smaller pages in the place of one that lies around claimed parts; those have no memory then. With the
+    /// page
+    /// table's lock.
+    ///
+    /// @param homes of the smaller pages
+    void exchange(Mapping home, List<Mapping> homes, int[] parts);
 
     /// Claims the addresses of a mapping that is to be unmapped.
     ///

@@ -219,6 +219,44 @@ public final class PageTable {
         mapping.owner.unmapped(mapping);
     }
 
+    /// Makes room for more pages, so that [#exchange] needs no memory of the Java heap.
+    public void reserve(int more) {
+        lock.lock();
+        try {
+            all.reserve(more);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Puts smaller pages, which are mapped by now, in the place of one that is not any more.
+    ///
+    /// @param homes of the smaller pages, by address
+    /// @param parts claimed blocks of the page that have no memory now
+    public void exchange(Page page, List<Mapping> homes, int[] parts) {
+        lock.lock();
+        try {
+            remove(page);
+            long at = page.home.address;
+            for (int i = 0; i < homes.size(); i++) {
+                Mapping home = homes.get(i);
+                forgetRange(page, at, home.address);
+                at = home.end();
+                add(home.page);
+            }
+            forgetRange(page, at, page.home.end());
+            page.home.owner.exchange(page.home, homes, parts);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void forgetRange(Page page, long from, long to) {
+        if (from < to) {
+            ranges.remove(page.home.arena, from, to - from);
+        }
+    }
+
     /// All pages. Under the lock.
     ReservedList<Page> all() {
         return all;

@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.page;
 
+import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -28,11 +29,17 @@ public final class PhysicalPages {
     public volatile List<MemoryLocation> accessors;
     private final PageSource source;
     private final Reserved reserved;
-    /// What the driver would not take back. There is always room for some more, so that it is kept without Java heap.
+    /// What the driver would not take back. There is always room for some more, so that it is kept without Java
+    /// heap.
     private long[] refused = new long[2 * ROOM];
 
     private long[] refusedSizes = new long[2 * ROOM];
     private int refusedCount;
+
+    /// A page at an address that nobody uses.
+    private record Stranded(long address, long byteSize, long handle) {}
+
+    private final ReservedList<Stranded> stranded = new ReservedList<>();
 
     /// Takes memory from a source.
     public PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved) {
@@ -86,6 +93,35 @@ public final class PhysicalPages {
         }
     }
 
+    /// Keeps a page that can't be unmapped from an address which nobody uses. It stays reserved until
+    /// [#releaseRefused] can.
+    public synchronized void strand(long address, long byteSize, long handle) {
+        stranded.add(new Stranded(address, byteSize, handle));
+    }
+
+    /// Makes room, so that so many can be [stranded][#strand] without memory of the Java heap.
+    public synchronized void reserveStranded(int more) {
+        stranded.reserve(more);
+    }
+
+    /// Whether something is mapped still where nobody uses it.
+    public synchronized boolean hasStranded() {
+        return stranded.size() > 0;
+    }
+
+    private void releaseStranded() {
+        for (int i = stranded.size() - 1; i >= 0; i--) {
+            Stranded each = stranded.get(i);
+            try {
+                memory.unmap(device, each.address, each.byteSize);
+            } catch (CudaException refusal) {
+                continue; // another time
+            }
+            stranded.removeAt(i);
+            release(each.handle, each.byteSize);
+        }
+    }
+
     /// Drops a handle, and those that the driver would not take back before. The handle first, and without memory
     /// of the Java heap.
     public synchronized void release(long handle, long byteSize) {
@@ -126,6 +162,7 @@ public final class PhysicalPages {
 
     /// Tries again what the driver would not take back; until it does, that is still reserved.
     public synchronized void releaseRefused() {
+        releaseStranded();
         for (int i = refusedCount - 1; i >= 0; i--) {
             if (refusal(refused[i], refusedSizes[i]) == null) {
                 refusedCount--;
@@ -153,6 +190,9 @@ public final class PhysicalPages {
         long sum = 0;
         for (int i = 0; i < refusedCount; i++) {
             sum += refusedSizes[i];
+        }
+        for (int i = 0; i < stranded.size(); i++) {
+            sum += stranded.get(i).byteSize;
         }
         return sum;
     }

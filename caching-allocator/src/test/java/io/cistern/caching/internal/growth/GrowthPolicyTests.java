@@ -15,7 +15,11 @@ class GrowthPolicyTests {
     private static final long SLOT = 2 * MIB;
 
     private static GrowthPolicy policy(long fixedBytes, long largestBytes, PageFit fit) {
-        return new GrowthPolicy(new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.WAIT, false), SLOT, 64 * GIB);
+        return new GrowthPolicy(
+                new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.WAIT, false, 0),
+                SLOT,
+                64 * GIB,
+                Long.MAX_VALUE);
     }
 
     private static GrowthPolicy policy(PageFit fit) {
@@ -62,23 +66,23 @@ class GrowthPolicyTests {
     void aPageForLargeBlocksIsAPowerOfTwoBelowAShareOfThePeak(PageFit fit, long peakMib, long pageMib) {
         GrowthPolicy growthPolicy = policy(fit);
         growthPolicy.needed(peakMib * MIB);
-        assertThat(growthPolicy.pageBytes(false)).isEqualTo(pageMib * MIB);
-        assertThat(growthPolicy.pageBytes(true)).as("for small blocks").isEqualTo(SLOT);
+        assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(pageMib * MIB);
+        assertThat(growthPolicy.pageBytes(true, 0)).as("for small blocks").isEqualTo(SLOT);
     }
 
     @Test
     void pagesStopGrowingAtTheLargest() {
         GrowthPolicy growthPolicy = policy(0, 20 * MIB, PageFit.USUAL);
         growthPolicy.needed(17 * GIB);
-        assertThat(growthPolicy.pageBytes(false)).isEqualTo(20 * MIB);
+        assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(20 * MIB);
     }
 
     @Test
     void aFixedSizeIsThatOfEveryPage() {
         GrowthPolicy growthPolicy = policy(3 * MIB, PagePolicy.LARGEST_BYTES, PageFit.USUAL);
         growthPolicy.needed(17 * GIB);
-        assertThat(growthPolicy.pageBytes(false)).isEqualTo(4 * MIB);
-        assertThat(growthPolicy.pageBytes(true)).isEqualTo(4 * MIB);
+        assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(4 * MIB);
+        assertThat(growthPolicy.pageBytes(true, 0)).isEqualTo(4 * MIB);
         assertThat(growthPolicy.unit()).isEqualTo(4 * MIB);
     }
 }

@@ -44,8 +44,10 @@ class PageGrowthTests {
             clock,
             new CrossStreamOrder(fences, clock, PageReuse.WAIT, reserved.counters),
             fences,
-            new PagePolicy(2 * MIB, 2 * MIB, PageFit.USUAL, PageReuse.WAIT, false),
-            1L << 30);
+            new PagePolicy(2 * MIB, 2 * MIB, PageFit.USUAL, PageReuse.WAIT, false, 0),
+            1L << 30,
+            Long.MAX_VALUE,
+            () -> 1L << 30);
     private final StreamShard shard = new StreamShard(TestContext.timeline(0), false, SplitPolicy.ANY, clock, reserved);
 
     @AfterEach

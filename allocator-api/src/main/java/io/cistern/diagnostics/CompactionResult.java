@@ -1,0 +1,33 @@
+package io.cistern.diagnostics;
+
+/// What a compaction of live memory did.
+///
+/// @param freedBytes bytes that went back to the driver
+/// @param movedBytes bytes of pages that were copied for that
+/// @param pages pages that were replaced by smaller ones
+/// @param nanos how long it took, on the driver's clock, with the wait for the device
+/// @param obstacle why nothing or no more was moved, for people; empty if nothing was in the way
+public record CompactionResult(long freedBytes, long movedBytes, int pages, long nanos, String obstacle) {
+    /// Returns a result for memory that stayed where it was.
+    ///
+    /// @param obstacle why
+    public static CompactionResult nothing(String obstacle) {
+        return new CompactionResult(0, 0, 0, 0, obstacle);
+    }
+
+    /// Returns both as one.
+    public CompactionResult plus(CompactionResult more) {
+        return new CompactionResult(
+                freedBytes + more.freedBytes,
+                movedBytes + more.movedBytes,
+                pages + more.pages,
+                nanos + more.nanos,
+                obstacle.isEmpty() ? more.obstacle : obstacle);
+    }
+
+    @Override
+    public String toString() {
+        String moved = freedBytes + " bytes freed, " + movedBytes + " moved in " + pages + " pages";
+        return obstacle.isEmpty() ? moved : moved + "; " + obstacle;
+    }
+}

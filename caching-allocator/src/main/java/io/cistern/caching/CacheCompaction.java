@@ -1,0 +1,116 @@
+package io.cistern.caching;
+
+import io.cistern.caching.internal.compact.Compaction;
+import io.cistern.caching.internal.compact.CompactionPlan;
+import io.cistern.caching.internal.page.PageTable;
+import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
+import io.cistern.diagnostics.CompactionResult;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/// Moves live memory of one device's cache together: see [CompactionPlan] and
+/// [PageSplit][io.cistern.caching.internal.compact.PageSplit].
+///
+/// 1. Find out what is in the way: no pages, sleep, a capture, another thread.
+/// 2. Wait for the device, and free what waited for its streams.
+/// 3. Plan. For a request nothing is moved unless it fits afterwards.
+/// 4. Carry the plan out.
+///
+/// **Threads.** Any; one compacts at a time, another one is told so. The caller sees to it that nobody gives the
+/// device work.
+final class CacheCompaction {
+    private static final String CAPTURED = "a stream is being captured";
+
+    private final CacheParts parts;
+    private final CacheReturns returns;
+    private final CudaDriver driver;
+    private final long maxBytes;
+    private final boolean hasFixedPages;
+    private final long capBytes;
+    private final ReentrantLock lock = new ReentrantLock();
+
+    CacheCompaction(CacheParts parts, CacheReturns returns, CudaDriver driver, CachingOptions options) {
+        this.parts = parts;
+        this.returns = returns;
+        this.driver = driver;
+        this.maxBytes = options.pages().compactionBytes();
+        this.hasFixedPages = options.pages().fixedBytes() != 0;
+        this.capBytes = options.limit().capBytes(parts.deviceBytes());
+    }
+
+    /// Compacts.
+    ///
+    /// @param asked bytes of a request, or 0 for all that comes free
+    CompactionResult compact(long asked) {
+        PageTable table = parts.growth().pages().orElse(null);
+        String obstacle = obstacle(table);
+        if (table == null || !obstacle.isEmpty()) {
+            return CompactionResult.nothing(obstacle);
+        }
+        if (!lock.tryLock()) {
+            return CompactionResult.nothing("another thread compacts");
+        }
+        try {
+            return compact(table, asked);
+        } catch (CudaException refusal) {
+            if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                return CompactionResult.nothing(CAPTURED); // it began just now
+            }
+            throw refusal;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private String obstacle(@Nullable PageTable table) {
+        if (table == null) {
+            return "memory comes in whole segments; pages (source=pages) can be compacted";
+        }
+        if (table.stable) {
+            return "stable_mapping=true keeps every page where it is";
+        }
+        if (hasFixedPages) {
+            return "page_size gives all pages one size";
+        }
+        if (maxBytes == 0) {
+            return "compaction_bytes=0 moves nothing";
+        }
+        if (parts.asleepBytes() > 0) {
+            return "the pool sleeps";
+        }
+        return driver.graphs().isSheltered(parts.device()) ? CAPTURED : "";
+    }
+
+    private CompactionResult compact(PageTable table, long asked) {
+        long begun = driver.nanoTime();
+        driver.devices().synchronize(parts.device());
+        parts.growth().releaseRefused();
+        for (StreamShard shard : parts.allShards()) {
+            returns.settle(shard, false);
+        }
+        long lacking = asked == 0 ? Long.MAX_VALUE : lacking(table, asked);
+        if (lacking <= 0) {
+            return CompactionResult.nothing("");
+        }
+        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes);
+        if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
+            return CompactionResult.nothing(plan.freeBytes() + " bytes would come free"
+                    + (asked == 0 ? "" : ", of " + lacking + " that the request lacks"));
+        }
+        return new Compaction(driver, table).run(plan, begun);
+    }
+
+    /// What has to come free before the request fits, in new pages at worst.
+    private long lacking(PageTable table, long asked) {
+        long slot = table.pages.slotBytes;
+        long left = capBytes - parts.reserved().bytes();
+        if (table.pages.onDevice) {
+            left = Math.min(left, driver.memory().freeBytes(parts.device()));
+        }
+        long size = parts.shards().rounded(asked);
+        return (size + slot - 1) / slot * slot - Math.max(0, left) / slot * slot;
+    }
+}

@@ -1,0 +1,286 @@
+package io.cistern.caching.internal.compact;
+
+import io.cistern.caching.internal.page.Mapping;
+import io.cistern.caching.internal.page.Page;
+import io.cistern.caching.internal.page.PageTable;
+import io.cistern.caching.internal.page.PhysicalPages;
+import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaException;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// Replaces one page by smaller ones under what is in use on it. No address changes.
+///
+/// ```
+/// before   addresses   | live  free  free  live |          one page
+/// after                | live |  (hole)   | live |          two pages, at the same addresses
+/// ```
+///
+/// 1. **Claim** the page and its free parts: nobody else moves it, releases it or allocates from them.
+/// 2. **Copy**: create the smaller pages, map them at addresses that nobody uses, copy, wait, and unmap them
+/// there.
+/// 3. **Exchange**: unmap the page, map the smaller ones at its addresses.
+/// 4. **Publish**: the smaller pages are at home, the parts have no memory, the page's handle is released.
+///
+/// A failure undoes what was done, in the reverse order: until step 4 the page has all bytes. Bookkeeping is made
+/// in
+/// step 1. Blocks on the page may be freed and allocated meanwhile, but no work may use them.
+///
+/// **Threads.** Any; one page is split by one thread. The driver is called under no lock.
+final class PageSplit {
+    /// How often a page is put back where it was, if the driver refuses.
+    private static final int MAX_RESTORES = 8;
+
+    private final PageTable table;
+    private final PhysicalPages pages;
+    private final CopySpace space;
+    private final Page page;
+    private final long[] froms;
+    private final long[] tos;
+    private final int[] parts;
+
+    /// The homes of the smaller pages.
+    private final List<Mapping> homes = new ArrayList<>();
+
+    private long scratch;
+
+    /// How many of the smaller pages exist, are mapped elsewhere, and are mapped at home.
+    private int created;
+
+    private int mappedElsewhere;
+    private int mappedHome;
+    private boolean isAway;
+    private boolean isClaimed;
+
+    PageSplit(PageTable table, CopySpace space, SparsePage sparse) {
+        this.table = table;
+        this.pages = table.pages;
+        this.space = space;
+        this.page = sparse.page;
+        this.froms = sparse.froms();
+        this.tos = sparse.tos();
+        this.parts = new int[froms.length];
+    }
+
+    /// Does it.
+    ///
+    /// @return whether the page was replaced; not if it changed since the plan, or somebody needs it where it is
+    /// @throws CudaException if the driver refuses; then all is as it was
+    boolean run() {
+        List<@Nullable Page> pinned = new ArrayList<>(1);
+        boolean done = false;
+        try {
+            done = claim(pinned) && copyAndExchange();
+            return done;
+        } finally {
+            if (!done) {
+                giveUp(pinned);
+            }
+        }
+    }
+
+    private boolean claim(List<@Nullable Page> pinned) {
+        StreamShard shard = StreamShard.of(page.home.arena);
+        shard.driverLock.lock();
+        try {
+            table.beginChange(shard.memory, each -> each == page && !each.isPinned(), pinned);
+        } finally {
+            shard.driverLock.unlock();
+        }
+        if (pinned.isEmpty() || !table.lent.unmap(page)) {
+            return false;
+        }
+        makeHomes();
+        isClaimed = page.home.owner.claimFree(page.home.arena, froms, tos, parts);
+        return isClaimed;
+    }
+
+    /// What will be needed of the Java heap.
+    private void makeHomes() {
+        long at = page.home.address;
+        for (int i = 0; i <= froms.length; i++) {
+            long to = i < froms.length ? froms[i] : page.home.end();
+            if (at < to) {
+                homes.add(new Page(0, to - at, page.home.arena, at).home);
+            }
+            at = i < froms.length ? tos[i] : at;
+        }
+        table.reserve(homes.size());
+        pages.reserveStranded(homes.size());
+    }
+
+    private boolean copyAndExchange() {
+        try {
+            create();
+            copy();
+            unmapElsewhere();
+            if (!pages.mayUnmap(page.home.address, page.byteSize)) {
+                undo(null);
+                return false;
+            }
+            exchange();
+        } catch (RuntimeException | Error failure) {
+            undo(failure);
+            throw failure;
+        }
+        publish();
+        return true;
+    }
+
+    private void create() {
+        for (; created < homes.size(); created++) {
+            Page smaller = homes.get(created).page;
+            smaller.handle = pages.create(smaller.byteSize);
+        }
+    }
+
+    private void copy() {
+        int count = homes.size();
+        long[] sources = new long[count];
+        long[] targets = new long[count];
+        long[] sizes = new long[count];
+        long total = 0;
+        for (int i = 0; i < count; i++) {
+            sources[i] = homes.get(i).address;
+            sizes[i] = homes.get(i).page.byteSize;
+            targets[i] = total;
+            total += sizes[i];
+        }
+        scratch = space.addresses(total);
+        for (int i = 0; i < count; i++) {
+            targets[i] += scratch;
+            pages.memory.map(pages.device, targets[i], sizes[i], homes.get(i).page.handle);
+            mappedElsewhere++;
+        }
+        pages.memory.setAccess(pages.device, scratch, total, pages.accessors, AccessRights.READ_WRITE);
+        space.copy(targets, sources, sizes);
+    }
+
+    private void unmapElsewhere() {
+        while (mappedElsewhere > 0) {
+            Page smaller = homes.get(mappedElsewhere - 1).page;
+            pages.memory.unmap(pages.device, elsewhere(mappedElsewhere - 1), smaller.byteSize);
+            mappedElsewhere--;
+        }
+    }
+
+    private long elsewhere(int index) {
+        long at = scratch;
+        for (int i = 0; i < index; i++) {
+            at += homes.get(i).page.byteSize;
+        }
+        return at;
+    }
+
+    private void exchange() {
+        pages.memory.unmap(pages.device, page.home.address, page.byteSize);
+        isAway = true;
+        for (Mapping home : homes) {
+            pages.memory.map(pages.device, home.address, home.page.byteSize, home.page.handle);
+            mappedHome++;
+            pages.memory.setAccess(
+                    pages.device, home.address, home.page.byteSize, pages.accessors, AccessRights.READ_WRITE);
+        }
+        homes.forEach(pages::mapped);
+    }
+
+    private void publish() {
+        table.exchange(page, homes, parts);
+        pages.reserved().announceReleased(page.home.address, page.byteSize);
+        for (Mapping home : homes) {
+            pages.reserved().announceAcquired(home.address, home.page.byteSize);
+        }
+        pages.release(page.handle, page.byteSize);
+    }
+
+    /// Puts the page back, and drops the smaller ones.
+    ///
+    /// @param failure what led here, or null if somebody needs the page where it is
+    private void undo(@Nullable Throwable failure) {
+        if (isAway) {
+            restore(failure);
+        } else if (failure != null && mappedElsewhere == 0 && created == homes.size()) {
+            tell(failure);
+        }
+        int stranded = mappedElsewhere;
+        boolean isIdle = space.isIdle();
+        for (int i = 0; i < created; i++) {
+            Page smaller = homes.get(i).page;
+            if (i >= stranded || (isIdle && tryUnmap(elsewhere(i), smaller.byteSize, failure))) {
+                pages.release(smaller.handle, smaller.byteSize);
+            } else {
+                pages.strand(elsewhere(i), smaller.byteSize, smaller.handle);
+                space.abandon();
+            }
+        }
+    }
+
+    /// The page may have been asked for leave to be unmapped: it is there still.
+    private void tell(Throwable failure) {
+        try {
+            pages.mapped(page.home);
+        } catch (RuntimeException second) {
+            failure.addSuppressed(second);
+        }
+    }
+
+    private boolean tryUnmap(long address, long byteSize, @Nullable Throwable failure) {
+        try {
+            pages.memory.unmap(pages.device, address, byteSize);
+            return true;
+        } catch (CudaException refusal) {
+            if (failure != null) {
+                failure.addSuppressed(refusal);
+            }
+            return refusal.result().endsContext();
+        }
+    }
+
+    private void restore(@Nullable Throwable failure) {
+        boolean isBack = false;
+        for (int i = 0; !isBack && i < MAX_RESTORES; i++) {
+            isBack = tryRestore(failure);
+        }
+        if (!isBack && failure != null) {
+            failure.addSuppressed(new IllegalStateException("the driver does not map the memory at 0x"
+                    + Long.toHexString(page.home.address) + " again: " + page.byteSize + " bytes there are lost"));
+        }
+    }
+
+    private boolean tryRestore(@Nullable Throwable failure) {
+        try {
+            while (mappedHome > 0) {
+                Mapping home = homes.get(mappedHome - 1);
+                pages.memory.unmap(pages.device, home.address, home.page.byteSize);
+                mappedHome--;
+            }
+            if (isAway) {
+                pages.memory.map(pages.device, page.home.address, page.byteSize, page.handle);
+                isAway = false;
+            }
+            pages.memory.setAccess(
+                    pages.device, page.home.address, page.byteSize, pages.accessors, AccessRights.READ_WRITE);
+            pages.mapped(page.home);
+            return true;
+        } catch (CudaException refusal) {
+            if (failure != null) {
+                failure.addSuppressed(refusal);
+            }
+            return refusal.result().endsContext();
+        }
+    }
+
+    private void giveUp(List<@Nullable Page> pinned) {
+        try {
+            if (isClaimed) {
+                page.home.owner.freeClaimed(parts);
+            }
+        } finally {
+            if (!pinned.isEmpty()) {
+                table.endChange(page, false);
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+package io.cistern.caching.internal.compact;
+
+import io.cistern.caching.internal.page.Page;
+
+/// A page with blocks in use that has whole slots without any.
+///
+/// `page = kept + free`; the free ranges are in the order of addresses and apart.
+final class SparsePage {
+    final Page page;
+    private long[] froms = {};
+    private long[] tos = {};
+    private long freeBytes;
+
+    SparsePage(Page page) {
+        this.page = page;
+    }
+
+    /// Adds a range of whole slots that lie in a free block.
+    void addFree(long from, long to) {
+        int at = 0;
+        while (at < froms.length && froms[at] < from) {
+            at++;
+        }
+        froms = insert(froms, at, from);
+        tos = insert(tos, at, to);
+        freeBytes += to - from;
+    }
+
+    private static long[] insert(long[] values, int at, long value) {
+        long[] more = new long[values.length + 1];
+        System.arraycopy(values, 0, more, 0, at);
+        more[at] = value;
+        System.arraycopy(values, at, more, at + 1, values.length - at);
+        return more;
+    }
+
+    /// What comes free.
+    long freeBytes() {
+        return freeBytes;
+    }
+
+    /// What has to be copied.
+    long keptBytes() {
+        return page.byteSize - freeBytes;
+    }
+
+    /// Where the free ranges begin.
+    long[] froms() {
+        return froms;
+    }
+
+    /// Where they end.
+    long[] tos() {
+        return tos;
+    }
+}

@@ -1,0 +1,201 @@
+package io.cistern.caching;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.InstanceOfAssertFactories.type;
+
+import io.cistern.MemoryPool;
+import io.cistern.Registration;
+import io.cistern.cuda.CaptureMode;
+import io.cistern.diagnostics.CompactionResult;
+import io.cistern.diagnostics.ReclaimStep;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.graph.GraphCapture;
+import io.cistern.spi.SleepMode;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/// Requests that find memory only once live memory has moved together.
+final class CompactionTests extends CompactionFixture {
+    private static final long REQUEST = 64 * MIB;
+
+    @Test
+    void aRequestIsServedFromPagesThatHeldLittle() {
+        fragment("caching");
+        long reserved = memory.current(DEVICE).reservedBytes(DEVICE).orElseThrow();
+        long address = memory.allocate(REQUEST, DEVICE, stream);
+        assertThat(memory.current(DEVICE).reservedBytes(DEVICE).orElseThrow()).isLessThanOrEqualTo(reserved + 26 * MIB);
+        assertThat(figure("compaction.count")).isEqualTo(1);
+        assertThat(figure("compaction.freed_bytes")).isGreaterThanOrEqualTo(REQUEST - 26 * MIB);
+        assertContents();
+        free(address);
+    }
+
+    @Test
+    void noMoreIsMovedThanTheRequestTakes() {
+        fragment("caching");
+        free(memory.allocate(REQUEST, DEVICE, stream));
+        assertThat(figure("compaction.freed_bytes")).isLessThan(REQUEST);
+        assertThat(figure("compaction.moved_bytes")).isLessThan(REQUEST);
+        assertContents();
+    }
+
+    @Test
+    void nothingMovesForARequestThatWouldNotFit() {
+        fragment("caching");
+        assertThatThrownBy(() -> memory.allocate(4L << 30, DEVICE, stream))
+                .asInstanceOf(type(DeviceOutOfMemoryException.class))
+                .satisfies(refused -> assertThat(refused.steps())
+                        .filteredOn(tried -> tried.step() == ReclaimStep.COMPACTION)
+                        .singleElement()
+                        .satisfies(tried -> assertThat(tried.note()).contains("that the request lacks")));
+        assertThat(figure("compaction.moved_bytes")).isZero();
+    }
+
+    @Test
+    void memoryIsFreedAndAllocatedAsUsualAfterwards() {
+        fragment("caching");
+        long address = memory.allocate(REQUEST, DEVICE, stream);
+        live.keySet().forEach(each -> memory.free(each, stream));
+        live.clear();
+        free(address);
+        long larger = memory.allocate(live.size() + 800 * MIB, DEVICE, stream);
+        free(larger);
+        assertThat(larger).isNotZero();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "caching:compaction_bytes=0, compaction_bytes=0",
+        "caching:stable_mapping=true, stable_mapping=true",
+        "caching:page_size=32MiB, page_size",
+        "caching:expandable_segments=false, whole segments"
+    })
+    void anOptionThatForbidsItIsNamed(String spec, String obstacle) {
+        memory.setCurrent(spec);
+        free(memory.allocate(BLOCK, DEVICE, stream));
+        assertThat(memory.current(DEVICE).compact(DEVICE))
+                .returns(0L, CompactionResult::movedBytes)
+                .satisfies(result -> assertThat(result.obstacle()).contains(obstacle));
+    }
+
+    @Test
+    void anAllocatorWithoutTheAbilitySaysSo() {
+        memory.setCurrent("direct");
+        assertThat(memory.current(DEVICE).compact(DEVICE).obstacle()).contains("can't move live memory");
+    }
+
+    @Test
+    void onDemandAllThatComesFreeGoesBack() {
+        fragment("caching");
+        long before = gpu.memory().freeBytes(DEVICE);
+        CompactionResult result = memory.current(DEVICE).compact(DEVICE);
+        assertThat(result.freedBytes()).isPositive().isEqualTo(gpu.memory().freeBytes(DEVICE) - before);
+        assertThat(result.pages()).isPositive();
+        assertThat(memory.current(DEVICE).compact(DEVICE).freedBytes()).isZero();
+        assertContents();
+    }
+
+    /// A kernel of a thread that does not know of it would find no memory.
+    @Test
+    void nothingMovesWhileOtherThreadsUseTheMemory() throws InterruptedException {
+        fragment("caching");
+        CountDownLatch used = new CountDownLatch(1);
+        CountDownLatch over = new CountDownLatch(1);
+        Thread other = Thread.ofPlatform().start(() -> {
+            memory.free(memory.allocate(512, DEVICE, stream), stream);
+            used.countDown();
+            awaitQuietly(over);
+        });
+        used.await();
+        assertThat(tryAllocate(REQUEST)).isZero();
+        try (Registration _ = memory.listeners().onCompaction(_ -> Optional.empty())) {
+            assertThat(tryAllocate(REQUEST)).isZero();
+        }
+        assertThat(figure("compaction.count")).isZero();
+        over.countDown();
+        other.join();
+        free(memory.allocate(REQUEST, DEVICE, stream));
+        assertThat(figure("compaction.count")).isEqualTo(1);
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Test
+    void aProgramWithManyThreadsPausesThemMeanwhile() throws InterruptedException {
+        fragment("caching");
+        CountDownLatch used = new CountDownLatch(1);
+        Thread virtual = Thread.ofVirtual().start(() -> {
+            memory.free(memory.allocate(512, DEVICE, stream), stream);
+            used.countDown();
+        });
+        used.await();
+        virtual.join();
+        assertThat(tryAllocate(REQUEST)).isZero();
+        AtomicInteger paused = new AtomicInteger();
+        AtomicInteger resumed = new AtomicInteger();
+        try (Registration _ = memory.listeners().onCompaction(device -> {
+            paused.incrementAndGet();
+            Registration end = resumed::incrementAndGet;
+            return Optional.of(end);
+        })) {
+            free(memory.allocate(REQUEST, DEVICE, stream));
+        }
+        assertThat(paused).hasValueGreaterThan(0).hasValue(resumed.get());
+        assertContents();
+    }
+
+    @Test
+    void nothingMovesWhileAStreamIsCaptured() {
+        fragment("caching");
+        long captured = gpu.streams().create(DEVICE);
+        try (GraphCapture capture = GraphCapture.begin(memory, DEVICE, captured, CaptureMode.THREAD_LOCAL)) {
+            assertThat(memory.current(DEVICE).compact(DEVICE).obstacle()).contains("captured");
+            capture.endAndInstantiate().close();
+        }
+        assertThat(figure("compaction.count")).isZero();
+    }
+
+    /// The memory of a pool that sleeps is not there.
+    @Test
+    void aPoolThatSleepsIsLeftAlone() {
+        try (MemoryPool pool = MemoryPool.builder(memory).spec("caching").open()) {
+            long address = pool.allocate(BLOCK, DEVICE, stream);
+            pool.sleep(SleepMode.DROP);
+            assertThat(pool.compact(DEVICE).obstacle()).contains("sleeps");
+            pool.wake();
+            memory.free(address, stream);
+        }
+    }
+
+    @Test
+    void aCapIsLikeASmallDevice() {
+        fragment("caching");
+        long reserved = memory.current(DEVICE).reservedBytes(DEVICE).orElseThrow();
+        assertThat(reserved).isPositive();
+        long request = memory.allocate(REQUEST, DEVICE, stream);
+        assertContents();
+        free(request);
+    }
+
+    @Test
+    void otherAllocatorsGiveWhatTheyHaveToo() {
+        fragment("caching");
+        memory.setCurrent("direct");
+        long address = memory.allocate(REQUEST, DEVICE, stream);
+        assertContents();
+        free(address);
+        assertThat(address).isNotZero();
+        memory.setCurrent("caching");
+    }
+}
