@@ -13,17 +13,25 @@ class SettingsPageTests {
     private static final String HEAD = """
             # Settings
 
-            Made from `Setting` by `SettingsPageTests`; see there for how to make it anew.
+            <!-- Made by SettingsPageTests from Setting. With -Dcistern.docs.write=true it writes the page. -->
 
-            Everything that can be set from outside a program, in one order: what **code** says comes first; then a system
-            **property** (`-Dcistern.allocator=async`); then a variable of the **environment** (`CISTERN_ALLOCATOR=async`:
-            capitals, `_` for `.`); then a line of the **file** that `cistern.config` or `CISTERN_CONFIG` names
-            (`cistern.allocator=async`, in the format of Java properties); and where nobody says anything, what the table
-            says. What is set for one device comes before what is set for all, of the same origin. A blank value counts as
-            not set. A key that is none of these, a file that others may write to, and a key that a file sets twice are
-            errors, with the nearest key or the cure; where the program chooses its allocators itself, they are warnings, once
-            in a process. An invalid value is an error that lists the valid ones; `cistern.leaks`, `cistern.observe` and those
-            that are `true` or `false` warn instead and count as not set. `cistern doctor` prints every value with its source.
+            Everything that can be set from outside a program. `./cistern doctor` prints each value with its source.
+
+            The first source that has a value decides:
+
+            1. **code**, as `Allocators.setCurrent("async")`;
+            2. a system **property**: `-Dcistern.allocator=async`;
+            3. a variable of the **environment**, in capitals with `_` for `.`: `CISTERN_ALLOCATOR=async`;
+            4. a line of the **file** that `cistern.config` or `CISTERN_CONFIG` names: `cistern.allocator=async`, in the
+               format of Java properties;
+            5. the default in the table.
+
+            Within a source, a value for one device comes before the value for all. A blank value counts as not set.
+
+            Cistern rejects an unknown key, a key that a file sets twice, and a file that others may write to, with the
+            nearest key or the cure. If the program chooses its allocators itself, these are warnings, once in a process. An
+            invalid value is an error that lists the valid ones. Exceptions: `cistern.leaks`, `cistern.observe` and booleans
+            warn and fall back to the default.
 
             N is a device's ordinal, NAME a name of your own: lower-case letters, digits, `-` and `_`.
 

@@ -23,6 +23,8 @@ final class Charts {
             raw -> reserved(raw, "long_lived", "Long-lived small blocks among large ones, generated"),
             "handles",
             HandleFigures::chart,
+            "jobs",
+            JobFigures::chart,
             "threshold",
             Charts::threshold);
 
@@ -71,7 +73,8 @@ final class Charts {
         return chart.toString();
     }
 
-    /// Reserved against requested, over the first pass of a trace. The driver's pool from C reserves what `async` does.
+    /// Reserved against requested, over the first pass of a trace. The driver's pool from C reserves what `async`
+    /// does.
     private static String reserved(RawOutput raw, String trace, String title) {
         List<Rows.Row> rows = Stream.of("reserved-caching.csv", "reserved-peers.csv")
                 .flatMap(file -> Select.where(raw.csv(file), "trace", trace).stream())

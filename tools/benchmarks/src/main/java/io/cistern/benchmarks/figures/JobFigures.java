@@ -61,6 +61,29 @@ final class JobFigures {
         return Double.parseDouble(numbers.substring(numbers.lastIndexOf(' ') + 1, numbers.length() - 1));
     }
 
+    /// The most of the device that was taken in the third pass. The first bar of each job is Cistern's.
+    static String chart(RawOutput raw) {
+        List<Rows.Row> rows = raw.json(FILE);
+        BarChart chart = new BarChart(
+                "Device memory of ten PyTorch jobs, MiB, H100",
+                List.of("Cistern, caching", "cudaMallocAsync", "PyTorch, expandable", "PyTorch 2.11"),
+                JOBS.size());
+        JOBS.forEach((job, name) -> chart.group(
+                name,
+                ALLOCATORS.reversed().stream()
+                        .map(each -> peak(Select.where(rows, "job", job, "conf", each)))
+                        .toList(),
+                "%,.0f"));
+        return chart.toString();
+    }
+
+    /// @return 0 if the job was not done with the allocator
+    private static double peak(List<Rows.Row> rows) {
+        List<Rows.Row> done =
+                rows.stream().filter(row -> row.has("passSeconds")).toList();
+        return done.isEmpty() ? 0 : median(done, "devicePeakMiB");
+    }
+
     /// What ten recorded programs reserve, without work.
     static String reserved(RawOutput raw) {
         return Table.format(

@@ -12,7 +12,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/// The pages that users read, README.md, ARCHITECTURE.md and docs/*.md. Measured figures stand only in blocks that are
+/// The pages that users read, README.md, ARCHITECTURE.md, docs/*.md and docs/decisions/*.md. Measured figures
+/// stand only in blocks that are
 /// made from raw output:
 ///
 /// ```
@@ -55,6 +56,7 @@ final class Pages {
     static List<Path> all(Path root) throws IOException {
         List<Path> pages = new ArrayList<>(List.of(root.resolve("README.md"), root.resolve("ARCHITECTURE.md")));
         pages.addAll(in(root.resolve("docs")));
+        pages.addAll(in(root.resolve("docs/decisions")));
         return pages;
     }
 

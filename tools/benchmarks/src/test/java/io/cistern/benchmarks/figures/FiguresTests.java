@@ -5,9 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -16,7 +14,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Every figure that users read is what its raw output says. `tools/benchmarks/measure figures` makes the pages anew.
+/// Every figure that users read is what its raw output says. `tools/benchmarks/measure figures` makes the pages
+/// anew.
+/// Links are checked in `tools/site`.
 final class FiguresTests {
     private static final Path ROOT = root();
     private static final Pattern LINK = Pattern.compile("\\]\\(([^)]+)\\)");
@@ -98,40 +98,6 @@ final class FiguresTests {
         try (Stream<Path> files = Files.list(ROOT.resolve(folder))) {
             return files.map(file -> file.getFileName().toString()).toList();
         }
-    }
-
-    static List<Path> pagesWithLinks() throws IOException {
-        List<Path> pages = new ArrayList<>(pages());
-        pages.add(ROOT.resolve("CONTRIBUTING.md"));
-        pages.add(ROOT.resolve("docs/measurements/README.md"));
-        pages.add(ROOT.resolve("tools/benchmarks/peers/README.md"));
-        return pages;
-    }
-
-    @ParameterizedTest
-    @MethodSource("pagesWithLinks")
-    void linksLeadToFilesAndHeadings(Path page) throws IOException {
-        assertThat(LINK.matcher(Files.readString(page)).results().map(link -> link.group(1)))
-                .filteredOn(link -> !link.contains("://"))
-                .allSatisfy(link -> {
-                    String[] parts = link.split("#");
-                    Path target = parts[0].isEmpty() ? page : page.resolveSibling(parts[0]);
-                    assertThat(target).exists();
-                    if (parts.length > 1) {
-                        assertThat(Files.readAllLines(target).stream()
-                                        .filter(line -> line.startsWith("#"))
-                                        .map(FiguresTests::anchor))
-                                .contains(parts[1]);
-                    }
-                });
-    }
-
-    /// As GitHub makes it of a heading.
-    private static String anchor(String heading) {
-        return heading.replaceFirst("^#+ ", "")
-                .toLowerCase(Locale.ROOT)
-                .replaceAll("[^\\p{L}\\p{N} _-]", "")
-                .replace(' ', '-');
     }
 
     @ParameterizedTest

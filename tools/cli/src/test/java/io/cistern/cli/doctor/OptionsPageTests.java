@@ -25,16 +25,16 @@ class OptionsPageTests {
     private static final String HEAD = """
             # Options
 
-            What a spec of an allocator, an adaptor or a segment source may say: `caching:fit=tight,max_bytes=8GiB`. A list stands in
-            brackets, a spec within a spec in quotes: `limit:bytes=8GiB,upstream="caching:fit=tight"`. A key that is not here, a
-            value that is not legal, and two options that contradict each other are errors that say what is legal.
+            <!-- Made by OptionsPageTests from what providers declare. With -Dcistern.docs.write=true it writes the page. -->
+
+            The options that a spec of an allocator, an adaptor or a segment source may name: `caching:fit=tight,max_bytes=8GiB`.
+            A list stands in brackets; a spec within a spec stands in quotes: `limit:bytes=8GiB,upstream="caching:fit=tight"`.
+            Cistern rejects unknown keys, invalid values and options that contradict each other, and lists what is legal.
             `cistern options NAME` prints the same, for plug-ins too.
 
             A segment source is an allocator too: `vmm:handle=fabric` is `caching:source="vmm:handle=fabric"`.
             In code, `new CachingSpec().with(CachingOption.FIT, PageFit.TIGHT).spec()` and
             `new AsyncSpec().with(AsyncOption.POOL, PoolChoice.DEFAULT).spec()` make specs.
-
-            Made by `OptionsPageTests`; with `-Dcistern.docs.write=true` it writes the page.
             """;
 
     @Test

@@ -1,0 +1,74 @@
+package io.cistern.benchmarks.figures;
+
+import java.util.List;
+
+/// A chart of bars in groups as SVG, each bar a share of the longest of its group: few colours, text that is text,
+/// the
+/// legend above. The same numbers give the same bytes.
+final class BarChart {
+    private static final int WIDTH = 880;
+    private static final int LEFT = 230;
+    private static final int RIGHT = 790;
+    private static final int TOP = 74;
+    private static final int BAR = 8;
+    private static final int GAP = 8;
+    private static final int LEGEND_STEP = 160;
+
+    /// By Okabe and Ito; the first is the one to look at.
+    private static final List<String> COLORS = List.of("#0072b2", "#e69f00", "#56b4e9", "#999999");
+
+    private final StringBuilder svg = new StringBuilder();
+    private final List<String> names;
+    private int top = TOP;
+
+    /// @param names of the bars of each group
+    /// @param groups how many groups are added later
+    BarChart(String title, List<String> names, int groups) {
+        this.names = names;
+        int height = TOP + groups * (names.size() * BAR + GAP) + 6;
+        add("""
+                <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" fill="#333">
+                <rect width="100%%" height="100%%" fill="#fff"/>
+                <text x="20" y="26" font-weight="bold" font-size="15">%s</text>
+                """, WIDTH, height, title);
+        for (int i = 0; i < names.size(); i++) {
+            int left = LEFT + i * LEGEND_STEP;
+            add("<rect x=\"%d\" y=\"42\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", left, COLORS.get(i));
+            add("<text x=\"%d\" y=\"53\">%s</text>\n", left + 18, names.get(i));
+        }
+    }
+
+    /// Adds a group. A bar that is 0 or less is left out.
+    ///
+    /// @param values in the order of the names
+    /// @param format of the number behind a bar
+    BarChart group(String name, List<Double> values, String format) {
+        double longest = values.stream().mapToDouble(Double::doubleValue).max().orElseThrow();
+        add(
+                "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n",
+                LEFT - 12, top + names.size() * BAR / 2 + 5, name);
+        for (int i = 0; i < values.size(); i++) {
+            if (values.get(i) > 0) {
+                bar(values.get(i) / longest, COLORS.get(i), Table.format(format, values.get(i)));
+            }
+            top += BAR;
+        }
+        top += GAP;
+        return this;
+    }
+
+    private void bar(double share, String color, String number) {
+        double length = share * (RIGHT - LEFT);
+        add("<rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", LEFT, top, length, BAR - 1, color);
+        add("<text x=\"%.1f\" y=\"%d\" font-size=\"9.5\">%s</text>\n", LEFT + length + 5, top + BAR - 1, number);
+    }
+
+    private void add(String format, Object... values) {
+        svg.append(Table.format(format, values));
+    }
+
+    @Override
+    public String toString() {
+        return svg + "</svg>\n";
+    }
+}

@@ -1,0 +1,45 @@
+package io.cistern.site;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/// What pages do not say: clauses without an actor, words of the project's own, and words that boast.
+final class BannedPhrases {
+    /// With what to say instead.
+    private static final Map<String, String> PHRASES = Map.ofEntries(
+            Map.entry("in the end(?=[.,;)]|$)", "say when"),
+            Map.entry("all the same(?=[.,;)]|$)", "still"),
+            Map.entry("as the other(?: one)?(?=[.,;)]|$)", "say which"),
+            Map.entry(
+                    "(?<=^|[.;:,] |and |but )[Ww]ho (?!is |are |may |can |has |have |does |holds |asks? )[a-z]+s (?!.*\\?)",
+                    "a noun: the thread that …"),
+            Map.entry("(?<=^|[.;] )[Ww]hat [a-z]+ed (?!.*\\?)", "a noun"),
+            Map.entry("is no dead|is none(?=[.,;)])", "say what it is"),
+            Map.entry("\\b[Ll]anes?\\b", "thread cache, thread counters"),
+            Map.entry("\\b[Dd]epots?\\b", "transfer cache"),
+            Map.entry("\\b[Ll]adders?\\b|\\b[Rr]ungs?\\b", "reclaim steps"),
+            Map.entry("\\b[Hh]eirs?\\b|\\binherits?\\b", "recycled shard; takes over"),
+            Map.entry("\\blent page", "aliased page"),
+            Map.entry("\\bsettles?\\b|\\bsettled\\b", "processes, finishes, publishes"),
+            Map.entry("\\b[Ss]ituations\\b(?! \\()", "scenarios, seeded programs"),
+            Map.entry(
+                    "\\b(?:simply|obviously|easily|of course|blazing|seamless(?:ly)?|robust|powerful)\\b", "nothing"));
+
+    private BannedPhrases() {}
+
+    /// Returns each phrase that a piece of prose has, with what to say instead.
+    static List<String> in(String prose) {
+        List<String> found = new ArrayList<>();
+        PHRASES.forEach((phrase, instead) ->
+                matches(phrase, prose).forEach(match -> found.add("\"" + match + "\": " + instead + " — " + prose)));
+        return found;
+    }
+
+    private static Stream<String> matches(String phrase, String prose) {
+        return Pattern.compile(phrase).matcher(prose).results().map(MatchResult::group);
+    }
+}

@@ -1,0 +1,115 @@
+package io.cistern.site;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cistern.cuda.settings.Setting;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/// Settings and options that pages name are those of the program.
+final class NamesTests {
+    private static final Repository REPOSITORY = Repository.here();
+    private static final Pattern SETTING =
+            Pattern.compile("(?<![\\w./-])(?:-D)?cistern\\.([a-z]+(?:\\.[a-zA-Z0-9]+)*)(?![\\w.*]*[(/])");
+    private static final Pattern VARIABLE = Pattern.compile("\\bCISTERN_([A-Z]+(?:_[A-Z0-9]+)*)\\b");
+    private static final Pattern SPEC = Pattern.compile(
+            "(?<![\\w:.-])(caching|async|symmetric|vmm|driver_pool|managed):((?:\\w+=[^,`\"' |)]+,?)+)");
+
+    /// Of tests and builds; and one that is misspelt on purpose.
+    private static final Set<String> OTHERS =
+            Set.of("testkit.seed", "testkit.driver", "random.operations", "docs.write", "unpublished", "alocator");
+
+    private static final Set<String> OTHER_VARIABLES =
+            Set.of("CLASSPATH", "JAVA_OPTS", "JAVA_HOME", "HOME", "TORCH", "VISIBLE");
+
+    static List<Path> files() throws IOException {
+        return REPOSITORY.pages().stream()
+                .map(Page::file)
+                .filter(file -> !file.endsWith("CHANGELOG.md")) // it names what is gone
+                .toList();
+    }
+
+    @ParameterizedTest
+    @MethodSource("files")
+    void settingsAreThoseOfTheProgram(Path file) throws IOException {
+        String text = Files.readString(REPOSITORY.root().resolve(file));
+        assertThat(unknownSettings(text)).isEmpty();
+        assertThat(unknownVariables(text)).isEmpty();
+    }
+
+    @ParameterizedTest
+    @MethodSource("files")
+    void optionsAreThoseOfTheirAllocator(Path file) throws IOException {
+        assertThat(unknownOptions(Files.readString(REPOSITORY.root().resolve(file))))
+                .isEmpty();
+    }
+
+    @Test
+    void aSettingAndAnOptionThatDoNotExistAreFound() throws IOException {
+        assertThat(unknownSettings("`-Dcistern.allocater=async`, `cistern.limit`, `cistern.device.1.limit`"))
+                .containsExactly("cistern.allocater");
+        assertThat(unknownVariables("CISTERN_LIMITS=1")).containsExactly("CISTERN_LIMITS");
+        assertThat(unknownOptions("`caching:fit=tight,page_sise=2MiB`")).containsExactly("caching:page_sise");
+    }
+
+    private static Set<String> unknownSettings(String text) {
+        return SETTING.matcher(text)
+                .results()
+                .map(match -> match.group(1))
+                .filter(key -> !OTHERS.contains(key) && !isSetting("cistern." + key))
+                .map(key -> "cistern." + key)
+                .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    private static boolean isSetting(String key) {
+        return Arrays.stream(Setting.values())
+                .map(setting -> setting.key()
+                        .replace(".", "\\.")
+                        .replace("\\.N\\.", "\\.(?:N|\\d+)\\.")
+                        .replace("NAME", "\\w+"))
+                .anyMatch(key::matches);
+    }
+
+    private static Set<String> unknownVariables(String text) {
+        return VARIABLE.matcher(text)
+                .results()
+                .filter(match -> !OTHER_VARIABLES.contains(match.group(1)))
+                .filter(match -> !isSetting(
+                        match.group().toLowerCase(java.util.Locale.ROOT).replace('_', '.')))
+                .map(MatchResult::group)
+                .collect(Collectors.toCollection(TreeSet::new));
+    }
+
+    private static Set<String> unknownOptions(String text) throws IOException {
+        String page = Files.readString(REPOSITORY.root().resolve("docs/options.md"));
+        Set<String> unknown = new TreeSet<>();
+        Matcher spec = SPEC.matcher(text);
+        while (spec.find()) {
+            String section = section(page, spec.group(1));
+            Arrays.stream(spec.group(2).split(","))
+                    .map(option -> option.substring(0, Math.max(0, option.indexOf('='))))
+                    .filter(key -> !key.isEmpty() && !section.contains("| `" + key + "` |"))
+                    .forEach(key -> unknown.add(spec.group(1) + ":" + key));
+        }
+        return unknown;
+    }
+
+    /// All parts of the page about a name: an allocator, a segment source.
+    private static String section(String page, String name) {
+        return Arrays.stream(page.split("(?m)^## "))
+                .filter(part -> part.startsWith("`" + name + "`"))
+                .collect(Collectors.joining());
+    }
+}
