@@ -19,7 +19,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "`own`",
             "which of the driver's pools memory comes from: one of its own for each device; the one that each device"
                     + " has from the start; the one that is current when the device is first served; or those that"
-                    + " somebody else made. What is not its own keeps its settings, but for those that an option here"
+                    + " somebody else made. A pool that is not its own keeps its settings, but for those that an option here"
                     + " names, which are set back at its close",
             AsyncOption::pool,
             PoolChoice::texts);

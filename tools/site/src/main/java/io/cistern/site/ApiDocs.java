@@ -11,7 +11,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.spi.ToolProvider;
 
-/// The Javadoc of the modules that need nothing outside the repository, in one tree.
+/// The Javadoc of the modules that pages send programs to, in one tree.
 final class ApiDocs {
     private static final Pattern MODULE = Pattern.compile("(?m)^(?:open )?module ([\\w.]+) ");
 
@@ -26,12 +26,15 @@ final class ApiDocs {
             "memory-pressure",
             "handle-pool",
             "cuda-driver",
-            "simulated-gpu");
+            "simulated-gpu",
+            "observability",
+            "integrations/jcuda",
+            "integrations/onnxruntime");
 
     private ApiDocs() {}
 
     /// @param out gets the files
-    /// @param classPath where the annotations are that sources name
+    /// @param classPath has the JARs of others that the modules need
     /// @throws IllegalStateException if javadoc fails
     static void make(Path root, Path out, String classPath) throws IOException {
         Map<String, Path> modules = modules(root);

@@ -62,7 +62,11 @@ final class Spelling {
                 .toList();
     }
 
+    /// The plural of a word that is known is known.
     private boolean isKnown(String word) {
-        return words.contains(word) || words.contains(word.toLowerCase(Locale.ROOT));
+        String small = word.toLowerCase(Locale.ROOT);
+        return words.contains(word)
+                || words.contains(small)
+                || small.endsWith("s") && words.contains(small.substring(0, small.length() - 1));
     }
 }
