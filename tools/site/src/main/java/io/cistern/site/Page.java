@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.commonmark.node.Heading;
 import org.commonmark.node.Image;
 import org.commonmark.node.Link;
@@ -22,6 +23,11 @@ record Page(Path file, Node content, Map<Heading, String> anchors) {
         return anchors.keySet().stream().findFirst().map(Anchors::textOf).orElse(file.toString());
     }
 
+    @Override
+    public String toString() {
+        return file.toString();
+    }
+
     /// Returns where its links and pictures lead, in the order of the page.
     List<Target> targets() {
         List<Target> links = Nodes.all(Link.class, content).stream()
@@ -30,6 +36,6 @@ record Page(Path file, Node content, Map<Heading, String> anchors) {
         List<Target> images = Nodes.all(Image.class, content).stream()
                 .map(image -> Target.of(file, image.getDestination()))
                 .toList();
-        return java.util.stream.Stream.concat(links.stream(), images.stream()).toList();
+        return Stream.concat(links.stream(), images.stream()).toList();
     }
 }

@@ -17,18 +17,16 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /// Links lead to files and headings that exist, and each page can be reached.
 final class LinksTests {
-    private static final Repository REPOSITORY = Repository.here();
+    private static final Repository REPOSITORY = AllPages.REPOSITORY;
     private static final Map<Path, Page> PAGES = new HashMap<>();
 
     @BeforeAll
-    static void readPages() throws IOException {
-        for (Page page : REPOSITORY.pages()) {
-            PAGES.put(page.file(), page);
-        }
+    static void readPages() {
+        AllPages.all().forEach(page -> PAGES.put(page.file(), page));
     }
 
-    static List<Path> files() throws IOException {
-        return REPOSITORY.pages().stream().map(Page::file).toList();
+    static List<Path> files() {
+        return AllPages.files();
     }
 
     @ParameterizedTest

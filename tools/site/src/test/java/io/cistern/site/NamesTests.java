@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /// Settings and options that pages name are those of the program.
 final class NamesTests {
-    private static final Repository REPOSITORY = Repository.here();
+    private static final Repository REPOSITORY = AllPages.REPOSITORY;
     private static final Pattern SETTING =
             Pattern.compile("(?<![\\w./-])(?:-D)?cistern\\.([a-z]+(?:\\.[a-zA-Z0-9]+)*)(?![\\w.*]*[(/])");
     private static final Pattern VARIABLE = Pattern.compile("\\bCISTERN_([A-Z]+(?:_[A-Z0-9]+)*)\\b");
@@ -34,9 +34,16 @@ final class NamesTests {
     private static final Set<String> OTHER_VARIABLES =
             Set.of("CLASSPATH", "JAVA_OPTS", "JAVA_HOME", "HOME", "TORCH", "VISIBLE");
 
-    static List<Path> files() throws IOException {
-        return REPOSITORY.pages().stream()
-                .map(Page::file)
+    private static final List<Pattern> KEYS = Arrays.stream(Setting.values())
+            .map(setting -> setting.key()
+                    .replace(".", "\\.")
+                    .replace("\\.N\\.", "\\.(?:N|\\d+)\\.")
+                    .replace("NAME", "\\w+"))
+            .map(Pattern::compile)
+            .toList();
+
+    static List<Path> files() {
+        return AllPages.files().stream()
                 .filter(file -> !file.endsWith("CHANGELOG.md")) // it names what is gone
                 .toList();
     }
@@ -74,12 +81,7 @@ final class NamesTests {
     }
 
     private static boolean isSetting(String key) {
-        return Arrays.stream(Setting.values())
-                .map(setting -> setting.key()
-                        .replace(".", "\\.")
-                        .replace("\\.N\\.", "\\.(?:N|\\d+)\\.")
-                        .replace("NAME", "\\w+"))
-                .anyMatch(key::matches);
+        return KEYS.stream().anyMatch(each -> each.matcher(key).matches());
     }
 
     private static Set<String> unknownVariables(String text) {

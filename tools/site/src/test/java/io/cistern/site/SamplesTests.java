@@ -13,6 +13,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.ResourceLock;
+import org.junit.jupiter.api.parallel.Resources;
 
 /// Every block of Java on a page compiles, and where it says so, runs on the simulated GPU and prints what the
 /// page
@@ -24,15 +26,16 @@ final class SamplesTests {
     @TempDir
     private Path classes;
 
-    private static List<Sample> samples() throws IOException {
+    private static List<Sample> samples() {
         List<Sample> samples = new ArrayList<>();
-        for (Page page : Repository.here().pages()) {
+        for (Page page : AllPages.all()) {
             samples.addAll(Sample.of(page));
         }
         return samples;
     }
 
     @Test
+    @ResourceLock(Resources.SYSTEM_OUT)
     void samplesCompileAndPrintWhatPagesSay() throws Exception {
         List<Sample> samples =
                 samples().stream().filter(sample -> sample.fragment().isEmpty()).toList();
@@ -47,7 +50,7 @@ final class SamplesTests {
     }
 
     @Test
-    void fewBlocksAreFragments() throws IOException {
+    void fewBlocksAreFragments() {
         assertThat(samples().stream()
                         .filter(sample -> sample.fragment().isPresent())
                         .toList())

@@ -23,7 +23,7 @@ final class SiteTests {
 
     @BeforeAll
     static void makeSite() throws IOException {
-        Site.make(Repository.here(), site, false);
+        Site.make(AllPages.REPOSITORY, site, false);
     }
 
     @Test

@@ -14,34 +14,33 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /// The words of the pages: spelt right, plain, and on the map not too many.
 final class WordsTests {
-    private static final Repository REPOSITORY = Repository.here();
     private static final Spelling SPELLING = new Spelling();
     private static final Pattern WORD = Pattern.compile("\\S*[\\p{L}\\p{N}]\\S*");
 
-    static List<Path> files() throws IOException {
-        return REPOSITORY.pages().stream().map(Page::file).toList();
+    static List<Path> files() {
+        return AllPages.files();
     }
 
     /// The words of a page that are in no list. A term of the field goes into `words.txt`.
     @ParameterizedTest
     @MethodSource("files")
-    void wordsAreSpeltRight(Path file) throws IOException {
-        assertThat(Prose.of(Page.read(REPOSITORY.root(), file).content()))
+    void wordsAreSpeltRight(Path file) {
+        assertThat(Prose.of(AllPages.at(file).content()))
                 .flatExtracting(SPELLING::unknown)
                 .isEmpty();
     }
 
     @ParameterizedTest
     @MethodSource("files")
-    void phrasesArePlain(Path file) throws IOException {
-        assertThat(Prose.of(Page.read(REPOSITORY.root(), file).content()))
+    void phrasesArePlain(Path file) {
+        assertThat(Prose.of(AllPages.at(file).content()))
                 .flatExtracting(BannedPhrases::in)
                 .isEmpty();
     }
 
     @Test
     void theMapForMaintainersIsReadInOneSitting() throws IOException {
-        String text = Files.readString(REPOSITORY.root().resolve("ARCHITECTURE.md"));
+        String text = Files.readString(AllPages.REPOSITORY.root().resolve("ARCHITECTURE.md"));
         assertThat(WORD.matcher(text).results().count()).isLessThanOrEqualTo(3_000);
     }
 
