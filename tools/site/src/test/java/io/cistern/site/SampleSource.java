@@ -38,7 +38,8 @@ record SampleSource(String className, String text) {
                             "java.lang.foreign",
                             "java.nio.file",
                             "java.util",
-                            "java.util.concurrent")
+                            "java.util.concurrent",
+                            "java.util.concurrent.locks")
                     .stream()
                     .map(name -> "import " + name + ".*;\n")
                     .toList());
