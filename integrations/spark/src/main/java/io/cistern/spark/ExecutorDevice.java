@@ -1,0 +1,67 @@
+package io.cistern.spark;
+
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.errors.ConfigurationException;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import org.apache.spark.resource.ResourceInformation;
+
+/// Which device an executor has: the one that Spark's resource `gpu` names, by ordinal or UUID, else device 0.
+final class ExecutorDevice {
+    private static final String GPU = "gpu";
+
+    private ExecutorDevice() {}
+
+    /// What Spark gave an executor; empty if it knows of no GPUs.
+    static List<String> addresses(Map<String, ResourceInformation> resources) {
+        ResourceInformation gpus = resources.get(GPU);
+        return gpus == null ? List.of() : Arrays.asList(gpus.addresses());
+    }
+
+    /// Settings that let a simulated GPU have the devices that Spark counts on.
+    static Map<String, String> simulatedDevices(List<String> addresses) {
+        int highest = addresses.stream()
+                .map(ExecutorDevice::ordinal)
+                .filter(OptionalInt::isPresent)
+                .mapToInt(OptionalInt::getAsInt)
+                .max()
+                .orElse(0);
+        return Map.of(Setting.SIMULATED_DEVICES.key(), Integer.toString(highest + 1));
+    }
+
+    /// The device of an executor.
+    ///
+    /// @throws ConfigurationException if Spark gave it several, or one that this process doesn't see
+    static int of(List<String> addresses, CudaDriver driver) {
+        if (addresses.isEmpty()) {
+            return 0;
+        }
+        if (addresses.size() > 1) {
+            throw new ConfigurationException("an executor has one GPU, and Spark gave this one " + addresses
+                    + ": set spark.executor.resource.gpu.amount to 1 and start more executors");
+        }
+        return find(addresses.getFirst(), driver.capabilities().devices());
+    }
+
+    private static int find(String address, List<DeviceCapabilities> devices) {
+        OptionalInt ordinal = ordinal(address);
+        for (DeviceCapabilities device : devices) {
+            boolean isIt = ordinal.isPresent()
+                    ? device.device() == ordinal.getAsInt()
+                    : address.endsWith(String.valueOf(device.uuid()));
+            if (isIt) {
+                return device.device();
+            }
+        }
+        throw new ConfigurationException("Spark gave this executor the GPU '" + address + "', and its process sees "
+                + devices.stream().map(each -> each.device() + " (" + each.uuid() + ")").toList());
+    }
+
+    private static OptionalInt ordinal(String address) {
+        return address.matches("[0-9]{1,4}") ? OptionalInt.of(Integer.parseInt(address)) : OptionalInt.empty();
+    }
+}

@@ -1,0 +1,26 @@
+package io.cistern.spark;
+
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerJobEnd;
+
+/// Hears in the driver of executors that go and of jobs that end.
+final class ExecutorListener extends SparkListener {
+    private final ClusterFigures figures;
+    private final EventLog log;
+
+    ExecutorListener(ClusterFigures figures, EventLog log) {
+        this.figures = figures;
+        this.log = log;
+    }
+
+    @Override
+    public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+        figures.removed(removed.executorId()).ifPresent(log::removed);
+    }
+
+    @Override
+    public void onJobEnd(SparkListenerJobEnd jobEnd) {
+        log.jobEnded();
+    }
+}

@@ -1,0 +1,144 @@
+package io.cistern.spark;
+
+import io.cistern.Allocator;
+import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
+import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaDrivers;
+import io.cistern.cuda.settings.IllegalSettingException;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.internal.names.Failures;
+import io.cistern.pressure.SpillStore;
+import io.cistern.pressure.TaskArbiter;
+import io.cistern.spi.catalog.Catalog;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+
+/// The device memory of one executor: the configured allocator on the executor's device, an arbiter over it that
+/// its tasks share, and the store that spills for them.
+///
+/// **Threads.** Any.
+final class ExecutorMemory implements AutoCloseable {
+    private final SparkSettings settings;
+    private final CudaDriver driver;
+    private final DeviceMemory memory;
+    private final int device;
+    private final Allocator configured;
+    private final Allocator shared;
+    private final TaskArbiter arbiter;
+    private final SparkEnv env;
+    private final HostBudget budget;
+    private final SpillStore spills;
+    private final TaskLimit taskLimit;
+
+    private ExecutorMemory(SparkSettings settings, CudaDriver driver, List<String> addresses, SparkConf conf) {
+        this.settings = settings;
+        this.driver = driver;
+        device = ExecutorDevice.of(addresses, driver);
+        memory = DeviceMemory.builder(driver)
+                .catalog(Catalog.discover(List.of(), List.of()))
+                .open();
+        configured = memory.current(device);
+        shared = memory.open(OpenOptions.around("arbiter", configured, TaskArbiter::new));
+        memory.currents().set(device, shared);
+        arbiter = shared.extension(TaskArbiter.class).orElseThrow();
+        env = SparkEnv.get();
+        budget = HostBudget.take(conf, env);
+        spills = SpillStore.open(memory, arbiter, budget.byteSize(), SpillDirectory.of(env));
+        taskLimit = TaskLimit.of(conf, deviceBytes());
+    }
+
+    /// Opens it as Spark's configuration says.
+    ///
+    /// @param addresses the executor's GPUs as Spark names them
+    /// @throws ConfigurationException if a setting can't be followed
+    /// @throws RuntimeException if the driver refuses
+    static ExecutorMemory open(SparkConf conf, List<String> addresses) {
+        Map<String, String> defaults = new HashMap<>(ExecutorDevice.simulatedDevices(addresses));
+        defaults.put(Setting.LEAKS.key(), "sites");
+        SparkSettings settings = SparkSettings.apply(conf, defaults);
+        try {
+            return open(settings, conf, addresses);
+        } catch (RuntimeException | Error refused) {
+            settings.close();
+            throw refused;
+        }
+    }
+
+    private static ExecutorMemory open(SparkSettings settings, SparkConf conf, List<String> addresses) {
+        CudaDriver driver = openDriver();
+        try {
+            return new ExecutorMemory(settings, driver, addresses, conf);
+        } catch (RuntimeException | Error refused) {
+            driver.close();
+            throw refused;
+        }
+    }
+
+    private static CudaDriver openDriver() {
+        try {
+            return CudaDrivers.openBest();
+        } catch (IllegalSettingException e) {
+            throw new ConfigurationException(String.valueOf(e.getMessage()), e);
+        }
+    }
+
+    DeviceMemory memory() {
+        return memory;
+    }
+
+    CudaDriver driver() {
+        return driver;
+    }
+
+    int device() {
+        return device;
+    }
+
+    /// The allocator that was configured.
+    Allocator configured() {
+        return configured;
+    }
+
+    /// The allocator that all tasks share.
+    Allocator shared() {
+        return shared;
+    }
+
+    TaskArbiter arbiter() {
+        return arbiter;
+    }
+
+    SpillStore spills() {
+        return spills;
+    }
+
+    long hostLimitBytes() {
+        return budget.byteSize();
+    }
+
+    TaskLimit taskLimit() {
+        return taskLimit;
+    }
+
+    /// What the device has for this process: its memory, or less by a limit.
+    long deviceBytes() {
+        long total = driver.capabilities().devices().get(device).totalBytes();
+        return memory.limit(device).map(limit -> Math.min(total, limit.byteSize())).orElse(total);
+    }
+
+    @Override
+    public void close() {
+        Failures failures = new Failures();
+        failures.gather(spills::close);
+        failures.gather(() -> budget.giveBack(env));
+        failures.gather(memory::close);
+        failures.gather(driver::close);
+        failures.gather(settings::close);
+        failures.rethrow();
+    }
+}

@@ -1,0 +1,62 @@
+package io.cistern.spark;
+
+import java.util.Map;
+import org.apache.spark.ExceptionFailure;
+import org.apache.spark.TaskContext;
+import org.apache.spark.TaskFailedReason;
+import org.apache.spark.api.plugin.ExecutorPlugin;
+import org.apache.spark.api.plugin.PluginContext;
+import org.jspecify.annotations.Nullable;
+
+/// The plug-in in an executor.
+final class ExecutorSide implements ExecutorPlugin {
+    private static final System.Logger LOG = System.getLogger(ExecutorSide.class.getName());
+
+    private @Nullable ExecutorMemory memory;
+    private @Nullable RunningTasks tasks;
+    private @Nullable FiguresReporter reporter;
+    private boolean hasOwnProcess;
+
+    @Override
+    public void init(PluginContext context, Map<String, String> extraConf) {
+        FiguresReporter reports = new FiguresReporter(context);
+        ExecutorMemory opened = ExecutorMemory.open(context.conf(), ExecutorDevice.addresses(context.resources()));
+        RunningTasks running = new RunningTasks(context.executorID(), opened, reports::send);
+        ExecutorView view = new ExecutorView(context.executorID(), context.hostname(), opened, running);
+        ExecutorMetrics.register(context.metricRegistry(), view);
+        reports.begin(view, running);
+        memory = opened;
+        tasks = running;
+        reporter = reports;
+        hasOwnProcess = !context.executorID().equals("driver");
+        RunningTasks.ofProcess(running);
+        LOG.log(System.Logger.Level.INFO, "device memory of executor {0}: {1}", context.executorID(), opened.memory());
+    }
+
+    @Override
+    public void onTaskStart() {
+        TaskContext context = TaskContext.get();
+        if (tasks != null && context != null) {
+            tasks.begin(context);
+        }
+    }
+
+    /// A device whose context is dead serves no other task: the executor ends, and Spark starts another one.
+    @Override
+    public void onTaskFailed(TaskFailedReason reason) {
+        if (hasOwnProcess && reason instanceof ExceptionFailure failure && failure.exception().isDefined()) {
+            DeadDevice.endProcessIfDead(failure.exception().get());
+        }
+    }
+
+    @Override
+    public void shutdown() {
+        RunningTasks.ofProcess(null);
+        if (reporter != null) {
+            reporter.close();
+        }
+        if (memory != null) {
+            memory.close();
+        }
+    }
+}

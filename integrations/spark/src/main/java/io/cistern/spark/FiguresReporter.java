@@ -1,0 +1,83 @@
+package io.cistern.spark;
+
+import io.cistern.errors.ConfigurationException;
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.spark.SparkConf;
+import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.network.util.JavaUtils;
+import org.jspecify.annotations.Nullable;
+
+/// Sends an executor's figures and leaks to the driver, and looks after killed tasks: on one thread of its own.
+final class FiguresReporter implements AutoCloseable {
+    private static final System.Logger LOG = System.getLogger(FiguresReporter.class.getName());
+    private static final long DEFAULT_INTERVAL_MILLIS = 10_000;
+    private static final long MIN_INTERVAL_MILLIS = 100;
+    private static final long WATCH_MILLIS = 100;
+
+    private final PluginContext context;
+    private volatile @Nullable Thread thread;
+
+    FiguresReporter(PluginContext context) {
+        this.context = context;
+    }
+
+    /// @throws ConfigurationException if what is set is no time, or too short
+    static long intervalMillis(SparkConf conf) {
+        String set = PluginSetting.FIGURES_INTERVAL.in(conf).orElse(DEFAULT_INTERVAL_MILLIS + "ms");
+        try {
+            long millis = JavaUtils.timeStringAs(set, TimeUnit.MILLISECONDS);
+            if (millis >= MIN_INTERVAL_MILLIS) {
+                return millis;
+            }
+        } catch (NumberFormatException _) {
+            // told below
+        }
+        throw new ConfigurationException(PluginSetting.FIGURES_INTERVAL.key() + " is '" + set + "'; legal: "
+                + PluginSetting.FIGURES_INTERVAL.legal());
+    }
+
+    void begin(ExecutorView view, RunningTasks tasks) {
+        long interval = intervalMillis(context.conf());
+        thread = Thread.ofPlatform().daemon().name("cistern-spark").start(() -> run(interval, view, tasks));
+    }
+
+    private void run(long interval, ExecutorView view, RunningTasks tasks) {
+        long next = 0;
+        while (!Thread.currentThread().isInterrupted()) {
+            tasks.wakeKilled();
+            long now = System.nanoTime();
+            if (next == 0 || now - next >= 0) {
+                next = now + TimeUnit.MILLISECONDS.toNanos(interval);
+                sendFigures(view);
+            }
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(WATCH_MILLIS));
+        }
+    }
+
+    private void sendFigures(ExecutorView view) {
+        try {
+            send(view.figures());
+        } catch (RuntimeException failure) {
+            LOG.log(System.Logger.Level.WARNING, "no figures this time", failure);
+        }
+    }
+
+    /// Sends something to the driver, in its time.
+    void send(Object message) {
+        try {
+            context.send(message);
+        } catch (IOException | RuntimeException gone) {
+            LOG.log(System.Logger.Level.DEBUG, "the driver can't be told: " + gone);
+        }
+    }
+
+    @Override
+    public void close() {
+        Thread running = thread;
+        if (running != null) {
+            running.interrupt();
+        }
+    }
+}

@@ -1,0 +1,65 @@
+package io.cistern.spark;
+
+import io.cistern.errors.ConfigurationException;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.memory.MemoryMode;
+import org.apache.spark.network.util.JavaUtils;
+import org.apache.spark.storage.BlockId;
+import org.apache.spark.storage.TestBlockId;
+
+/// Pinned host memory that counts within the executor's own: Spark's off-heap memory where that is in use, from
+/// which it is reserved for as long as the executor lives; else the executor's memory overhead, which a cluster's
+/// containers have room for.
+///
+/// @param byteSize the most that may be pinned for spilled buffers
+/// @param reserved whether Spark's off-heap memory counts it
+record HostBudget(long byteSize, boolean reserved) {
+    private static final BlockId BLOCK = new TestBlockId("cistern-pinned");
+    private static final String OFF_HEAP = "spark.memory.offHeap.enabled";
+    private static final String OFF_HEAP_SIZE = "spark.memory.offHeap.size";
+    private static final long MEBI = 1 << 20;
+    private static final long MIN_OVERHEAD = 384 * MEBI;
+
+    /// Takes the budget of an executor.
+    ///
+    /// @throws ConfigurationException if the executor has not so much memory
+    static HostBudget take(SparkConf conf, SparkEnv env) {
+        boolean offHeap = conf.getBoolean(OFF_HEAP, false);
+        long room = offHeap ? conf.getSizeAsBytes(OFF_HEAP_SIZE, "0") : overhead(conf);
+        long wanted = PluginSetting.PINNED.in(conf).map(HostBudget::bytes).orElse(room / 2);
+        String where = offHeap ? OFF_HEAP_SIZE : "spark.executor.memoryOverhead";
+        if (wanted > room) {
+            throw new ConfigurationException(PluginSetting.PINNED.key() + " is " + wanted + " bytes, and " + where
+                    + " has " + room + ": raise that, so that pinned memory counts within the executor's");
+        }
+        if (offHeap && !env.memoryManager().acquireStorageMemory(BLOCK, wanted, MemoryMode.OFF_HEAP)) {
+            throw new ConfigurationException("Spark's off-heap memory has no " + wanted + " bytes for "
+                    + PluginSetting.PINNED.key());
+        }
+        return new HostBudget(wanted, offHeap);
+    }
+
+    /// Gives Spark's memory back.
+    void giveBack(SparkEnv env) {
+        if (reserved) {
+            env.memoryManager().releaseStorageMemory(byteSize, MemoryMode.OFF_HEAP);
+        }
+    }
+
+    private static long overhead(SparkConf conf) {
+        long heap = conf.getSizeAsMb("spark.executor.memory", "1g") * MEBI;
+        double factor = conf.getDouble("spark.executor.memoryOverheadFactor", 0.1);
+        long usual = Math.max((long) (heap * factor), MIN_OVERHEAD);
+        return conf.getSizeAsMb("spark.executor.memoryOverhead", usual / MEBI + "m") * MEBI;
+    }
+
+    private static long bytes(String set) {
+        try {
+            return JavaUtils.byteStringAsBytes(set);
+        } catch (NumberFormatException e) {
+            throw new ConfigurationException(
+                    PluginSetting.PINNED.key() + " is '" + set + "'; legal: " + PluginSetting.PINNED.legal(), e);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+package io.cistern.spark;
+
+import io.cistern.diagnostics.LiveBlock;
+import java.io.Serializable;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/// Device memory that a task had not freed at its end, and that was freed for it.
+///
+/// @param executorId the executor
+/// @param task the task
+/// @param site where it was allocated, a frame each line, the innermost first; empty if `cistern.leaks` keeps none
+/// @param blocks how many blocks
+/// @param byteSize their bytes together
+public record LeakReport(String executorId, TaskName task, String site, long blocks, long byteSize)
+        implements Serializable {
+    private static final int MAX_FRAMES = 8;
+
+    /// Reports of a task, one for each place that allocated.
+    static List<LeakReport> of(String executorId, TaskName task, List<LiveBlock> leaked) {
+        return leaked.stream().collect(Collectors.groupingBy(LeakReport::siteOf)).entrySet().stream()
+                .map(each -> new LeakReport(
+                        executorId,
+                        task,
+                        each.getKey(),
+                        each.getValue().size(),
+                        each.getValue().stream().mapToLong(LiveBlock::byteSize).sum()))
+                .toList();
+    }
+
+    private static String siteOf(LiveBlock block) {
+        return block.site().stream()
+                .limit(MAX_FRAMES)
+                .map(StackTraceElement::toString)
+                .collect(Collectors.joining("\n"));
+    }
+
+    /// What, by whom and where, for people.
+    @Override
+    public String toString() {
+        return task + " on executor " + executorId + " left " + blocks + " blocks of " + byteSize
+                + " bytes together, freed for it; allocated at "
+                + (site.isEmpty() ? "a place that is not known (spark.cistern.leaks=sites keeps it)" : site);
+    }
+}

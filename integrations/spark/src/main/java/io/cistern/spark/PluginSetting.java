@@ -1,0 +1,68 @@
+package io.cistern.spark;
+
+import java.util.Arrays;
+import java.util.Optional;
+import org.apache.spark.SparkConf;
+
+/// What can be set for Cistern in Spark beside Cistern's own settings. `docs/spark.md` has this list.
+public enum PluginSetting {
+    /// How much of the device one task may have.
+    TASK_LIMIT(
+            "spark.cistern.task.limit",
+            "`share`, `none`, or a number of bytes, as `2g`",
+            "`share` where `spark.task.resource.gpu.amount` is less than 1, else `none`",
+            "the most bytes that a task requests at once; `share` is that amount times the device's limit or memory"),
+    /// Where spilled buffers go first.
+    PINNED(
+            "spark.cistern.pinned",
+            "a number of bytes, as `512m`",
+            "half of the executor's memory overhead; of `spark.memory.offHeap.size` where that is in use",
+            "the most pinned host memory that spilled buffers take"),
+    /// How often figures travel.
+    FIGURES_INTERVAL(
+            "spark.cistern.figures.interval",
+            "a time of at least `100ms`",
+            "`10s`",
+            "how often an executor sends its figures to the driver");
+
+    private final String key;
+    private final String legal;
+    private final String otherwise;
+    private final String meaning;
+
+    PluginSetting(String key, String legal, String otherwise, String meaning) {
+        this.key = key;
+        this.legal = legal;
+        this.otherwise = otherwise;
+        this.meaning = meaning;
+    }
+
+    /// The key in Spark's configuration.
+    public String key() {
+        return key;
+    }
+
+    /// What may be set, for people.
+    public String legal() {
+        return legal;
+    }
+
+    /// What holds where it is not set, for people.
+    public String otherwise() {
+        return otherwise;
+    }
+
+    /// What it is about, for people.
+    public String meaning() {
+        return meaning;
+    }
+
+    /// What is set, if anything is.
+    Optional<String> in(SparkConf conf) {
+        return conf.contains(key) ? Optional.of(conf.get(key).strip()) : Optional.empty();
+    }
+
+    static boolean isKey(String key) {
+        return Arrays.stream(values()).anyMatch(setting -> setting.key.equals(key));
+    }
+}

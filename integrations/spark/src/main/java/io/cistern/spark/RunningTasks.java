@@ -1,0 +1,106 @@
+package io.cistern.spark;
+
+import io.cistern.diagnostics.LiveBlock;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
+import org.apache.spark.TaskContext;
+import org.apache.spark.util.TaskCompletionListener;
+import org.jspecify.annotations.Nullable;
+
+/// The tasks that run in an executor now, and sums over those that have ended.
+///
+/// **Threads.** Any.
+final class RunningTasks {
+    private static final System.Logger LOG = System.getLogger(RunningTasks.class.getName());
+
+    /// Of the executor in this process; a process has one at a time.
+    private static final AtomicReference<@Nullable RunningTasks> OF_PROCESS = new AtomicReference<>();
+
+    private final String executorId;
+    private final ExecutorMemory memory;
+    private final Consumer<LeakReport> leaks;
+    private final Map<Long, TaskMemory> running = new ConcurrentHashMap<>();
+    private final EndedTasks ended = new EndedTasks();
+
+    RunningTasks(String executorId, ExecutorMemory memory, Consumer<LeakReport> leaks) {
+        this.executorId = executorId;
+        this.memory = memory;
+        this.leaks = leaks;
+    }
+
+    /// Makes it the one that [TaskMemory#current] asks, or none.
+    static void ofProcess(@Nullable RunningTasks tasks) {
+        OF_PROCESS.set(tasks);
+    }
+
+    static TaskMemory current() {
+        RunningTasks tasks = OF_PROCESS.get();
+        TaskContext context = TaskContext.get();
+        if (tasks == null || context == null) {
+            throw new IllegalStateException(
+                    context == null
+                            ? "this thread runs no task of Spark"
+                            : "this executor has no device memory: set spark.plugins=" + CisternPlugin.class.getName());
+        }
+        TaskMemory task = tasks.running.get(context.taskAttemptId());
+        if (task == null) {
+            throw new IllegalStateException(TaskName.of(context) + " has ended");
+        }
+        return task;
+    }
+
+    /// On the thread of a task that begins.
+    void begin(TaskContext context) {
+        TaskMemory task = TaskMemory.begin(memory, context);
+        running.put(task.name().id(), task);
+        TaskCompletionListener atEnd = _ -> end(task);
+        context.addTaskCompletionListener(atEnd);
+    }
+
+    private void end(TaskMemory task) {
+        running.remove(task.name().id());
+        TaskEnd end = new TaskEnd(task);
+        List<LiveBlock> leaked = end.free();
+        ended.add(task.statistics(), leaked);
+        LeakReport.of(executorId, task.name(), leaked).forEach(this::report);
+        try {
+            end.rethrow();
+        } catch (RuntimeException failure) {
+            ended.failed();
+            LOG.log(System.Logger.Level.ERROR, task.name() + ": not all could be freed at its end", failure);
+        }
+    }
+
+    private void report(LeakReport leak) {
+        LOG.log(System.Logger.Level.WARNING, leak.toString());
+        leaks.accept(leak);
+    }
+
+    void wakeKilled() {
+        running.values().forEach(TaskMemory::wakeIfKilled);
+    }
+
+    ExecutorFigures.TaskFigures figures() {
+        return ended.with(running.values().stream().map(TaskMemory::statistics).toList());
+    }
+
+    /// Those that hold most.
+    List<ExecutorFigures.PoolFigures> pools() {
+        return running.values().stream()
+                .map(RunningTasks::pool)
+                .sorted(Comparator.comparingLong(ExecutorFigures.PoolFigures::requestedBytes)
+                        .reversed())
+                .limit(ExecutorFigures.MAX_POOLS)
+                .toList();
+    }
+
+    private static ExecutorFigures.PoolFigures pool(TaskMemory task) {
+        long limit = task.limit().map(each -> each.byteSize()).orElse(-1L);
+        return new ExecutorFigures.PoolFigures(
+                task.name(), task.figures().requestedBytes(), task.figures().requestedPeakBytes(), limit);
+    }
+}

@@ -1,0 +1,30 @@
+package io.cistern.spark;
+
+import io.cistern.errors.ConfigurationException;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.apache.spark.SparkEnv;
+
+/// Where spilled buffers are written: in one of the executor's own local directories, of which Spark takes care,
+/// also after a kill. Of several, the one with the most room.
+final class SpillDirectory {
+    private SpillDirectory() {}
+
+    /// @throws ConfigurationException if nothing can be written there
+    static Path of(SparkEnv env) {
+        File roomiest = null;
+        for (File each : env.blockManager().diskBlockManager().localDirs()) {
+            roomiest = roomiest == null || each.getUsableSpace() > roomiest.getUsableSpace() ? each : roomiest;
+        }
+        if (roomiest == null) {
+            throw new ConfigurationException("Spark has no local directory for spilled buffers: set spark.local.dir");
+        }
+        try {
+            return Files.createDirectories(roomiest.toPath().resolve("cistern"));
+        } catch (IOException e) {
+            throw new ConfigurationException("spilled buffers can't be written to " + roomiest, e);
+        }
+    }
+}

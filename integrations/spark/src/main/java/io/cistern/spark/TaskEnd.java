@@ -1,0 +1,57 @@
+package io.cistern.spark;
+
+import io.cistern.CudaStream;
+import io.cistern.DeviceMemory;
+import io.cistern.diagnostics.LiveBlock;
+import io.cistern.internal.names.Failures;
+import java.util.List;
+
+/// Frees what a task has left, whatever fails on the way. On the task's thread.
+final class TaskEnd {
+    private final TaskMemory task;
+    private final Failures failures = new Failures();
+
+    TaskEnd(TaskMemory task) {
+        this.task = task;
+    }
+
+    /// Closes what was to be closed, then frees what is still there.
+    ///
+    /// @return what was freed so
+    List<LiveBlock> free() {
+        failures.gather(task.scope()::close);
+        task.closedAtEnd().forEach(each -> failures.gather(() -> close(each)));
+        task.spillables().forEach(each -> failures.gather(each::close));
+        List<LiveBlock> leaked = task.pool().leaks();
+        leaked.forEach(block -> failures.gather(() -> free(block)));
+        CudaStream stream = task.openStream();
+        if (stream != null) {
+            failures.gather(stream::close);
+        }
+        failures.gather(task.pool()::close);
+        return leaked;
+    }
+
+    /// @throws RuntimeException the first failure, with the others suppressed in it
+    void rethrow() {
+        failures.rethrow();
+    }
+
+    private static void close(AutoCloseable resource) {
+        try {
+            resource.close();
+        } catch (RuntimeException failure) {
+            throw failure;
+        } catch (Exception failure) {
+            throw new IllegalStateException("closing " + resource + " failed", failure);
+        }
+    }
+
+    /// The work that uses it may still run, on a stream that is not known.
+    private void free(LiveBlock block) {
+        DeviceMemory memory = task.memory();
+        long stream = block.stream().orElse(0);
+        memory.driver().streams().synchronize(block.device(), stream);
+        memory.free(block.address(), stream);
+    }
+}

@@ -1,0 +1,51 @@
+package io.cistern.spark;
+
+import io.cistern.MemoryLimit;
+import io.cistern.errors.ConfigurationException;
+import java.util.Optional;
+import java.util.OptionalLong;
+import org.apache.spark.SparkConf;
+import org.apache.spark.network.util.JavaUtils;
+
+/// How much of its device a task may request: its share of it, a number of bytes, or all.
+///
+/// @param byteSize empty without a limit
+record TaskLimit(OptionalLong byteSize) {
+    private static final String AMOUNT = "spark.task.resource.gpu.amount";
+    private static final String SHARE = "share";
+    private static final String NONE = "none";
+
+    /// @param deviceBytes what the device has for this process
+    /// @throws ConfigurationException if what is set is no limit
+    static TaskLimit of(SparkConf conf, long deviceBytes) {
+        double amount = amount(conf);
+        String set = PluginSetting.TASK_LIMIT.in(conf).orElse(amount < 1 ? SHARE : NONE);
+        return switch (set) {
+            case NONE -> new TaskLimit(OptionalLong.empty());
+            case SHARE -> new TaskLimit(OptionalLong.of((long) (Math.min(1, amount) * deviceBytes)));
+            default -> new TaskLimit(OptionalLong.of(bytes(set)));
+        };
+    }
+
+    static void check(SparkConf conf) {
+        of(conf, 0);
+    }
+
+    private static double amount(SparkConf conf) {
+        return conf.getDouble(AMOUNT, 1);
+    }
+
+    private static long bytes(String set) {
+        try {
+            return JavaUtils.byteStringAsBytes(set);
+        } catch (NumberFormatException e) {
+            throw new ConfigurationException(
+                    PluginSetting.TASK_LIMIT.key() + " is '" + set + "'; legal: " + PluginSetting.TASK_LIMIT.legal(), e);
+        }
+    }
+
+    /// A new limit for one task.
+    Optional<MemoryLimit> forTask(String name) {
+        return byteSize.isPresent() ? Optional.of(MemoryLimit.of(name, byteSize.getAsLong())) : Optional.empty();
+    }
+}
