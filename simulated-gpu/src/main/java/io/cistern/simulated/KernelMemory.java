@@ -55,6 +55,17 @@ public final class KernelMemory {
         write(address, bytes);
     }
 
+    /// Reads bytes.
+    ///
+    /// @param byteSize at least 0
+    public byte[] read(long address, int byteSize) {
+        byte[] bytes = new byte[byteSize];
+        if (byteSize > 0) {
+            view.forEachRun(address, byteSize, new Collector(address, bytes));
+        }
+        return bytes;
+    }
+
     /// Writes bytes.
     public void write(long address, byte[] source) {
         view.write(address, source, 0, source.length);

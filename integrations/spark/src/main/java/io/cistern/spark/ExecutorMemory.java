@@ -33,6 +33,7 @@ final class ExecutorMemory implements AutoCloseable {
     private final SparkEnv env;
     private final HostBudget budget;
     private final SpillStore spills;
+    private final StagingMemory staging;
     private final TaskLimit taskLimit;
 
     private ExecutorMemory(SparkSettings settings, CudaDriver driver, List<String> addresses, SparkConf conf) {
@@ -48,7 +49,8 @@ final class ExecutorMemory implements AutoCloseable {
         arbiter = shared.extension(TaskArbiter.class).orElseThrow();
         env = SparkEnv.get();
         budget = HostBudget.take(conf, env);
-        spills = SpillStore.open(memory, arbiter, budget.byteSize(), SpillDirectory.of(env));
+        spills = SpillStore.open(memory, arbiter, budget.spillBytes(), SpillDirectory.of(env));
+        staging = new StagingMemory(memory, budget.stagingBytes());
         taskLimit = TaskLimit.of(conf, deviceBytes());
     }
 
@@ -118,7 +120,11 @@ final class ExecutorMemory implements AutoCloseable {
     }
 
     long hostLimitBytes() {
-        return budget.byteSize();
+        return budget.spillBytes();
+    }
+
+    StagingMemory staging() {
+        return staging;
     }
 
     TaskLimit taskLimit() {

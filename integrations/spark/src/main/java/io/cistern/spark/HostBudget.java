@@ -12,7 +12,7 @@ import org.apache.spark.storage.TestBlockId;
 /// which it is reserved for as long as the executor lives; else the executor's memory overhead, which a cluster's
 /// containers have room for.
 ///
-/// @param byteSize the most that may be pinned for spilled buffers
+/// @param byteSize the most that may be pinned, for spilled buffers and for copies
 /// @param reserved whether Spark's off-heap memory counts it
 record HostBudget(long byteSize, boolean reserved) {
     private static final BlockId BLOCK = new TestBlockId("cistern-pinned");
@@ -38,6 +38,16 @@ record HostBudget(long byteSize, boolean reserved) {
                     + PluginSetting.PINNED.key());
         }
         return new HostBudget(wanted, offHeap);
+    }
+
+    /// What spilled buffers may take.
+    long spillBytes() {
+        return byteSize - stagingBytes();
+    }
+
+    /// What copies from and to rows may take.
+    long stagingBytes() {
+        return byteSize / 4;
     }
 
     /// Gives Spark's memory back.

@@ -12,12 +12,12 @@ public enum PluginSetting {
             "`share`, `none`, or a number of bytes, as `2g`",
             "`share` where `spark.task.resource.gpu.amount` is less than 1, else `none`",
             "the most bytes that a task requests at once; `share` is that amount times the device's limit or memory"),
-    /// Where spilled buffers go first.
+    /// How much host memory is pinned.
     PINNED(
             "spark.cistern.pinned",
             "a number of bytes, as `512m`",
             "half of the executor's memory overhead; of `spark.memory.offHeap.size` where that is in use",
-            "the most pinned host memory that spilled buffers take"),
+            "the most pinned host memory: three quarters for spilled buffers, the rest for copies of rows"),
     /// How often figures travel.
     FIGURES_INTERVAL(
             "spark.cistern.figures.interval",

@@ -1,7 +1,6 @@
 package io.cistern.spark;
 
 import io.cistern.CudaStream;
-import io.cistern.DeviceMemory;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.internal.names.Failures;
 import java.util.List;
@@ -47,11 +46,8 @@ final class TaskEnd {
         }
     }
 
-    /// The work that uses it may still run, on a stream that is not known.
+    /// Behind all work of its device: which streams use it is not known.
     private void free(LiveBlock block) {
-        DeviceMemory memory = task.memory();
-        long stream = block.stream().orElse(0);
-        memory.driver().streams().synchronize(block.device(), stream);
-        memory.free(block.address(), stream);
+        task.memory().moduleSupport().freeBehindAll(block.address());
     }
 }

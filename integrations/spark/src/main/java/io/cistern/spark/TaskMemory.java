@@ -142,6 +142,16 @@ public final class TaskMemory {
         return buffer;
     }
 
+    /// Takes host memory for copies, pinned where the executor's budget for that has room. It is closed at the
+    /// task's end, if it was not before.
+    ///
+    /// @param byteSize at least 1
+    public HostBlock hostBlock(long byteSize) {
+        HostBlock block = executor.staging().take(byteSize);
+        closeAtEnd(block);
+        return block;
+    }
+
     /// Closes a buffer of this task before the task's end.
     ///
     /// @throws IllegalStateException if it has open leases

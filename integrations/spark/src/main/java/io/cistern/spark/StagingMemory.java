@@ -1,0 +1,38 @@
+package io.cistern.spark;
+
+import io.cistern.DeviceMemory;
+import io.cistern.buffers.PinnedBuffer;
+import io.cistern.buffers.PinnedMemory;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicLong;
+
+/// Host memory through which rows get to a device and back: pinned within a limit that all tasks of an executor
+/// share, and pageable beyond it.
+///
+/// **Threads.** Any.
+final class StagingMemory {
+    private final DeviceMemory memory;
+    private final long limitBytes;
+    private final AtomicLong pinnedBytes = new AtomicLong();
+
+    StagingMemory(DeviceMemory memory, long limitBytes) {
+        this.memory = memory;
+        this.limitBytes = limitBytes;
+    }
+
+    /// Takes memory with undefined bytes, whose owner closes it.
+    HostBlock take(long byteSize) {
+        long charged = Long.highestOneBit(Math.max(1, byteSize - 1)) * 2; // pinned blocks are powers of two
+        if (pinnedBytes.addAndGet(charged) <= limitBytes) {
+            PinnedBuffer pinned = PinnedMemory.of(memory).allocate(byteSize);
+            return new HostBlock(pinned.segment().asSlice(0, byteSize), () -> {
+                pinned.close();
+                pinnedBytes.addAndGet(-charged);
+            });
+        }
+        pinnedBytes.addAndGet(-charged);
+        Arena arena = Arena.ofShared();
+        return new HostBlock(arena.allocate(byteSize), arena::close);
+    }
+}

@@ -1,0 +1,82 @@
+package io.cistern.spark.columns;
+
+import io.cistern.spark.TaskMemory;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.Iterator;
+import java.util.List;
+import java.util.function.Supplier;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/// Sums by key on the device: a filter, a hash table and a sort, by kernels that NVIDIA's run-time compiler makes of
+/// CUDA C++.
+///
+/// The first two columns of its input are `bigint`: a key and an amount. Rows that lack one of them are left out. Its
+/// output has [#SCHEMA], one row for each key of the partition, in the order of keys.
+///
+/// All batches of a partition are brought to the device first, so that those which have no room there spill. A
+/// batch for whose table there is no room is split.
+public final class KeyedSums implements ColumnsFunction {
+    /// A key, the sum of its amounts, and how many those were.
+    public static final StructType SCHEMA = new StructType()
+            .add("key", DataTypes.LongType, false)
+            .add("sum", DataTypes.LongType, false)
+            .add("count", DataTypes.LongType, false);
+
+    private static final long serialVersionUID = 1L;
+
+    private final long least;
+    private final boolean merges;
+
+    private KeyedSums(long least, boolean merges) {
+        this.least = least;
+        this.merges = merges;
+    }
+
+    /// Returns the function that sums rows whose amount is at least some number.
+    public static KeyedSums atLeast(long amount) {
+        return new KeyedSums(amount, false);
+    }
+
+    /// Returns the function that sums sums: its input has [#SCHEMA] itself, as parts of one data set have it.
+    public static KeyedSums merging() {
+        return new KeyedSums(Long.MIN_VALUE, true);
+    }
+
+    @Override
+    public Iterator<DeviceColumns> apply(Iterator<DeviceColumns> batches, TaskMemory memory) {
+        List<DeviceColumns> all = new ArrayList<>();
+        batches.forEachRemaining(all::add);
+        GroupedRows rows = new GroupedRows(memory, KeyedSumKernels.of(memory));
+        Deque<DeviceColumns> sums = new ArrayDeque<>();
+        for (DeviceColumns batch : all) {
+            if (merges) {
+                sums.add(once(memory, () -> rows.merged(List.of(batch))));
+            } else {
+                sums.addAll(memory.<RowRange, DeviceColumns, RuntimeException>retry(
+                        RowRange.all(batch), RowRange::halves, part -> rows.sums(part, least)));
+            }
+            batch.close();
+        }
+        return sums.isEmpty() ? List.<DeviceColumns>of().iterator() : sorted(memory, rows, sums);
+    }
+
+    private static Iterator<DeviceColumns> sorted(TaskMemory memory, GroupedRows rows, Deque<DeviceColumns> sums) {
+        while (sums.size() > 1) {
+            List<DeviceColumns> two = List.of(sums.remove(), sums.remove());
+            sums.add(once(memory, () -> rows.merged(two)));
+            two.forEach(DeviceColumns::close);
+        }
+        DeviceColumns last = sums.remove();
+        DeviceColumns sorted = once(memory, () -> rows.sorted(last));
+        last.close();
+        return List.of(sorted).iterator();
+    }
+
+    private static DeviceColumns once(TaskMemory memory, Supplier<DeviceColumns> work) {
+        return memory.<Boolean, DeviceColumns, RuntimeException>retry(true, _ -> List.of(), _ -> work.get())
+                .getFirst();
+    }
+}

@@ -1,0 +1,83 @@
+package io.cistern.spark.columns;
+
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.cuda.Copies;
+import io.cistern.spark.TaskMemory;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+
+/// Device memory for one piece of work, on the task's stream.
+final class Scratch implements AutoCloseable {
+    private final TaskMemory memory;
+    private final KeyedSumKernels kernels;
+    private final List<DeviceBuffer> buffers = new ArrayList<>();
+
+    Scratch(TaskMemory memory, KeyedSumKernels kernels) {
+        this.memory = memory;
+        this.kernels = kernels;
+    }
+
+    /// The address of so many words, with undefined bytes.
+    long longs(long count) {
+        DeviceBuffer buffer =
+                DeviceBuffer.allocate(Math.max(1, count) * Long.BYTES, memory.stream());
+        buffers.add(buffer);
+        return buffer.address();
+    }
+
+    /// The address of so many words of one value.
+    long filled(long count, long value) {
+        long address = longs(count);
+        kernels.launch(KeyedSumKernels.FILL_LONGS, memory, count, address, count, value);
+        return address;
+    }
+
+    /// The address of a word that is 0.
+    long counter() {
+        return filled(1, 0);
+    }
+
+    /// Waits for the work so far, and reads a word.
+    long read(long address) {
+        for (DeviceBuffer buffer : buffers) {
+            if (buffer.address() == address) {
+                return buffer.elements(ValueLayout.JAVA_LONG).getLong(0);
+            }
+        }
+        throw new IllegalArgumentException("no scratch memory begins at " + address);
+    }
+
+    void copy(long target, long source, long count) {
+        if (count > 0) {
+            copies().onDevice(
+                            memory.device(),
+                            target,
+                            source,
+                            count * Long.BYTES,
+                            memory.stream().handle());
+        }
+    }
+
+    /// Sums in columns of their own, which stay.
+    DeviceColumns columns(long count, long... from) {
+        DeviceColumns result = DeviceColumns.allocate(memory, KeyedSums.SCHEMA, count);
+        try (DeviceColumns.Use use = result.use()) {
+            long handle = memory.stream().handle();
+            copies().fillBytes(memory.device(), use.address(), (byte) 0xff, result.byteSize(), handle);
+            for (int column = 0; column < from.length; column++) {
+                copy(use.values(column), from[column], count);
+            }
+        }
+        return result;
+    }
+
+    private Copies copies() {
+        return memory.memory().driver().copies();
+    }
+
+    @Override
+    public void close() {
+        buffers.forEach(DeviceBuffer::close);
+    }
+}

@@ -1,0 +1,3 @@
+/// Rows of Spark as columns on a device, in Arrow's layout, and kernels over them.
+@org.jspecify.annotations.NullMarked
+package io.cistern.spark.columns;
