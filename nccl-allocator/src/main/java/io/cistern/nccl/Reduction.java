@@ -11,10 +11,17 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /// Reduces elements of several ranks to one, as NCCL's kernels do: integers wrap, averages of integers are whole,
-/// floating point is rounded once, at the end.
-record Reduction(DataType type, ReductionOp op) {
+/// floating point is rounded once, at the end. What simulated collectives compute.
+///
+/// @param type of the elements
+/// @param op how two become one
+public record Reduction(DataType type, ReductionOp op) {
     /// Reduces the elements at each place.
-    void reduce(List<MemorySegment> given, MemorySegment result, long count) {
+    ///
+    /// @param given one range for each rank, in their order
+    /// @param result where the elements go; may be one of those given
+    /// @param count how many elements there are
+    public void reduce(List<MemorySegment> given, MemorySegment result, long count) {
         for (long i = 0; i < count; i++) {
             if (isWhole()) {
                 writeLong(result, i, reduceLongs(given, i));

@@ -6,6 +6,7 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.TaskFailedReason;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.util.Utils;
 import org.jspecify.annotations.Nullable;
 
 /// The plug-in in an executor.
@@ -22,7 +23,7 @@ final class ExecutorSide implements ExecutorPlugin {
         FiguresReporter reports = new FiguresReporter(context);
         ExecutorMemory opened = ExecutorMemory.open(context.conf(), ExecutorDevice.addresses(context.resources()));
         RunningTasks running = new RunningTasks(context.executorID(), opened, reports::send);
-        ExecutorView view = new ExecutorView(context.executorID(), context.hostname(), opened, running);
+        ExecutorView view = new ExecutorView(context.executorID(), Utils.localHostName(), opened, running);
         ExecutorMetrics.register(context.metricRegistry(), view);
         reports.begin(view, running);
         memory = opened;

@@ -53,6 +53,7 @@ class CentralRulesTests {
                         "cistern-onnxruntime",
                         "cistern-pluggable-loader",
                         "cistern-simulated-gpu",
+                        "cistern-spark",
                         "cistern-spring-boot");
     }
 

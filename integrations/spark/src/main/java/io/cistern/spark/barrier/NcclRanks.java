@@ -1,0 +1,127 @@
+package io.cistern.spark.barrier;
+
+import io.cistern.buffers.DeviceBuffer;
+import io.cistern.nccl.Communicator;
+import io.cistern.nccl.DataType;
+import io.cistern.nccl.Nccl;
+import io.cistern.nccl.NcclException;
+import io.cistern.nccl.ReductionOp;
+import io.cistern.nccl.UniqueId;
+import io.cistern.spark.TaskMemory;
+import java.util.Base64;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
+import org.apache.spark.BarrierTaskContext;
+
+/// Collectives by NCCL. Whoever waits looks whether the task was killed and whether NCCL has heard of a failure, and
+/// aborts the communicator then: nothing of NCCL's returns by itself when a member is gone.
+final class NcclRanks extends BarrierRanks {
+    private static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(200);
+    private static final long JOIN_POLL_MILLIS = 50;
+
+    private final Communicator communicator;
+
+    private NcclRanks(BarrierTaskContext context, TaskMemory memory, Communicator communicator) {
+        super(context, memory);
+        this.communicator = communicator;
+    }
+
+    /// Rank 0 makes the id, and all get it by Spark.
+    static NcclRanks join(BarrierTaskContext context, TaskMemory memory) {
+        Nccl nccl = Nccl.of(memory.memory());
+        String own = context.partitionId() == 0
+                ? Base64.getEncoder().encodeToString(nccl.uniqueId().toBytes())
+                : "";
+        UniqueId id = UniqueId.of(Base64.getDecoder().decode(BarrierExchange.allGather(context, own)[0]));
+        int ranks = context.getTaskInfos().length;
+        NcclRanks joined = new NcclRanks(
+                context,
+                memory,
+                opened(context, () -> nccl.initRank(id, ranks, context.partitionId(), memory.device())));
+        memory.closeAtEnd(joined::end);
+        return joined;
+    }
+
+    /// Makes the communicator on a thread of its own, which is left alone if a member never comes.
+    private static Communicator opened(
+            BarrierTaskContext context, Supplier<Communicator> opening) {
+        CompletableFuture<Communicator> made = new CompletableFuture<>();
+        Thread.ofPlatform().daemon().name("cistern-nccl-join").start(() -> {
+            try {
+                Communicator opened = opening.get();
+                if (!made.complete(opened)) {
+                    opened.abort();
+                }
+            } catch (Throwable failure) {
+                made.completeExceptionally(failure);
+            }
+        });
+        while (true) {
+            try {
+                return made.get(JOIN_POLL_MILLIS, TimeUnit.MILLISECONDS);
+            } catch (TimeoutException _) {
+                if (context.isInterrupted() && made.cancel(false)) {
+                    throw new BrokenStageException("killed while it joined the ranks of its stage", null);
+                }
+            } catch (InterruptedException interrupted) {
+                made.cancel(false);
+                throw new BrokenStageException("interrupted while it joined the ranks of its stage", interrupted);
+            } catch (ExecutionException failed) {
+                throw new BrokenStageException("the ranks of the stage do not meet", failed.getCause());
+            }
+        }
+    }
+
+    @Override
+    public Optional<Communicator> communicator() {
+        return Optional.of(communicator);
+    }
+
+    @Override
+    public void allReduce(DeviceBuffer inPlace, DataType type, ReductionOp op) {
+        communicator.allReduce(inPlace, type, op, memory.stream().handle());
+        await();
+    }
+
+    @Override
+    public void broadcast(DeviceBuffer inPlace, DataType type, int root) {
+        communicator.broadcast(inPlace, type, root, memory.stream().handle());
+        await();
+    }
+
+    @Override
+    public void await() {
+        while (!memory.stream().isIdle()) {
+            if (context.isInterrupted() || Thread.currentThread().isInterrupted()) {
+                communicator.abort();
+                throw new BrokenStageException("killed in a collective", null);
+            }
+            abortIfBroken();
+            LockSupport.parkNanos(POLL_NANOS);
+        }
+        abortIfBroken();
+    }
+
+    private void abortIfBroken() {
+        try {
+            communicator.checkAsync();
+        } catch (NcclException broken) {
+            communicator.abort();
+            throw new BrokenStageException("a member of the stage is gone", broken);
+        }
+    }
+
+    /// A task that has failed or was killed waits for no other one.
+    private void end() {
+        if (context.isFailed() || context.isInterrupted()) {
+            communicator.abort();
+        } else {
+            communicator.close();
+        }
+    }
+}
