@@ -40,8 +40,11 @@ final class EndedTasks {
                 retries + running.stream().mapToLong(TaskStatistics::retries).sum(),
                 splits + running.stream().mapToLong(TaskStatistics::splits).sum(),
                 blockedNanos
-                        + running.stream().mapToLong(TaskStatistics::blockedNanos).sum(),
-                lostNanos + running.stream().mapToLong(TaskStatistics::lostNanos).sum(),
+                        + running.stream()
+                                .mapToLong(TaskStatistics::blockedNanos)
+                                .sum(),
+                lostNanos
+                        + running.stream().mapToLong(TaskStatistics::lostNanos).sum(),
                 leakedBlocks,
                 leakedBytes,
                 failedEnds);

@@ -58,7 +58,9 @@ final class ExecutorDevice {
             }
         }
         throw new ConfigurationException("Spark gave this executor the GPU '" + address + "', and its process sees "
-                + devices.stream().map(each -> each.device() + " (" + each.uuid() + ")").toList());
+                + devices.stream()
+                        .map(each -> each.device() + " (" + each.uuid() + ")")
+                        .toList());
     }
 
     private static OptionalInt ordinal(String address) {

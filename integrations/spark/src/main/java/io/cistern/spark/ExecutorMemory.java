@@ -134,7 +134,9 @@ final class ExecutorMemory implements AutoCloseable {
     /// What the device has for this process: its memory, or less by a limit.
     long deviceBytes() {
         long total = driver.capabilities().devices().get(device).totalBytes();
-        return memory.limit(device).map(limit -> Math.min(total, limit.byteSize())).orElse(total);
+        return memory.limit(device)
+                .map(limit -> Math.min(total, limit.byteSize()))
+                .orElse(total);
     }
 
     @Override

@@ -17,10 +17,18 @@ final class ExecutorMetrics {
         gauge(registry, "spill.fileBytes", view, each -> each.spill().fileBytes());
         gauge(registry, "spill.spilledBytes", view, each -> each.spill().spilledBytes());
         gauge(registry, "tasks.running", view, each -> each.tasks().figures().running());
-        gauge(registry, "tasks.blockedNanos", view, each -> each.tasks().figures().blockedNanos());
+        gauge(
+                registry,
+                "tasks.blockedNanos",
+                view,
+                each -> each.tasks().figures().blockedNanos());
         gauge(registry, "tasks.retries", view, each -> each.tasks().figures().retries());
         gauge(registry, "tasks.splits", view, each -> each.tasks().figures().splits());
-        gauge(registry, "tasks.leakedBytes", view, each -> each.tasks().figures().leakedBytes());
+        gauge(
+                registry,
+                "tasks.leakedBytes",
+                view,
+                each -> each.tasks().figures().leakedBytes());
     }
 
     private static void gauge(

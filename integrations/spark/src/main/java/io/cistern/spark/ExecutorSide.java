@@ -45,7 +45,9 @@ final class ExecutorSide implements ExecutorPlugin {
     /// A device whose context is dead serves no other task: the executor ends, and Spark starts another one.
     @Override
     public void onTaskFailed(TaskFailedReason reason) {
-        if (hasOwnProcess && reason instanceof ExceptionFailure failure && failure.exception().isDefined()) {
+        if (hasOwnProcess
+                && reason instanceof ExceptionFailure failure
+                && failure.exception().isDefined()) {
             DeadDevice.endProcessIfDead(failure.exception().get());
         }
     }

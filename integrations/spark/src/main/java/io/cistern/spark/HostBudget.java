@@ -34,8 +34,8 @@ record HostBudget(long byteSize, boolean reserved) {
                     + " has " + room + ": raise that, so that pinned memory counts within the executor's");
         }
         if (offHeap && !env.memoryManager().acquireStorageMemory(BLOCK, wanted, MemoryMode.OFF_HEAP)) {
-            throw new ConfigurationException("Spark's off-heap memory has no " + wanted + " bytes for "
-                    + PluginSetting.PINNED.key());
+            throw new ConfigurationException(
+                    "Spark's off-heap memory has no " + wanted + " bytes for " + PluginSetting.PINNED.key());
         }
         return new HostBudget(wanted, offHeap);
     }

@@ -38,7 +38,10 @@ final class MemoryTables {
     String html() {
         html.append("<div>");
         summary();
-        section("Devices", DEVICE_COLUMNS, figures.alive().stream().map(this::executor).toList());
+        section(
+                "Devices",
+                DEVICE_COLUMNS,
+                figures.alive().stream().map(this::executor).toList());
         section("Pools of running tasks", POOL_COLUMNS, pools());
         section("Leaks", LEAK_COLUMNS, figures.leaks().stream().map(this::leak).toList());
         section(
@@ -86,19 +89,28 @@ final class MemoryTables {
     }
 
     private void cell(String tag, String text) {
-        html.append('<').append(tag).append('>').append(escaped(text)).append("</").append(tag).append('>');
+        html.append('<')
+                .append(tag)
+                .append(" style=\"white-space: pre-line\">")
+                .append(escaped(text))
+                .append("</")
+                .append(tag)
+                .append('>');
     }
 
     private List<String> executor(ExecutorFigures each) {
         return List.of(
                 each.executorId(),
                 each.host(),
-                each.device().ordinal() + " " + each.device().name() + (each.device().simulated() ? " (simulated)" : ""),
+                each.device().ordinal() + " " + each.device().name()
+                        + (each.device().simulated() ? " (simulated)" : ""),
                 each.device().allocator(),
                 bytes(each.device().totalBytes()),
                 bytes(each.device().requestedBytes()) + " in " + each.device().liveBlocks() + " blocks",
                 bytes(each.device().requestedPeakBytes()),
-                each.device().reservedBytes() < 0 ? "unknown" : bytes(each.device().reservedBytes()),
+                each.device().reservedBytes() < 0
+                        ? "unknown"
+                        : bytes(each.device().reservedBytes()),
                 each.tasks().running() + " running, " + each.tasks().ended() + " ended",
                 bytes(each.spill().hostBytes()) + " of " + bytes(each.spill().hostLimitBytes()),
                 bytes(each.spill().fileBytes()),
@@ -149,6 +161,9 @@ final class MemoryTables {
     }
 
     private static String escaped(String text) {
-        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\"", "&quot;");
+        return text.replace("&", "&amp;")
+                .replace("<", "&lt;")
+                .replace(">", "&gt;")
+                .replace("\"", "&quot;");
     }
 }

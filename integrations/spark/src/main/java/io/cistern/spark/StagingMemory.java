@@ -4,7 +4,6 @@ import io.cistern.DeviceMemory;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.buffers.PinnedMemory;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicLong;
 
 /// Host memory through which rows get to a device and back: pinned within a limit that all tasks of an executor

@@ -40,7 +40,8 @@ record TaskLimit(OptionalLong byteSize) {
             return JavaUtils.byteStringAsBytes(set);
         } catch (NumberFormatException e) {
             throw new ConfigurationException(
-                    PluginSetting.TASK_LIMIT.key() + " is '" + set + "'; legal: " + PluginSetting.TASK_LIMIT.legal(), e);
+                    PluginSetting.TASK_LIMIT.key() + " is '" + set + "'; legal: " + PluginSetting.TASK_LIMIT.legal(),
+                    e);
         }
     }
 

@@ -104,14 +104,17 @@ final class ClusterTests {
                         && alive().stream()
                                 .allMatch(each -> each.tasks().running() == 0
                                         && each.device().requestedBytes() == 0
-                                        && each.spill().hostBytes() + each.spill().fileBytes() == 0)))
+                                        && each.spill().hostBytes()
+                                                        + each.spill().fileBytes()
+                                                == 0)))
                 .isTrue();
     }
 
     @Test
     void eachExecutorHasTheDeviceOfItsWorker() {
         assertThat(alive()).extracting(each -> each.device().ordinal()).containsExactlyInAnyOrder(0, 1);
-        assertThat(alive()).allSatisfy(each -> assertThat(each.device().simulated()).isTrue());
+        assertThat(alive())
+                .allSatisfy(each -> assertThat(each.device().simulated()).isTrue());
         assertNothingAllocated();
     }
 

@@ -41,7 +41,8 @@ final class KeyedSumsTests {
             assertThat(figures.spill().spilledBytes()).isPositive();
             assertThat(figures.spill().writtenBytes()).isPositive();
             assertThat(figures.device().requestedBytes()).isZero();
-            assertThat(figures.spill().hostBytes() + figures.spill().fileBytes()).isZero();
+            assertThat(figures.spill().hostBytes() + figures.spill().fileBytes())
+                    .isZero();
             assertThat(figures.tasks()).extracting(TaskFigures::leakedBytes).isEqualTo(0L);
         }
     }

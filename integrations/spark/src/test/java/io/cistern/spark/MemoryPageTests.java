@@ -42,10 +42,7 @@ final class MemoryPageTests {
             assertThat(page)
                     .contains("GPU Memory", "Simulated NVIDIA H200 (simulated)", "Leaked, and freed", "1.0 MiB")
                     .contains("MemoryPageTests.java", "caching");
-            assertThat(metrics()).contains(
-                    "tasks.leakedBytes",
-                    "device.requestedBytes",
-                    "cluster.executors");
+            assertThat(metrics()).contains("tasks.leakedBytes", "device.requestedBytes", "cluster.executors");
         }
         assertThat(eventLog())
                 .contains("\"Event\":\"io.cistern.spark.CisternLeak\"", "\"byteSize\":1048576")
@@ -61,16 +58,16 @@ final class MemoryPageTests {
 
     private static String get(String address) throws IOException, InterruptedException {
         try (HttpClient client = HttpClient.newHttpClient()) {
-            return client.send(HttpRequest.newBuilder(URI.create(address)).build(), HttpResponse.BodyHandlers.ofString())
+            return client.send(
+                            HttpRequest.newBuilder(URI.create(address)).build(), HttpResponse.BodyHandlers.ofString())
                     .body();
         }
     }
 
     /// Of the driver's part and of the executor's, which are one process here.
     private static List<String> metrics() {
-        return CollectionConverters.asJava(SparkEnv.get()
-                        .metricsSystem()
-                        .getSourcesByName("plugin." + CisternPlugin.class.getName()))
+        return CollectionConverters.asJava(
+                        SparkEnv.get().metricsSystem().getSourcesByName("plugin." + CisternPlugin.class.getName()))
                 .stream()
                 .flatMap(source -> source.metricRegistry().getNames().stream())
                 .toList();

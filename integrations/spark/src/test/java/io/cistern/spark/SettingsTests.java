@@ -71,9 +71,11 @@ final class SettingsTests {
     void aTaskHasItsShareOfTheDevice() {
         SparkConf conf = new SparkConf(false).set("spark.task.resource.gpu.amount", "0.25");
         assertThat(TaskLimit.of(conf, 1 << 20).byteSize()).hasValue(1 << 18);
-        assertThat(TaskLimit.of(conf.set("spark.cistern.task.limit", "none"), 1 << 20).byteSize())
+        assertThat(TaskLimit.of(conf.set("spark.cistern.task.limit", "none"), 1 << 20)
+                        .byteSize())
                 .isEmpty();
-        assertThat(TaskLimit.of(conf.set("spark.cistern.task.limit", "2k"), 1 << 20).byteSize())
+        assertThat(TaskLimit.of(conf.set("spark.cistern.task.limit", "2k"), 1 << 20)
+                        .byteSize())
                 .hasValue(2048);
         assertThat(TaskLimit.of(new SparkConf(false), 1 << 20).byteSize()).isEmpty();
     }

@@ -11,8 +11,11 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/// A standalone cluster on loopback: a master and workers as processes of their own, with the class path of this one.
-/// Worker i has the GPU of address i.
+/// A standalone cluster on loopback: a master and workers as processes of their own, with the class path of this
+/// one.
+/// Worker i has the GPU of address i, and a host name of its own, since no second attempt at a task is made on the
+/// host
+/// of the first.
 final class SparkCluster implements AutoCloseable {
     private static final String MASTER = "org.apache.spark.deploy.master.Master";
     private static final String WORKER = "org.apache.spark.deploy.worker.Worker";
@@ -30,7 +33,7 @@ final class SparkCluster implements AutoCloseable {
 
     static SparkCluster start(Path home, int workers) throws IOException {
         SparkCluster cluster = new SparkCluster(home);
-        cluster.run("master", MASTER, List.of("--port", "" + cluster.port), List.of());
+        cluster.run("master", "127.0.0.1", MASTER, List.of("--port", "" + cluster.port), List.of());
         for (int worker = 0; worker < workers; worker++) {
             cluster.startWorker(worker);
         }
@@ -43,15 +46,24 @@ final class SparkCluster implements AutoCloseable {
         Files.setPosixFilePermissions(discovery, PosixFilePermissions.fromString("rwx------"));
         run(
                 "worker-" + number,
+                "127.0.0." + (number + 1),
                 WORKER,
-                List.of("-c", "2", "-m", "2g", "-d", home.resolve("work-" + number).toString(), master()),
+                List.of(
+                        "-c",
+                        "2",
+                        "-m",
+                        "2g",
+                        "-d",
+                        home.resolve("work-" + number).toString(),
+                        master()),
                 List.of(
                         "-Dspark.worker.resource.gpu.amount=1",
                         "-Dspark.worker.resource.gpu.discoveryScript=" + discovery,
                         "-Dspark.worker.cleanup.enabled=false"));
     }
 
-    private void run(String name, String mainClass, List<String> arguments, List<String> options) throws IOException {
+    private void run(String name, String host, String mainClass, List<String> arguments, List<String> options)
+            throws IOException {
         List<String> line = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-cp",
@@ -59,7 +71,7 @@ final class SparkCluster implements AutoCloseable {
                 "-Xmx256m",
                 "-XX:TieredStopAtLevel=1"));
         line.addAll(options);
-        line.addAll(List.of(mainClass, "--host", "127.0.0.1", "--webui-port", "0"));
+        line.addAll(List.of(mainClass, "--host", host, "--webui-port", "0"));
         line.addAll(arguments);
         ProcessBuilder builder = new ProcessBuilder(line)
                 .redirectErrorStream(true)
@@ -67,7 +79,7 @@ final class SparkCluster implements AutoCloseable {
         builder.environment().put("SPARK_HOME", home.toString());
         builder.environment().put("SPARK_SCALA_VERSION", "2.13");
         builder.environment().put("SPARK_DIST_CLASSPATH", System.getProperty("java.class.path"));
-        builder.environment().put("SPARK_LOCAL_IP", "127.0.0.1");
+        builder.environment().put("SPARK_LOCAL_IP", host);
         builder.environment().keySet().removeIf(key -> key.startsWith("CISTERN_"));
         processes.add(builder.start());
     }

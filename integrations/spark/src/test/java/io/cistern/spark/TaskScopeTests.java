@@ -40,13 +40,15 @@ final class TaskScopeTests {
                 .map(_ -> {
                     TaskMemory memory = TaskMemory.current();
                     try (DeviceBuffer buffer = DeviceBuffer.allocate(BYTES, memory.stream())) {
-                        return buffer.allocator().spec() + " " + memory.pool().statistics(0).requestedBytes();
+                        return buffer.allocator().spec() + " "
+                                + memory.pool().statistics(0).requestedBytes();
                     }
                 })
                 .collect();
-        assertThat(pools).hasSize(2).doesNotHaveDuplicates().allSatisfy(pool -> assertThat(pool)
-                .contains("task ")
-                .endsWith(" " + BYTES));
+        assertThat(pools)
+                .hasSize(2)
+                .doesNotHaveDuplicates()
+                .allSatisfy(pool -> assertThat(pool).contains("task ").endsWith(" " + BYTES));
     }
 
     @Test

@@ -6,7 +6,7 @@ import io.cistern.jvm.JavaProgram;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/// Runs the example as its reader would: in a JVM of its own.
+/// Runs the examples as their reader would: in JVMs of their own.
 class ScalaExamplesTests {
     @Test
     void futuresAllocateFromThePoolOfTheirScope() throws Exception {
@@ -20,5 +20,14 @@ class ScalaExamplesTests {
                         "the sum is 1048576.0",
                         "100 futures have 100 blocks of the pool",
                         "outside the scope it has 0");
+    }
+
+    @Test
+    void sparkSumsOnTheDevicesOfItsExecutors() throws Exception {
+        List<String> options =
+                List.of("-XX:TieredStopAtLevel=1", "--class-path", System.getProperty("java.class.path"));
+        assertThat(new JavaProgram("io.cistern.examples.scala.SparkSales", options).run())
+                .contains("sums of articles: 4995000, 4996000, 4997000, 4998000, 4999000, 5000000, 5001000, 5002000,"
+                        + " 5003000, 5004000");
     }
 }

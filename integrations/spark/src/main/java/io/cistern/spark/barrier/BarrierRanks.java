@@ -34,7 +34,8 @@ public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {
         this.memory = memory;
     }
 
-    /// Joins the tasks of the calling thread's barrier stage: **collective**, each task calls it as often as the others.
+    /// Joins the tasks of the calling thread's barrier stage: **collective**, each task calls it as often as the
+    /// others.
     /// It ends with the task.
     ///
     /// @throws IllegalStateException if the thread's task is in no barrier stage

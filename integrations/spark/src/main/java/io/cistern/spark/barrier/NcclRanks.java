@@ -48,8 +48,7 @@ final class NcclRanks extends BarrierRanks {
     }
 
     /// Makes the communicator on a thread of its own, which is left alone if a member never comes.
-    private static Communicator opened(
-            BarrierTaskContext context, Supplier<Communicator> opening) {
+    private static Communicator opened(BarrierTaskContext context, Supplier<Communicator> opening) {
         CompletableFuture<Communicator> made = new CompletableFuture<>();
         Thread.ofPlatform().daemon().name("cistern-nccl-join").start(() -> {
             try {

@@ -13,8 +13,8 @@ record ColumnsPartition(StructType schema, ColumnsFunction function, int batchRo
     public Iterator<InternalRow> call(Iterator<InternalRow> rows) throws Exception {
         TaskMemory memory = TaskMemory.current();
         Iterator<DeviceColumns> batches = new ColumnsReader(memory, new ColumnLayout(schema, batchRows), rows);
-        Iterator<DeviceColumns> results = memory.<Iterator<DeviceColumns>, Exception>call(
-                () -> function.apply(batches, memory));
+        Iterator<DeviceColumns> results =
+                memory.<Iterator<DeviceColumns>, Exception>call(() -> function.apply(batches, memory));
         return new RowsWriter(memory, results);
     }
 }

@@ -35,8 +35,7 @@ final class KeyedSumKernels {
 
         KeyedSumKernels on(DeviceMemory memory, int device) {
             return kernels.computeIfAbsent(
-                    device,
-                    _ -> new KeyedSumKernels(modules.computeIfAbsent(device, _ -> load(memory, device))));
+                    device, _ -> new KeyedSumKernels(modules.computeIfAbsent(device, _ -> load(memory, device))));
         }
 
         @Override

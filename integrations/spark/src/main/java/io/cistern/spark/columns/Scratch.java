@@ -20,8 +20,7 @@ final class Scratch implements AutoCloseable {
 
     /// The address of so many words, with undefined bytes.
     long longs(long count) {
-        DeviceBuffer buffer =
-                DeviceBuffer.allocate(Math.max(1, count) * Long.BYTES, memory.stream());
+        DeviceBuffer buffer = DeviceBuffer.allocate(Math.max(1, count) * Long.BYTES, memory.stream());
         buffers.add(buffer);
         return buffer.address();
     }

@@ -1,0 +1,66 @@
+package io.cistern.examples.spark;
+
+import static org.apache.spark.sql.functions.col;
+import static org.apache.spark.sql.functions.sum;
+
+import io.cistern.spark.columns.GpuColumns;
+import io.cistern.spark.columns.KeyedSums;
+import java.util.List;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.SparkSession;
+
+/// Sums the sales of each article on the executors' devices, and on the CPU to compare: columns to the device,
+/// then a
+/// filter, a hash table and a sort there.
+///
+/// `spark-submit` gives it a cluster; without one it runs in this process, on the simulated GPU where there is no
+/// other.
+/// Its device has 64 MiB there, less than the job needs, so that it spills and splits. An argument `stay` keeps it
+/// running, to look at the tab "GPU Memory" at the address that it prints.
+public final class SalesByArticle {
+    private static final int LEAST = 100;
+
+    private SalesByArticle() {}
+
+    public static void main(String[] arguments) throws InterruptedException {
+        try (SparkSession session = session()) {
+            System.out.println(
+                    "user interface: " + session.sparkContext().uiWebUrl().getOrElse(() -> "none"));
+            Dataset<Row> sales = session.range(0, 2_000_000, 1, 4)
+                    .selectExpr("(id * 7919) % 1000 as article", "(id * 104729) % 1000 as amount");
+            List<Row> onDevice = onDevice(sales).collectAsList();
+            List<Row> onCpu = onCpu(sales).collectAsList();
+            System.out.println("first articles: " + onDevice.subList(0, 3));
+            System.out.println(onDevice.size() + " articles, equal to the CPU's: " + onDevice.equals(onCpu));
+            if (List.of(arguments).contains("stay")) {
+                Thread.currentThread().join();
+            }
+        }
+    }
+
+    private static SparkSession session() {
+        SparkSession.Builder builder = SparkSession.builder().appName("sales by article");
+        if (System.getProperty("spark.master") == null) {
+            builder.master("local[2]")
+                    .config("spark.plugins", "io.cistern.spark.CisternPlugin")
+                    .config("spark.cistern.driver", "simulated")
+                    .config("spark.cistern.simulated.capacity", "64MiB");
+        }
+        return builder.getOrCreate();
+    }
+
+    /// Each partition sums its own; then each article's sums meet in one partition.
+    private static Dataset<Row> onDevice(Dataset<Row> sales) {
+        Dataset<Row> parts = GpuColumns.map(sales, KeyedSums.SCHEMA, KeyedSums.atLeast(LEAST));
+        return GpuColumns.map(parts.repartitionByRange(4, col("key")), KeyedSums.SCHEMA, KeyedSums.merging())
+                .select("key", "sum");
+    }
+
+    private static Dataset<Row> onCpu(Dataset<Row> sales) {
+        return sales.filter(col("amount").geq(LEAST))
+                .groupBy(col("article").as("key"))
+                .agg(sum("amount").as("sum"))
+                .orderBy("key");
+    }
+}
