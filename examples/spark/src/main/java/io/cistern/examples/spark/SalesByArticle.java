@@ -5,6 +5,7 @@ import static org.apache.spark.sql.functions.sum;
 
 import io.cistern.spark.columns.GpuColumns;
 import io.cistern.spark.columns.KeyedSums;
+import java.io.IOException;
 import java.util.List;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -23,12 +24,13 @@ public final class SalesByArticle {
 
     private SalesByArticle() {}
 
-    public static void main(String[] arguments) throws InterruptedException {
+    public static void main(String[] arguments) throws IOException, InterruptedException {
         try (SparkSession session = session()) {
+            session.sparkContext().setLogLevel("WARN");
             System.out.println(
                     "user interface: " + session.sparkContext().uiWebUrl().getOrElse(() -> "none"));
             Dataset<Row> sales = session.range(0, 2_000_000, 1, 4)
-                    .selectExpr("(id * 7919) % 1000 as article", "(id * 104729) % 1000 as amount");
+                    .selectExpr("(id * 7919) % 1000 as article", "(id * 104729) % 1009 as amount");
             List<Row> onDevice = onDevice(sales).collectAsList();
             List<Row> onCpu = onCpu(sales).collectAsList();
             System.out.println("first articles: " + onDevice.subList(0, 3));
