@@ -25,6 +25,7 @@ import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
+import scala.Tuple2;
 
 /// A cluster of some executors, each with a device of its own, that does the job of [Sales], loses an executor in
 /// the
@@ -138,12 +139,12 @@ public final class ClusterProgram {
                 .parallelize(IntStream.range(0, 8 * executors).boxed().toList(), 8 * executors)
                 .map(_ -> {
                     Thread.sleep(50);
-                    return Map.entry(
+                    return new Tuple2<>(
                             SparkEnv.get().executorId(),
                             TaskMemory.current().memory().driver().nanoTime());
                 })
                 .collect()
-                .forEach(each -> clocks.merge(each.getKey(), each.getValue(), Math::max));
+                .forEach(each -> clocks.merge(each._1(), each._2(), Math::max));
         return clocks;
     }
 
