@@ -7,7 +7,7 @@ import java.util.function.Supplier;
 
 /// Waits for what other threads and processes do, within a bound.
 final class Eventually {
-    private static final Duration LONGEST = Duration.ofSeconds(60);
+    private static final Duration LONGEST = Duration.ofMinutes(2);
     private static final long PAUSE_MILLIS = 50;
 
     private Eventually() {}
