@@ -1,10 +1,14 @@
 package io.cistern.benchmarks.figures;
 
 import java.util.List;
+import java.util.stream.Collectors;
 
 /// Memory that gets short, and pools that sleep.
 final class MemoryFigures {
     private static final String CAPACITY = "capacity.jsonl";
+    private static final String COMPACTION = "compaction.jsonl";
+    private static final String LARGEST_BATCH = "largest-batch.jsonl";
+    private static final String SEQUENCES = "sequences.jsonl";
     private static final String OUT_OF_MEMORY = "out-of-memory.jsonl";
     private static final String SLEEP = "sleep-first-host.jsonl";
     private static final String SECOND_SLEEP = "sleep-second-host.jsonl";
@@ -14,33 +18,72 @@ final class MemoryFigures {
 
     static String capacity(RawOutput raw) {
         Table table = new Table(List.of(
-                "trace", "`caching`: refused", "reserved / requested", "`fit=tight`: refused", "reserved / requested"));
+                "trace", "1.02 ×, `caching`: refused", "1.02 ×, `fit=tight`: refused", "1.04 ×, `caching`: refused"));
         List<Rows.Row> rows = raw.json(CAPACITY);
-        for (Rows.Row row : Select.where(rows, "allocator", "caching")) {
-            Rows.Row tight = Select.only(rows, "allocator", TIGHT, "trace", row.text("trace"));
-            table.row(List.of(row.text("trace"), refused(row), ratio(row), refused(tight), ratio(tight)));
+        for (Rows.Row row : Select.where(rows, "allocator", "caching", "capacity", "1.02x")) {
+            String trace = row.text("trace");
+            table.row(List.of(
+                    trace,
+                    refused(row),
+                    refused(Select.only(rows, "allocator", TIGHT, "trace", trace)),
+                    refused(Select.only(rows, "allocator", "caching", "capacity", "1.04x", "trace", trace))));
         }
         return table + "\n" + raw.source(CAPACITY) + ".\n";
+    }
+
+    static String largestBatch(RawOutput raw) {
+        Table table = new Table(List.of("", "8 GB", "16 GB", "32 GB"));
+        List<Rows.Row> rows = raw.json(LARGEST_BATCH);
+        List<String> names = List.of("PyTorch 2.11", "expandable segments", "`cudaMallocAsync`", "`cistern_torch`");
+        List<String> confs = List.of("default", "expandable", "async", "cistern");
+        for (int i = 0; i < confs.size(); i++) {
+            List<Rows.Row> own = Select.where(rows, "conf", confs.get(i));
+            table.row(List.of(names.get(i), batch(own, 8), batch(own, 16), batch(own, 32)));
+        }
+        return table + "\n" + raw.source(LARGEST_BATCH) + ".\n";
+    }
+
+    /// Every run of a device found the same.
+    private static String batch(List<Rows.Row> rows, int gigabytes) {
+        return rows.stream()
+                .filter(row -> row.number("gigabytes") == gigabytes)
+                .map(row -> row.text("batch"))
+                .distinct()
+                .collect(Collectors.joining(", "));
+    }
+
+    static String compaction(RawOutput raw) {
+        Table table = new Table(List.of("MiB moved", "MiB set free", "pages", "ms", "ms of one copy", "wrong bytes"));
+        for (Rows.Row row : raw.json(COMPACTION)) {
+            table.row(List.of(
+                    row.text("movedMiB"),
+                    row.text("freedMiB"),
+                    row.text("pages"),
+                    Table.format("%.1f", row.number("millis")),
+                    Table.format("%.2f", row.number("copyMillis")),
+                    row.text("wrongBytes")));
+        }
+        return table + "\n" + raw.source(COMPACTION) + ".\n";
     }
 
     private static String refused(Rows.Row row) {
         return row.text("failures");
     }
 
-    private static String ratio(Rows.Row row) {
-        return Table.format("%.3f", row.number("ratio"));
+    static String requestsAtCapacity(RawOutput raw) {
+        List<Rows.Row> rows = raw.json(SEQUENCES);
+        Table table = new Table(List.of("refused of 1,200", "first seed", "second", "third"));
+        for (String name : List.of("caching", TIGHT, "async", "PyTorch", "PyTorch, expandable segments")) {
+            List<Rows.Row> own = Select.where(rows, "allocator", name);
+            table.row(List.of(name, ofSeed(own, "1"), ofSeed(own, "2"), ofSeed(own, "3")));
+        }
+        return table + "\n" + raw.source(SEQUENCES) + ".\n";
     }
 
-    static String requestsAtCapacity(RawOutput raw) {
-        List<Rows.Row> rows = Select.where(raw.json(OUT_OF_MEMORY), "row", "sequence");
-        List<String> names =
-                List.of("`caching`", "`caching:fit=tight`", "`async`", "PyTorch 2.11", "PyTorch, expandable segments");
-        Table table = new Table(List.of("", "served", "refused"));
-        for (int i = 0; i < rows.size(); i++) {
-            table.row(List.of(
-                    names.get(i), rows.get(i).text("served"), rows.get(i).text("refused")));
-        }
-        return table + "\n" + raw.source(OUT_OF_MEMORY) + ".\n";
+    private static String ofSeed(List<Rows.Row> rows, String seed) {
+        return Select.where(rows, "seed", seed).stream()
+                .map(row -> row.text("refused"))
+                .collect(Collectors.joining(", "));
     }
 
     static String outOfMemory(RawOutput raw) {

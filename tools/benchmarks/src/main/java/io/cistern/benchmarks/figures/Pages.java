@@ -40,6 +40,8 @@ final class Pages {
             Map.entry("all_reduce", CollectiveFigures::allReduce),
             Map.entry("over_cpp", CollectiveFigures::over),
             Map.entry("capacity", MemoryFigures::capacity),
+            Map.entry("largest_batch", MemoryFigures::largestBatch),
+            Map.entry("compaction", MemoryFigures::compaction),
             Map.entry("requests_at_capacity", MemoryFigures::requestsAtCapacity),
             Map.entry("out_of_memory", MemoryFigures::outOfMemory),
             Map.entry("sleep", MemoryFigures::sleep),
