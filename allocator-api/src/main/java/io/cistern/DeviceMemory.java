@@ -599,8 +599,10 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Closes all allocators. One with live blocks gives its memory back when the last of them
-    /// is freed. Blocks that are kept for [graphs][io.cistern.graph.GraphMemory] which still exist
-    /// stay. Closing twice does nothing.
+    /// is freed. The memory of [graphs][io.cistern.graph.GraphMemory] which still exist stays, and goes
+    /// back when a [CudaGraph][io.cistern.graph.CudaGraph] is closed, or when it is
+    /// [collected][io.cistern.graph.GraphMemory#collect]. For the launches of such graphs that are closed
+    /// already, this waits. Closing twice does nothing.
     ///
     /// Afterwards opening and allocating throw [IllegalStateException]. Live blocks can still be
     /// freed, and ends of streams announced.

@@ -16,28 +16,35 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// }
 /// ```
 ///
-/// Its memory goes back after [#close], once the last launch has ended and no capture is under way.
+/// Its memory goes back after [#close], once the last launch has ended and no capture is under way. The graph may
+/// outlive the [DeviceMemory]: it can still be launched, and its memory goes back when it is closed.
 ///
 /// **Threads.** Any thread may call any method at any time. Launches of one graph run one after the other.
 public final class CudaGraph implements AutoCloseable {
     private final Graphs graphs;
     private final int device;
     private final long executable;
+    private final GraphCapture capture;
     private final GraphMemory memory;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /// Ends a capture, makes an executable of its graph, and destroys the graph, whose memory the executable keeps.
+    /// Ends a capture, makes an executable of its graph, and destroys the graph, whose memory the executable
+    /// keeps.
     /// What it needs of the Java heap comes before the end.
     CudaGraph(Graphs graphs, int device, GraphCapture capture) {
         this.graphs = graphs;
         this.device = device;
+        this.capture = capture;
         this.memory = capture.memory();
         long graph = capture.end();
         try {
             executable = graphs.instantiate(device, graph, false);
-        } finally {
+        } catch (Throwable failure) {
             graphs.destroy(device, graph);
+            capture.graphClosed();
+            throw failure;
         }
+        graphs.destroy(device, graph);
     }
 
     /// Returns whether a stream is being captured into a graph now, announced or not.
@@ -48,7 +55,8 @@ public final class CudaGraph implements AutoCloseable {
         return memory.driver().graphs().captureId(device, stream) != 0;
     }
 
-    /// Launches the graph on a stream, after the stream's work and earlier launches of this graph. The host does not
+    /// Launches the graph on a stream, after the stream's work and earlier launches of this graph. The host does
+    /// not
     /// wait.
     ///
     /// @param stream a stream of the graph's device
@@ -76,13 +84,15 @@ public final class CudaGraph implements AutoCloseable {
         return device;
     }
 
-    /// Destroys the graph. A launch under way still runs to its end. Closing twice does nothing.
+    /// Destroys the graph. A launch under way still runs to its end; this waits for it only if the [DeviceMemory]
+    /// is closed. Closing twice does nothing.
     ///
     /// @throws CudaException if the driver refuses
     @Override
     public void close() {
         if (!closed.getAndSet(true)) {
             graphs.destroyExecutable(device, executable);
+            capture.graphClosed();
         }
     }
 

@@ -140,6 +140,11 @@ public final class GraphCapture implements AutoCloseable {
         return graph;
     }
 
+    /// The program has closed the graph that came of it.
+    void graphClosed() {
+        captures.graphClosed(capture);
+    }
+
     /// Ends the capture and makes the graph ready to be launched.
     ///
     /// @return the graph, the caller's to close

@@ -2,6 +2,7 @@ package io.cistern.internal.capture;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Graphs;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnusableStreamException;
@@ -64,6 +65,8 @@ public final class Captures implements CaptureRoutes {
 
     private final NodeQueue<GraphBlocks> gone = new NodeQueue<>();
     private final NodeQueue<Runnable> later = new NodeQueue<>();
+    private final ClosedGraphs closedGraphs;
+    private volatile boolean closed;
 
     /// Held by the thread that gives memory back.
     private final ReentrantLock collecting = new ReentrantLock();
@@ -78,6 +81,7 @@ public final class Captures implements CaptureRoutes {
         this.graphs = driver.graphs();
         this.eventStreams = eventStreams;
         this.order = order;
+        this.closedGraphs = new ClosedGraphs(registry.environment().deviceCount());
         router.routes().captures(this);
     }
 
@@ -113,7 +117,7 @@ public final class Captures implements CaptureRoutes {
     }
 
     private synchronized StreamCapture announce(int device, long stream, GraphBlocks into) {
-        StreamCapture capture = new StreamCapture(graphs, device, stream, into);
+        StreamCapture capture = new StreamCapture(graphs, device, stream, into, closedGraphs);
         StreamCapture[] present = underWay;
         StreamCapture[] more = Arrays.copyOf(present, present.length + 1);
         more[present.length] = capture;
@@ -488,14 +492,45 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Ends what was made here; announced captures that never ended are given up.
+    /// The program has closed the graph of a capture. If this is closed, nobody comes by later: then the memory
+    /// goes back now.
+    public void graphClosed(StreamCapture capture) {
+        closedGraphs.closed(capture);
+        if (closed) {
+            awaitClosedGraphs(capture.device);
+            collect();
+        }
+    }
+
+    /// Waits for the driver to tell of graphs that the program has closed: first for their launches.
+    private void awaitClosedGraphs(int device) {
+        if (closedGraphs.anyUntold(device) && DeadContext.isDone(() -> awaitAllWork(device))) {
+            closedGraphs.awaitTold(device);
+        }
+    }
+
+    private void awaitAllWork(int device) {
+        long fence = order.recordAll(device);
+        try {
+            order.synchronize(device, fence);
+        } finally {
+            order.release(device, fence);
+        }
+    }
+
+    /// Ends what was made here; announced captures that never ended are given up. The memory of graphs that the
+    /// program has closed goes back. That of others stays until they are gone.
     public void close() {
+        closed = true;
         Failures failures = new Failures();
         List.of(underWay)
                 .forEach(capture -> failures.gather(() -> {
                     isOver(capture);
                     capture.memory.release();
                 }));
+        for (int device = 0; device < registry.environment().deviceCount(); device++) {
+            awaitClosedGraphs(device);
+        }
         collecting.lock(); // what another thread gives back is back when this returns
         try {
             failures.gather(() -> collect(failures::gather));

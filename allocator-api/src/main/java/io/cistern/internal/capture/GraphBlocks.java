@@ -42,6 +42,9 @@ public final class GraphBlocks {
     /// The private ones again, for readers without the lock.
     private volatile OpenAllocator[] own = {};
 
+    /// Those whose memory stays though they are closed with the device memory: the graphs are not gone.
+    private final Set<OpenAllocator> held = new HashSet<>();
+
     /// Where a usual route's requests went last.
     private volatile @Nullable Served last;
 
@@ -159,7 +162,20 @@ public final class GraphBlocks {
         OpenAllocator pool =
                 pools.computeIfAbsent(usual, each -> captures.registry().openForGraphs(each, order, this::drained));
         own = pools.values().toArray(OpenAllocator[]::new);
+        if (!held.contains(pool)) {
+            hold(pool);
+        }
         return pool;
+    }
+
+    private void hold(OpenAllocator pool) {
+        pool.beginBuiltOn();
+        try {
+            held.add(pool);
+        } catch (OutOfMemoryError full) {
+            pool.endBuiltOn();
+            throw full;
+        }
     }
 
     /// Serves a captured stream with a block of the usual allocator, which is idle when the graph is launched,
@@ -413,7 +429,17 @@ public final class GraphBlocks {
         for (OpenAllocator pool : pools.values()) {
             pool.extension(GraphAllocator.class).ifPresent(GraphAllocator::graphsGone);
             pool.close();
+            letGo(pool);
         }
+    }
+
+    private void letGo(OpenAllocator pool) {
+        synchronized (this) {
+            if (!held.remove(pool)) {
+                return; // before a refusal
+            }
+        }
+        pool.endBuiltOn();
     }
 
     private void run(Runnable action) {

@@ -20,17 +20,26 @@ public final class StreamCapture {
     /// The graph that was given up; 0 if none was.
     volatile long givenUp;
 
+    /// Whether the program has closed the graph, and whether the driver has told that it is gone: see
+    /// [ClosedGraphs], by which they are guarded.
+    boolean isClosed;
+
+    boolean isTold;
+
     private final Graphs graphs;
 
     /// 0 until the capture has begun.
     private volatile long id;
 
-    StreamCapture(Graphs graphs, int device, long origin, GraphBlocks memory) {
+    StreamCapture(Graphs graphs, int device, long origin, GraphBlocks memory, ClosedGraphs closed) {
         this.graphs = graphs;
         this.device = device;
         this.origin = origin;
         this.memory = memory;
-        this.whenGone = memory::release;
+        this.whenGone = () -> {
+            memory.release();
+            closed.told(this);
+        };
     }
 
     public int device() {

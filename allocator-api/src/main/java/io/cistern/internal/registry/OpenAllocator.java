@@ -38,7 +38,8 @@ import org.jspecify.annotations.Nullable;
 /// object is closed. A block that is freed last drains it, on whichever thread that is.
 ///
 /// **Invariant**: undrained = open routes, beside routes included, + calls that use the plug-in's object
-/// directly, + allocators that are built on it.
+/// directly, + allocators and
+/// graphs that are built on it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class OpenAllocator {
@@ -335,17 +336,18 @@ public final class OpenAllocator {
         }
     }
 
-    /// Keeps the plug-in's object open for an allocator that is built on it, until [#endBuiltOn].
+    /// Keeps the plug-in's object open for what is built on it, another allocator or graphs, until [#endBuiltOn].
     ///
     /// @throws IllegalStateException if it is closed
-    void beginBuiltOn() {
+    public void beginBuiltOn() {
         synchronized (limited) {
             refuseIfClosed();
             undrained.incrementAndGet();
         }
     }
 
-    void endBuiltOn() {
+    /// What was built on it is gone.
+    public void endBuiltOn() {
         drained();
     }
 
