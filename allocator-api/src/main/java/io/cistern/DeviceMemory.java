@@ -599,10 +599,10 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Closes all allocators. One with live blocks gives its memory back when the last of them
-    /// is freed. The memory of [graphs][io.cistern.graph.GraphMemory] which still exist stays, and goes
-    /// back when a [CudaGraph][io.cistern.graph.CudaGraph] is closed, or when it is
-    /// [collected][io.cistern.graph.GraphMemory#collect]. For the launches of such graphs that are closed
-    /// already, this waits. Closing twice does nothing.
+    /// is freed. [Graphs][io.cistern.graph.GraphMemory] which still exist keep their memory. It goes back
+    /// when their [CudaGraph][io.cistern.graph.CudaGraph] is closed; that of other graphs when it is
+    /// [collected][io.cistern.graph.GraphMemory#collect] after their end. If a `CudaGraph` was closed
+    /// already, this call waits for its launches. Closing twice does nothing.
     ///
     /// Afterwards opening and allocating throw [IllegalStateException]. Live blocks can still be
     /// freed, and ends of streams announced.

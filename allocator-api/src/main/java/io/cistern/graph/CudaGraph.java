@@ -29,8 +29,7 @@ public final class CudaGraph implements AutoCloseable {
     private final AtomicBoolean closed = new AtomicBoolean();
 
     /// Ends a capture, makes an executable of its graph, and destroys the graph, whose memory the executable
-    /// keeps.
-    /// What it needs of the Java heap comes before the end.
+    /// keeps. What it needs of the Java heap comes before the end.
     CudaGraph(Graphs graphs, int device, GraphCapture capture) {
         this.graphs = graphs;
         this.device = device;
@@ -56,8 +55,7 @@ public final class CudaGraph implements AutoCloseable {
     }
 
     /// Launches the graph on a stream, after the stream's work and earlier launches of this graph. The host does
-    /// not
-    /// wait.
+    /// not wait.
     ///
     /// @param stream a stream of the graph's device
     /// @throws CudaException if the driver refuses

@@ -529,7 +529,8 @@ public final class Captures implements CaptureRoutes {
                     capture.memory.release();
                 }));
         for (int device = 0; device < registry.environment().deviceCount(); device++) {
-            awaitClosedGraphs(device);
+            int each = device;
+            failures.gather(() -> awaitClosedGraphs(each));
         }
         collecting.lock(); // what another thread gives back is back when this returns
         try {

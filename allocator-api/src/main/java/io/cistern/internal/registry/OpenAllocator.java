@@ -38,8 +38,7 @@ import org.jspecify.annotations.Nullable;
 /// object is closed. A block that is freed last drains it, on whichever thread that is.
 ///
 /// **Invariant**: undrained = open routes, beside routes included, + calls that use the plug-in's object
-/// directly, + allocators and
-/// graphs that are built on it.
+/// directly, + allocators and graphs that are built on it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class OpenAllocator {
