@@ -2,7 +2,6 @@ package io.cistern.internal.capture;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
-import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Graphs;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnusableStreamException;
@@ -502,11 +501,18 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Waits for the driver to tell of graphs that the program has closed: first for their launches.
+    /// Waits for the driver to tell of graphs that the program has closed: first for their launches. Without the
+    /// Java heap, since nobody closes this again.
     private void awaitClosedGraphs(int device) {
-        if (closedGraphs.anyUntold(device) && DeadContext.isDone(() -> awaitAllWork(device))) {
-            closedGraphs.awaitTold(device);
+        if (!closedGraphs.anyUntold(device)) {
+            return;
         }
+        try {
+            awaitAllWork(device);
+        } catch (CudaException | OutOfMemoryError refused) {
+            return; // the driver may not tell either
+        }
+        closedGraphs.awaitTold(device);
     }
 
     private void awaitAllWork(int device) {
@@ -529,8 +535,7 @@ public final class Captures implements CaptureRoutes {
                     capture.memory.release();
                 }));
         for (int device = 0; device < registry.environment().deviceCount(); device++) {
-            int each = device;
-            failures.gather(() -> awaitClosedGraphs(each));
+            awaitClosedGraphs(device);
         }
         collecting.lock(); // what another thread gives back is back when this returns
         try {
