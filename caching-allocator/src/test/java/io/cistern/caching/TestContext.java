@@ -27,6 +27,7 @@ import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
+import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
@@ -64,6 +65,9 @@ public final class TestContext extends OneDeviceContext {
         when(devices.totalBytes(0)).thenReturn(TOTAL_BYTES);
         when(driver.virtualMemory()).thenReturn(memory);
         when(driver.devices()).thenReturn(devices);
+        LinearMemory linear = mock(LinearMemory.class, withSettings().stubOnly());
+        when(linear.freeBytes(0)).thenReturn(TOTAL_BYTES);
+        when(driver.memory()).thenReturn(linear);
     }
 
     static CachingAllocator caching(SegmentSource source) {
