@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 /// Random programs whose live memory moves: no byte is wrong, and nothing is lost.
 final class CompactionScenarioTests {
     private static final long SEED = 20261126;
-    private static final int SOME = 100;
+    private static final int SOME = 40;
     private static final int MANY = Integer.getInteger("cistern.compaction.scenarios", 100_000);
 
     @Test

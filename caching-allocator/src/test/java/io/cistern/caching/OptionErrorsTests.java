@@ -30,6 +30,7 @@ class OptionErrorsTests extends PoolFixture {
             entry(CachingOption.FIT, new String[] {"loose", "TIGHT"}),
             entry(CachingOption.REUSE, new String[] {"always", "true"}),
             entry(CachingOption.STABLE_MAPPING, NO_FLAG),
+            entry(CachingOption.COMPACTION_BYTES, new String[] {"some", "-1", "8GB"}),
             entry(CachingOption.ALIGNMENT, new String[] {"wide", "300", "128", "4MiB", "0", "-256", "1GB"}),
             entry(CachingOption.SPLITS, NO_FLAG),
             entry(CachingOption.THREAD_CACHES, NO_FLAG),

@@ -44,6 +44,7 @@ final class OptionSweepTests {
         VALUES.put(CachingOption.FIT, List.of("usual", "tight"));
         VALUES.put(CachingOption.REUSE, List.of("never", "passed", "wait"));
         VALUES.put(CachingOption.STABLE_MAPPING, List.of("true", "false"));
+        VALUES.put(CachingOption.COMPACTION_BYTES, List.of("0", "1GiB"));
         VALUES.put(CachingOption.ALIGNMENT, List.of("256", "4096", "2MiB"));
         VALUES.put(CachingOption.SPLITS, List.of("true", "false"));
         VALUES.put(CachingOption.THREAD_CACHES, List.of("true", "false"));
