@@ -51,25 +51,25 @@ public final class ProgramPause {
     /// @param promised whether the caller promises that other threads give no work
     /// @param refused what to return instead if the program can't pause, told why
     <T> T during(int device, boolean promised, Work<T> work, Function<String, T> refused) {
-        if (pauses.isEmpty()) {
+        List<Pause> asked = List.copyOf(pauses);
+        if (asked.isEmpty()) {
             return promised || isAlone.getAsBoolean()
                     ? work.run()
                     : refused.apply("several threads use the device memory: Listeners.onCompaction lets it pause them");
         }
-        return during(device, 0, work, refused);
+        return during(device, asked, work, refused);
     }
 
-    private <T> T during(int device, int first, Work<T> work, Function<String, T> refused) {
-        List<Pause> asked = List.copyOf(pauses);
-        if (first >= asked.size()) {
+    private static <T> T during(int device, List<Pause> asked, Work<T> work, Function<String, T> refused) {
+        if (asked.isEmpty()) {
             return work.run();
         }
-        Runnable end = asked.get(first).begin(device);
+        Runnable end = asked.getFirst().begin(device);
         if (end == null) {
             return refused.apply("the program could not pause");
         }
         try {
-            return during(device, first + 1, work, refused);
+            return during(device, asked.subList(1, asked.size()), work, refused);
         } finally {
             end.run();
         }

@@ -104,11 +104,6 @@ public final class PhysicalPages {
         stranded.reserve(more);
     }
 
-    /// Whether something is mapped still where nobody uses it.
-    public synchronized boolean hasStranded() {
-        return stranded.size() > 0;
-    }
-
     private void releaseStranded() {
         for (int i = stranded.size() - 1; i >= 0; i--) {
             Stranded each = stranded.get(i);
@@ -127,7 +122,7 @@ public final class PhysicalPages {
     public synchronized void release(long handle, long byteSize) {
         CudaException refusal = refusal(handle, byteSize);
         if (refusal == null) {
-            releaseRefused();
+            releaseRefusedHandles();
             return;
         }
         keep(handle, byteSize);
@@ -163,6 +158,10 @@ public final class PhysicalPages {
     /// Tries again what the driver would not take back; until it does, that is still reserved.
     public synchronized void releaseRefused() {
         releaseStranded();
+        releaseRefusedHandles();
+    }
+
+    private void releaseRefusedHandles() {
         for (int i = refusedCount - 1; i >= 0; i--) {
             if (refusal(refused[i], refusedSizes[i]) == null) {
                 refusedCount--;
