@@ -209,7 +209,7 @@ final class ReclaimAttempt {
             return 0;
         }
         String[] note = {""};
-        return alone(ReclaimStep.COMPACTION, () -> compactAll(note), note);
+        return inTurn(shared.waiting, ReclaimStep.COMPACTION, _ -> compactAll(note), note); // it waits for work
     }
 
     private long compactAll(String[] note) {
@@ -240,11 +240,7 @@ final class ReclaimAttempt {
 
     /// Takes idle memory from others in turn: see [#after].
     private long alone(ReclaimStep step, LongSupplier taking) {
-        return alone(step, taking, NO_NOTE);
-    }
-
-    private long alone(ReclaimStep step, LongSupplier taking, String[] note) {
-        return inTurn(shared.taking, step, _ -> taking.getAsLong(), note);
+        return inTurn(shared.taking, step, _ -> taking.getAsLong(), NO_NOTE);
     }
 
     /// @param taking is told whether this thread got its turn in time

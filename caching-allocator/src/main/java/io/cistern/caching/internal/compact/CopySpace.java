@@ -28,9 +28,8 @@ final class CopySpace implements AutoCloseable {
     /// @throws io.cistern.cuda.CudaException if the driver has none
     long addresses(long wanted) {
         if (byteSize < wanted) {
-            long reserved = driver.virtualMemory().reserve(device, wanted, byteAlignment, 0);
             forget();
-            address = reserved;
+            address = driver.virtualMemory().reserve(device, wanted, byteAlignment, 0);
             byteSize = wanted;
         }
         return address;
@@ -81,7 +80,10 @@ final class CopySpace implements AutoCloseable {
 
     @Override
     public void close() {
-        forget();
-        boolean _ = DeadContext.isDone(() -> driver.streams().destroy(device, stream));
+        try {
+            forget();
+        } finally {
+            boolean _ = DeadContext.isDone(() -> driver.streams().destroy(device, stream));
+        }
     }
 }

@@ -272,7 +272,11 @@ final class PageSplit {
         }
     }
 
+    /// A page that the driver would not map again stays claimed: nobody gets memory there.
     private void giveUp(List<@Nullable Page> pinned) {
+        if (isAway) {
+            return;
+        }
         try {
             if (isClaimed) {
                 page.home.owner.freeClaimed(parts);
