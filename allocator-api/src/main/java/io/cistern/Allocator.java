@@ -212,11 +212,9 @@ public final class Allocator implements AutoCloseable {
     /// Moves live memory on a device together and gives what is free then back to the driver, for example before a
     /// server's rush hour. No address changes. Pages that are registered, exported, captured or asleep stay.
     ///
-    /// **Other threads.** The caller promises that until this returns no other thread gives the device work that
-    /// uses
-    /// this allocator's memory; pauses that are [registered][Listeners#onCompaction] are asked first. Work that
-    /// was
-    /// given before is waited for. Allocations and frees of other threads go on.
+    /// **Other threads.** The caller promises that until this returns no other thread gives the device work
+    /// that uses this allocator's memory; pauses that are [registered][Listeners#onCompaction] are asked first.
+    /// Work that was given before is waited for. Allocations and frees of other threads go on.
     ///
     /// @return what was done, or why nothing was
     /// @throws IndexOutOfBoundsException if there is no such device

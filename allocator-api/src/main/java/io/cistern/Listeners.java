@@ -76,7 +76,7 @@ public final class Listeners {
     public interface WorkPause {
         /// Stops them. Called on the thread that compacts, under no lock of an allocator. Work that is under
         /// way is waited for afterwards. It should take a few milliseconds at most: a thread may be in the
-        /// middle of an allocation that waits for this one. What it throws reaches the caller.
+        /// middle of an allocation that waits for this one. If it throws, nothing moves.
         ///
         /// @param device the device
         /// @return ends the pause; empty if the program can't pause now, and then nothing moves

@@ -1,9 +1,8 @@
 package io.cistern.diagnostics;
 
-/// The steps that are tried, in this order, when there is no memory for a request. After each one the request is
-/// tried
-/// again. The first three are the allocator's own, and `caching` has them all; the framework takes the others for
-/// every allocator. Each can be [switched off][io.cistern.DeviceMemory.Builder#reclaimSteps].
+/// The steps that are tried, in this order, when there is no memory for a request. After each one the request
+/// is tried again. The first three are the allocator's own, and `caching` has them all; the framework takes the
+/// others for every allocator. Each can be [switched off][io.cistern.DeviceMemory.Builder#reclaimSteps].
 public enum ReclaimStep {
     /// Blocks that other threads keep to themselves.
     OTHER_THREADS("other threads' caches"),
@@ -19,19 +18,16 @@ public enum ReclaimStep {
     LENDING("pools that lend"),
     /// Idle memory of other streams, given back to the driver as far as no work may still use it.
     TRIM("trim"),
-    /// The same, and the allocator's own memory that lies in pieces, after waiting for work that may use it. Not
-    /// for
-    /// streams that are captured.
+    /// The same, and the allocator's own memory that lies in pieces, after waiting for work that may use it.
+    /// Not for streams that are captured.
     SYNCHRONIZE("synchronise"),
     /// Idle memory of all other allocators and pools of the device, given back to the driver.
     OTHER_ALLOCATORS("other allocators' idle memory"),
     /// Pages that hold little live memory, replaced by smaller ones at the same addresses. Only while no thread
-    /// but
-    /// the caller's uses the device memory, or the program [pauses][io.cistern.Listeners#onCompaction].
+    /// but the caller's uses the device memory, or the program [pauses][io.cistern.Listeners#onCompaction].
     COMPACTION("compaction"),
-    /// Memory that [stores][io.cistern.Listeners#onMemoryPressure(ReclaimStep, Listeners.MemoryPressure)] move off
-    /// the
-    /// device until it is used again.
+    /// Memory that [stores][io.cistern.Listeners#onMemoryPressure(ReclaimStep, Listeners.MemoryPressure)] move
+    /// off the device until it is used again.
     SPILL("spilling"),
     /// Frees of other threads, waited for up to a [bound][io.cistern.DeviceMemory.Builder#waitForFrees].
     FREES("other threads' frees");

@@ -7,14 +7,12 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 
-/// The optional ability of a [DeviceAllocator] to give up idle memory in better ways than [DeviceAllocator#trim]:
-/// as much as a refused request needs, with a report, or to a request of another allocator. An allocator
-/// implements
-/// the methods that it can; the defaults say that it can't.
+/// The optional ability of a [DeviceAllocator] to give up idle memory in better ways than
+/// [DeviceAllocator#trim]: as much as a refused request needs, with a report, or to a request of another
+/// allocator. An allocator implements the methods that it can; the defaults say that it can't.
 ///
-/// **Failures.** An exception from [#reclaim] or [#failed] counts as nothing given. The other steps are taken, and
-/// if
-/// the request fails, the exception is suppressed in its [DeviceOutOfMemoryException]. Only a
+/// **Failures.** An exception from [#reclaim] or [#failed] counts as nothing given. The other steps are taken,
+/// and if the request fails, the exception is suppressed in its [DeviceOutOfMemoryException]. Only a
 /// [io.cistern.cuda.CudaException] from [#reclaim] after which the context is dead reaches the caller instead.
 ///
 /// **Threads.** Any.
@@ -51,9 +49,8 @@ public interface MemoryReclaim {
         return Optional.empty();
     }
 
-    /// Moves live memory together, and gives the memory that is free then back to the driver. No address changes.
-    /// It
-    /// waits for all work of the device first.
+    /// Moves live memory together, and gives the memory that is free then back to the driver. No address
+    /// changes. It waits for all work of the device first.
     ///
     /// The caller makes sure that no other thread gives the device work meanwhile that uses this allocator's
     /// memory. Allocations and frees of other threads go on.
@@ -84,9 +81,8 @@ public interface MemoryReclaim {
         return 0;
     }
 
-    /// Says which steps an allocator may take by itself when there is no memory for a request. An allocator gets
-    /// it
-    /// from [AllocatorContext#extension], and takes all of its own steps where that is empty.
+    /// Says which steps an allocator may take by itself when there is no memory for a request. An allocator
+    /// gets it from [AllocatorContext#extension], and takes all of its own steps where that is empty.
     ///
     /// @param steps those that are allowed within the call that allocates
     /// @param reclaimsLater whether the framework takes [ReclaimStep#TRIM] and [ReclaimStep#SYNCHRONIZE] later, by

@@ -87,6 +87,7 @@ final class CacheCompaction {
     private CompactionResult compact(PageTable table, long asked) {
         long begun = driver.nanoTime();
         driver.devices().synchronize(parts.device());
+        table.pages.idle();
         parts.growth().releaseRefused();
         for (StreamShard shard : parts.allShards()) {
             returns.settle(shard, false);

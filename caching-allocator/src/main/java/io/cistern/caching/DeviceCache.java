@@ -133,6 +133,7 @@ final class DeviceCache {
     /// have been seen to.
     void close() {
         parts.fences().finishAll();
+        parts.growth().pages().ifPresent(table -> table.pages.idle());
         CudaException failed = returns.giveBackAll();
         parts.order().close();
         parts.fences().releasePassed();

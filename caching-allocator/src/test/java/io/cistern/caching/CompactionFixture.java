@@ -19,9 +19,8 @@ import java.util.Map;
 import java.util.ServiceLoader;
 import org.junit.jupiter.api.AfterEach;
 
-/// A simulated GPU of 16 GiB, whose memory `caching` has in large pages that hold little: a block of 24 MiB, then
-/// as
-/// much that is free, and so on. No page is free as a whole, and the device has next to nothing left.
+/// A simulated GPU of 16 GiB, whose memory `caching` has in large pages that hold little: a block of 24 MiB,
+/// then as much that is free, and so on. No page is free as a whole, and the device has next to nothing left.
 abstract class CompactionFixture {
     static final int DEVICE = 0;
     static final long MIB = 1 << 20;

@@ -26,13 +26,10 @@ import java.util.ServiceLoader;
 import java.util.SplittableRandom;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
-/// A random program on a device that is too small for it: threads with a stream each allocate, fill, look at and
-/// free
-/// blocks, some of which another stream uses too; live memory is moved in the middle of it, by requests and on
-/// demand;
-/// streams are captured and driver calls fail. Each thread gives work under the shared side of a lock whose
-/// exclusive
-/// side is the pause.
+/// A random program on a device that is too small for it: threads with a stream each allocate, fill, look at
+/// and free blocks, some of which another stream uses too; live memory is moved in the middle of it, by
+/// requests and on demand; streams are captured and driver calls fail. Each thread gives work under the shared
+/// side of a lock whose exclusive side is the pause.
 final class CompactionScenario {
     private static final int DEVICE = 0;
     private static final long MIB = 1 << 20;

@@ -13,8 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /// Device memory is closed while graphs exist, or while the driver has not told yet that they are gone: their
-/// memory
-/// stays as long as they do, and is not lost.
+/// memory stays as long as they do, and is not lost.
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 final class GraphsAndCloseTests extends PoolFixture {
     GraphsAndCloseTests() {

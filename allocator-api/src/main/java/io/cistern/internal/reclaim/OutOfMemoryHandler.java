@@ -24,10 +24,10 @@ import org.jspecify.annotations.Nullable;
 /// once. Only a thread that waits for frees repeats them, when there were some. It backs off exponentially, so
 /// running threads get time to free.
 ///
-/// **No deadlock.** Nothing is locked while listeners, allocators or the driver are called, since each of them may
-/// wait for another thread that needs memory. A turn to take memory never covers a wait for work. One thread a
-/// device
-/// waits for the work that used other allocators' idle memory; the others wait for that thread, with a bound.
+/// **No deadlock.** Nothing is locked while listeners, allocators or the driver are called, since each of them
+/// may wait for another thread that needs memory. A turn to take memory never covers a wait for work. One
+/// thread a device waits for the work that used other allocators' idle memory; the others wait for that thread,
+/// with a bound.
 ///
 /// A request that a limit refused gets only the steps after which less is charged to it. A request whose allocator
 /// closes meanwhile begins anew with the one that serves it now.

@@ -6,9 +6,8 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/// Makes sure that nobody gives a device work while live memory moves: for some microseconds an address has no
-/// memory,
-/// and a kernel that uses it then ends the context.
+/// Makes sure that nobody gives a device work while live memory moves: for a moment an address has no
+/// memory, and a kernel that uses it then ends the context.
 ///
 /// 1. A program that registered pauses is asked; all of them must agree.
 /// 2. Without any, a thread that alone uses the device memory needs none: it is here, and gives no work.

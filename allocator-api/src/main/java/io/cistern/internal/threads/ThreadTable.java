@@ -10,13 +10,11 @@ import org.jspecify.annotations.Nullable;
 
 /// The states of all threads, and the way from the calling thread to its own.
 ///
-/// **Platform threads** own a state each. It is found in an array by the low bits of the thread's id, which costs
-/// one
-/// read and one comparison. Each state has two entries where it may stand, so that threads whose ids agree mostly
-/// find
-/// theirs there; a thread that finds both taken goes through a thread-local. When a thread ends, its state waits,
-/// as it
-/// is, for the next new thread: so there are never more states than threads were alive at once.
+/// **Platform threads** own a state each. It is found in an array by the low bits of the thread's id, which
+/// costs one read and one comparison. Each state has two entries where it may stand, so that threads whose ids
+/// agree mostly find theirs there; a thread that finds both taken goes through a thread-local. When a thread
+/// ends, its state waits, as it is, for the next new thread: so there are never more states than threads were
+/// alive at once.
 ///
 /// **Virtual threads** share a few states: each tries the one that its id points to, and moves on when somebody is
 /// inside.
@@ -48,9 +46,8 @@ public final class ThreadTable<S extends ThreadState> {
     private final Function<Boolean, S> maker;
     private final Consumer<S> whenOwned;
 
-    /// Weak, since a thread lets go of its values late, and a state may lead to all that was closed. [#all] holds
-    /// the
-    /// states meanwhile.
+    /// Weak, since a thread lets go of its values late, and a state may lead to all that was closed. [#all]
+    /// holds the states meanwhile.
     private final ThreadLocal<WeakReference<S>> mine =
             ThreadLocal.withInitial(() -> new WeakReference<>(adoptOrMake()));
 
@@ -178,9 +175,8 @@ public final class ThreadTable<S extends ThreadState> {
         return own;
     }
 
-    /// A shared state, entered; the caller leaves it. Ends, since each thread that has entered one leaves it after
-    /// a
-    /// few instructions, also with an error.
+    /// A shared state, entered; the caller leaves it. Ends, since each thread that has entered one leaves it
+    /// after a few instructions, also with an error.
     public S enterShared() {
         S[] states = shared.length > 0 ? shared : makeShared();
         if (!isEnteredShared) {

@@ -9,9 +9,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Locale;
 
-/// What a compaction costs, beside the copy of what it moves: blocks of one size with as much free between them, in
-/// pages that
-/// are larger, so that each page holds some of both. Contents are verified.
+/// What a compaction costs, beside the copy of what it moves: blocks of one size with as much free between
+/// them, in pages that are larger, so that each page holds some of both. Contents are verified.
 ///
 /// Arguments: rounds (3); MiB of a block (24); blocks (64). A line of JSON for each round.
 public final class CompactionCosts {

@@ -44,6 +44,9 @@ final class PageSplit {
     /// The homes of the smaller pages.
     private final List<Mapping> homes = new ArrayList<>();
 
+    /// One for each, in case it can't be unmapped.
+    private final List<PhysicalPages.Stranded> spares = new ArrayList<>();
+
     private long scratch;
 
     /// How many of the smaller pages exist, are mapped elsewhere, and are mapped at home.
@@ -103,6 +106,7 @@ final class PageSplit {
         for (int i = 0; i <= froms.length; i++) {
             long to = i < froms.length ? froms[i] : page.home.end();
             if (at < to) {
+                spares.add(new PhysicalPages.Stranded());
                 homes.add(new Page(0, to - at, page.home.arena, at).home);
             }
             at = i < froms.length ? tos[i] : at;
@@ -211,7 +215,7 @@ final class PageSplit {
             if (i >= stranded || (isIdle && tryUnmap(elsewhere(i), smaller.byteSize, failure))) {
                 pages.release(smaller.handle, smaller.byteSize);
             } else {
-                pages.strand(elsewhere(i), smaller.byteSize, smaller.handle);
+                pages.strand(spares.get(i), elsewhere(i), smaller.byteSize, smaller.handle, !isIdle);
                 space.abandon();
             }
         }

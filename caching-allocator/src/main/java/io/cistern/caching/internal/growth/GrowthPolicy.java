@@ -7,18 +7,14 @@ import io.cistern.caching.options.PageReuse;
 /// When a page is created, and how large it is.
 ///
 /// 1. While less is reserved than was ever live at once, counting what is asked for now, a missing page is
-/// created:
-/// the program needs that much anyway. So it is while less is reserved than a small share of the device: then
-/// streams
-/// need not wait for each other.
+/// created: the program needs that much anyway. So it is while less is reserved than a small share of the
+/// device: then streams need not wait for each other.
 /// 2. Above, an idle page is moved. Another one is created only where no page is idle.
 /// 3. A page of another stream that is still at work would make the taker wait. While less than a sixteenth of the
 /// device is reserved, memory costs less than time: such pages are left alone, and a missing one is created.
 /// 4. A call for a page takes about the same time for any size, and a page is idle only as a whole. So a page for
-/// large
-/// blocks is a share of the most that was ever live at once; a power of two, so that the page that leaves a place
-/// fits
-/// into many others. A page for small blocks is as small as pages can be.
+/// large blocks is a share of the most that was ever live at once; a power of two, so that the page that leaves
+/// a place fits into many others. A page for small blocks is as small as pages can be.
 /// 5. Where little is left of the device, pages are finer: what a page holds besides its blocks can't serve
 /// others.
 ///

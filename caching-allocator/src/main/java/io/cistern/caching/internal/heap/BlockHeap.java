@@ -122,9 +122,8 @@ public final class BlockHeap {
         return byteSize == missedBytes ? 0 : allocate(byteSize);
     }
 
-    /// Makes neighbouring claimed blocks one, whose bytes have memory up to `end`, and takes a block from it. What
-    /// it
-    /// needs of the Java heap was [reserved][#reserve].
+    /// Makes neighbouring claimed blocks one, whose bytes have memory up to `end`, and takes a block from it.
+    /// What it needs of the Java heap was [reserved][#reserve].
     ///
     /// @return the block's address
     public long fillAndAllocate(int first, int count, long end, long byteSize) {

@@ -48,9 +48,8 @@ public interface PageOwner {
     /// Makes claimed parts free again.
     void freeClaimed(int[] parts);
 
-    /// Puts smaller pages in the place of one that lies around claimed parts; those have no memory then. With the
-    /// page
-    /// table's lock.
+    /// Puts smaller pages in the place of one that lies around claimed parts; those have no memory then. With
+    /// the page table's lock.
     ///
     /// @param homes of the smaller pages
     void exchange(Mapping home, List<Mapping> homes, int[] parts);

@@ -36,10 +36,17 @@ public final class PhysicalPages {
     private long[] refusedSizes = new long[2 * ROOM];
     private int refusedCount;
 
-    /// A page at an address that nobody uses.
-    private record Stranded(long address, long byteSize, long handle) {}
-
     private final ReservedList<Stranded> stranded = new ReservedList<>();
+
+    /// Whether a copy to one of them may be under way.
+    private boolean strandedInUse;
+
+    /// A page at an address that nobody knows. Made before it is needed.
+    public static final class Stranded {
+        private long address;
+        private long byteSize;
+        private long handle;
+    }
 
     /// Takes memory from a source.
     public PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved) {
@@ -93,10 +100,21 @@ public final class PhysicalPages {
         }
     }
 
-    /// Keeps a page that can't be unmapped from an address which nobody uses. It stays reserved until
+    /// Keeps a page that can't be unmapped from an address which nobody knows. It stays reserved until
     /// [#releaseRefused] can.
-    public synchronized void strand(long address, long byteSize, long handle) {
-        stranded.add(new Stranded(address, byteSize, handle));
+    ///
+    /// @param inUse whether a copy to it may be under way: then it stays until the [device is idle][#idle]
+    public synchronized void strand(Stranded as, long address, long byteSize, long handle, boolean inUse) {
+        as.address = address;
+        as.byteSize = byteSize;
+        as.handle = handle;
+        strandedInUse |= inUse;
+        stranded.add(as);
+    }
+
+    /// All work of the device has finished.
+    public synchronized void idle() {
+        strandedInUse = false;
     }
 
     /// Makes room, so that so many can be [stranded][#strand] without memory of the Java heap.
@@ -105,7 +123,7 @@ public final class PhysicalPages {
     }
 
     private void releaseStranded() {
-        for (int i = stranded.size() - 1; i >= 0; i--) {
+        for (int i = stranded.size() - 1; i >= 0 && !strandedInUse; i--) {
             Stranded each = stranded.get(i);
             try {
                 memory.unmap(device, each.address, each.byteSize);
