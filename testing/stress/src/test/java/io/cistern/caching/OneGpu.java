@@ -13,6 +13,7 @@ import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
+import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceEnvironment;
@@ -33,7 +34,7 @@ public final class OneGpu implements PageSource {
     private static final long BYTES = 1L << 36;
 
     private final CudaDriver driver =
-            only(CudaDriver.class, Map.of("virtualMemory", virtualMemory(), "devices", devices()));
+            only(CudaDriver.class, Map.of("virtualMemory", virtualMemory(), "devices", devices(), "memory", memory()));
     private final AtomicLong reserved = new AtomicLong(1L << 40);
     private long handles;
 
@@ -47,6 +48,10 @@ public final class OneGpu implements PageSource {
 
     private static Devices devices() {
         return only(Devices.class, Map.of("count", 1, "totalBytes", BYTES));
+    }
+
+    private static LinearMemory memory() {
+        return only(LinearMemory.class, Map.of("freeBytes", BYTES));
     }
 
     /// An allocator over it.
