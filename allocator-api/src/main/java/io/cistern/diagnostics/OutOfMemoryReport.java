@@ -11,6 +11,7 @@ import java.util.OptionalLong;
 /// @param freeBytes of the device, as the driver saw it; empty if it could not be asked
 /// @param totalBytes of the device; empty if it could not be asked
 /// @param allocators the allocators and pools of this process, the one that was asked first
+/// @param unusable memory that this process holds and that could not serve the request, the most bytes first
 /// @param steps the steps that were tried, in their order
 /// @param processes other processes that hold memory of the device, if the system tells. The system answers late, so
 ///     the first read of this list, of the advice or of the text may wait
@@ -22,15 +23,17 @@ public record OutOfMemoryReport(
         OptionalLong freeBytes,
         OptionalLong totalBytes,
         List<AllocatorMemory> allocators,
+        List<UnusableMemory> unusable,
         List<TriedStep> steps,
         List<ProcessMemory> processes,
         List<String> advice) {
-    /// Streams and tags named in the text; the record has all.
+    /// Streams and reasons named in the text; the record has all.
     private static final int MAX_NAMED = 8;
 
     /// Copies the lists. The last two are immutable already and may not be there yet, so they are kept as they are.
     public OutOfMemoryReport {
         allocators = List.copyOf(allocators);
+        unusable = List.copyOf(unusable);
         steps = List.copyOf(steps);
     }
 
@@ -52,6 +55,11 @@ public record OutOfMemoryReport(
         /// Copies the list.
         public AllocatorMemory {
             streams = List.copyOf(streams);
+        }
+
+        /// Returns the reserved bytes that no live block asked for; 0 if the allocator can't tell what it reserves.
+        public long idleBytes() {
+            return Math.max(0, reservedBytes.orElse(0) - requestedBytes);
         }
 
         /// Returns the size of the largest block that is free for some stream; empty if the allocator can't tell.
@@ -77,6 +85,7 @@ public record OutOfMemoryReport(
         line(text, byteSize + " bytes were asked for on device " + device + ", stream 0x" + Long.toHexString(stream));
         line(text, "device: " + known(freeBytes) + " bytes free of " + known(totalBytes));
         allocators.forEach(each -> describe(text, each));
+        unusable.stream().limit(MAX_NAMED).forEach(each -> line(text, "unusable: " + each.text()));
         steps.forEach(each -> line(text, "tried " + each));
         processes.forEach(
                 each -> line(text, "process " + each.processId() + " holds " + known(each.byteSize()) + " bytes"));

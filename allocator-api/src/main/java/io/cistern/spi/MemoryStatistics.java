@@ -3,6 +3,7 @@ package io.cistern.spi;
 import io.cistern.diagnostics.BlockHistory;
 import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.diagnostics.StreamMemory;
+import io.cistern.diagnostics.UnusableMemory;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -56,9 +57,12 @@ public interface MemoryStatistics {
         return List.of();
     }
 
-    /// Returns which settings keep pieces of idle memory from serving a larger request together: sentences for
-    /// people, with what to set instead.
-    default List<String> whyInPieces() {
+    /// Returns the memory of a device that the allocator holds and can't use for a request, by reason, the most bytes
+    /// first: for the report of an out of memory. Takes time in proportion to the number of free blocks and calls no
+    /// driver.
+    ///
+    /// @return empty if the allocator can't tell
+    default List<UnusableMemory> unusable(int device) {
         return List.of();
     }
 

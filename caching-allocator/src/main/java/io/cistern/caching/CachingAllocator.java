@@ -9,6 +9,7 @@ import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.diagnostics.StreamMemory;
+import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
@@ -206,7 +207,12 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     }
 
     @Override
-    public List<String> whyInPieces() {
+    public List<UnusableMemory> unusable(int device) {
+        DeviceCache cache = caches.get(device);
+        return cache == null ? List.of() : new UnusableSurvey(cache.parts, whyInPieces()).list();
+    }
+
+    private List<String> whyInPieces() {
         boolean byPages = options.growsByPages(source instanceof PageSource);
         return byPages ? options.pages().whyInPieces() : List.of(options.whyInSegments(source instanceof PageSource));
     }

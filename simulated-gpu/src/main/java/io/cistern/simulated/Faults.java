@@ -12,6 +12,7 @@ public final class Faults {
     private static final int ALL_DEVICES = -1;
 
     private final Map<Where, Fault> faults = new HashMap<>();
+    private long failedCalls;
 
     private record Where(DriverCall call, int device) {}
 
@@ -37,9 +38,16 @@ public final class Faults {
         faults.put(new Where(call, device), new Fault(afterCalls, times, result));
     }
 
-    /// Forgets all wishes.
+    /// Forgets all wishes, and counts [failed calls][#failedCalls] anew.
     public synchronized void clear() {
         faults.clear();
+        failedCalls = 0;
+    }
+
+    /// Returns how many calls failed on demand since the last [#clear]. If it is 0, the program made too few calls for
+    /// any wish.
+    public synchronized long failedCalls() {
+        return failedCalls;
     }
 
     /// The result that this call shall have, or null for its own.
@@ -65,6 +73,10 @@ public final class Faults {
         } else if (fault.times < Integer.MAX_VALUE) {
             faults.put(where, new Fault(0, fault.times - 1, fault.result));
         }
-        return fault.times > 0 ? fault.result : null;
+        if (fault.times <= 0) {
+            return null;
+        }
+        failedCalls++;
+        return fault.result;
     }
 }

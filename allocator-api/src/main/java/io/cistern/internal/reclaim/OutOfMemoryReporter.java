@@ -5,6 +5,8 @@ import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.OutOfMemoryReport.AllocatorMemory;
 import io.cistern.diagnostics.OutOfMemoryReport.ProcessMemory;
 import io.cistern.diagnostics.TriedStep;
+import io.cistern.diagnostics.UnusableMemory;
+import io.cistern.diagnostics.UnusableMemory.Reason;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
@@ -12,8 +14,10 @@ import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteStatistics;
 import io.cistern.spi.MemoryStatistics;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.stream.Collectors;
 
 /// Collects what is known when memory has run out. Never throws and allocates no device memory: what can't be found
 /// out is missing in the report.
@@ -30,10 +34,12 @@ final class OutOfMemoryReporter {
     OutOfMemoryReport report(Route refusing, long stream, DeviceOutOfMemoryException failure, List<TriedStep> tried) {
         int device = refusing.device();
         List<AllocatorMemory> allocators = List.of();
+        List<UnusableMemory> unusable = List.of();
         OptionalLong free = OptionalLong.empty();
         OptionalLong total = OptionalLong.empty();
         try {
             allocators = allocators(refusing, device);
+            unusable = unusable(refusing, device, allocators);
             MemoryInfo info = registry.driver().memory().info(device);
             free = OptionalLong.of(info.freeBytes());
             total = OptionalLong.of(info.totalBytes());
@@ -48,21 +54,25 @@ final class OutOfMemoryReporter {
                 free,
                 total,
                 allocators,
+                unusable,
                 tried,
                 processes,
-                new Advice(failure, allocators, whyInPieces(refusing), total, processes));
+                new Advice(failure, allocators, unusable, total, processes));
     }
 
-    private List<String> whyInPieces(Route refusing) {
+    private List<UnusableMemory> unusable(Route refusing, int device, List<AllocatorMemory> allocators) {
+        List<UnusableMemory> all = new ArrayList<>();
         for (OpenAllocator allocator : registry.all()) {
             if (allocator.leads(refusing)) {
-                return allocator
-                        .extension(MemoryStatistics.class)
-                        .map(MemoryStatistics::whyInPieces)
-                        .orElse(List.of());
+                allocator.extension(MemoryStatistics.class).ifPresent(own -> all.addAll(own.unusable(device)));
             }
         }
-        return List.of();
+        allocators.stream().skip(1).filter(each -> each.idleBytes() > 0).forEach(other -> {
+            String remedy = other.tag().isEmpty() ? "" : "a pool opened with lendsToOthers(true) serves other requests";
+            all.add(new UnusableMemory(Reason.OTHER_ALLOCATOR, other.idleBytes(), "in " + other.name(), remedy));
+        });
+        all.sort(Comparator.comparingLong(UnusableMemory::byteSize).reversed());
+        return all;
     }
 
     private List<AllocatorMemory> allocators(Route refusing, int device) {
@@ -91,19 +101,19 @@ final class OutOfMemoryReporter {
     private static final class Advice extends LazyList<String> {
         private final DeviceOutOfMemoryException failure;
         private final List<AllocatorMemory> allocators;
-        private final List<String> whyInPieces;
+        private final List<UnusableMemory> unusable;
         private final OptionalLong total;
         private final List<ProcessMemory> processes;
 
         Advice(
                 DeviceOutOfMemoryException failure,
                 List<AllocatorMemory> allocators,
-                List<String> whyInPieces,
+                List<UnusableMemory> unusable,
                 OptionalLong total,
                 List<ProcessMemory> processes) {
             this.failure = failure;
             this.allocators = allocators;
-            this.whyInPieces = whyInPieces;
+            this.unusable = unusable;
             this.total = total;
             this.processes = processes;
         }
@@ -125,9 +135,15 @@ final class OutOfMemoryReporter {
                 }
             }
             AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();
-            if (asked != null && asked.reservedBytes().orElse(0) - asked.requestedBytes() >= failure.byteSize()) {
+            if (asked != null && asked.idleBytes() >= failure.byteSize()) {
+                String settings = unusable.stream()
+                        .filter(each -> each.reason() == Reason.BESIDE_LIVE_BLOCKS || each.reason() == Reason.IDLE_ELSEWHERE)
+                        .map(UnusableMemory::remedy)
+                        .filter(each -> !each.isEmpty())
+                        .distinct()
+                        .collect(Collectors.joining("; "));
                 advice.add(asked.name() + " has enough idle memory, in pieces that are too small"
-                        + (whyInPieces.isEmpty() ? "" : ": " + String.join("; ", whyInPieces)));
+                        + (settings.isEmpty() ? "" : ": " + settings));
             }
             return advice;
         }

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.core.StreamWriteFeature;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.StreamMemory;
 import io.cistern.diagnostics.TriedStep;
+import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.observability.HistoryEntry;
 import io.cistern.observability.MemorySnapshot;
 import io.cistern.observability.MemorySnapshot.AllocatorFigures;
@@ -224,6 +225,7 @@ public final class JsonWriter {
         writeIfKnown("totalBytes", report.totalBytes());
         json.writeStringField("text", report.text());
         writeAll("steps", report.steps(), this::writeStep);
+        writeAll("unusable", report.unusable(), this::writeUnusable);
         writeAll("advice", report.advice(), json::writeString);
         writeAll("allocators", report.allocators(), this::writeMemory);
         writeAll("processes", report.processes(), this::writeProcess);
@@ -235,6 +237,15 @@ public final class JsonWriter {
         json.writeStringField("step", step.step().text());
         json.writeNumberField("byteSize", step.byteSize());
         json.writeNumberField("nanos", step.nanos());
+        json.writeEndObject();
+    }
+
+    private void writeUnusable(UnusableMemory memory) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("reason", memory.reason().text());
+        json.writeNumberField("byteSize", memory.byteSize());
+        json.writeStringField("holder", memory.holder());
+        json.writeStringField("remedy", memory.remedy());
         json.writeEndObject();
     }
 

@@ -22,7 +22,7 @@ final class SitesLeftOut {
 
     /// Exceptions, explanations and figures: they change nothing.
     private static final Pattern TEXTS = Pattern.compile("\\.(equals|hashCode|toString|explained|memorySummary"
-            + "|statistics|refusals|whyInPieces|heldByStream|reservedPeakBytes|registeredBytes|registeredSegments)$"
+            + "|statistics|refusals|unusable|heldByStream|reservedPeakBytes|registeredBytes|registeredSegments)$"
             + "|lambda\\$refusals|AllocatorStatistics\\.|\\.(LazyList|LeakReport|NearestName|SettingProblems)\\."
             + "|OutOfMemoryReporter|OtherProcesses|Leaks\\$AtExit|Leaks\\.(lambda\\$)?dropped"
             + "|OpenScopes(\\$Entry)?\\.(report|warn)"

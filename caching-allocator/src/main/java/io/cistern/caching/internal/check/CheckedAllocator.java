@@ -5,6 +5,7 @@ import io.cistern.diagnostics.BlockHistory;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.diagnostics.StreamMemory;
+import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.MemoryMisuseException;
 import io.cistern.errors.MemoryMisuseException.Fault;
@@ -182,8 +183,8 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemorySt
     }
 
     @Override
-    public List<String> whyInPieces() {
-        return statistics.whyInPieces();
+    public List<UnusableMemory> unusable(int device) {
+        return statistics.unusable(device);
     }
 
     @Override

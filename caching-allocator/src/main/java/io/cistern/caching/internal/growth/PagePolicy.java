@@ -37,6 +37,9 @@ public record PagePolicy(
         } else if (fit != PageFit.TIGHT) {
             why.add("fit=tight has smaller pages, which fit together better");
         }
+        if (compactionBytes == 0 && !stableMapping && fixedBytes == 0) {
+            why.add("compaction_bytes=0 leaves live blocks where they are; " + USUAL_COMPACTION_BYTES + " is usual");
+        }
         return why;
     }
 

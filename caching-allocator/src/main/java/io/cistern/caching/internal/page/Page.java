@@ -89,6 +89,10 @@ public final class Page {
         return pins != 0;
     }
 
+    public boolean isPinned(Pin reason) {
+        return (pins & bit(reason)) != 0;
+    }
+
     @SuppressWarnings("EnumOrdinal") // a bit of a field that never leaves this object
     private static int bit(Pin reason) {
         return 1 << reason.ordinal();
@@ -100,7 +104,7 @@ public final class Page {
     }
 
     public boolean isAsleep() {
-        return (pins & bit(Pin.ASLEEP)) != 0;
+        return isPinned(Pin.ASLEEP);
     }
 
     /// Whether it may sleep: it will have other physical memory at the same address, which is all that graphs ask

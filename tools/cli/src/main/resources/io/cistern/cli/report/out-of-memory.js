@@ -41,7 +41,7 @@ function refusal(report, run) {
       + free),
     ...(report.advice || []).map((text) => element("p", { class: "advice" }, text)),
     element("h3", {}, "What was tried"), stepTable(report.steps || []),
-    element("h3", {}, "Memory then"), refusedAllocators(report), ...processLines(report),
+    element("h3", {}, "Memory then"), refusedAllocators(report), ...processLines(report), unusableTable(report),
     report.text ? element("details", {}, element("summary", {}, "The report as text"), element("pre", {}, report.text))
       : null,
   ].filter((each) => each != null);
@@ -79,6 +79,16 @@ function refusedAllocators(report) {
       { title: "Stream", value: (row) => streamText(row.stream), wide: true },
       size("Live", "liveBytes", true), size("Largest free", "largestFreeBytes"),
     ], streams, 2) : null);
+}
+
+function unusableTable(report) {
+  const unusable = report.unusable || [];
+  return unusable.length === 0 ? null : sortableTable("Memory that could not serve the request", [
+    { title: "Why", value: (row) => row.reason, wide: true },
+    { title: "Held by", value: (row) => row.holder, wide: true },
+    { title: "Bytes", value: (row) => row.byteSize, text: (row) => bytesText(row.byteSize), bar: true },
+    { title: "What would help", value: (row) => row.remedy, wide: true },
+  ], unusable, 2);
 }
 
 function processLines(report) {
