@@ -255,7 +255,7 @@ public final class DeviceArena implements AutoCloseable {
                 + generation.number() + "]";
     }
 
-    /// Collects how to open a [DeviceArena].
+    /// Configures and opens a [DeviceArena].
     ///
     /// **Threads.** One thread at a time.
     public static final class Builder {

@@ -126,7 +126,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalStateException if the pool is closed for good: its last user has closed it
+    /// @throws IllegalStateException if the last use of the pool has ended
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(MemoryPool from, long byteSize, int device, long stream) {
         return of(from.memory(), from.allocate(byteSize, device, stream), byteSize, device, stream);

@@ -11,7 +11,7 @@ import java.lang.foreign.MemorySegment;
 /// allocator `managed`, from `caching:source=managed`, or from `async:location=managed`.
 ///
 /// ```java
-/// ManagedMemory.prefetch(weights, MemoryLocation.device(0), stream);  // the kernel then has no page faults in it
+/// ManagedMemory.prefetch(weights, MemoryLocation.device(0), stream);  // before the kernel: no page faults in it
 /// ManagedMemory.advise(table, MemoryAdvice.SET_READ_MOSTLY, MemoryLocation.device(0));
 /// ```
 ///

@@ -7,8 +7,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/// A piece of pinned memory: handed out, waiting for streams, or idle. The lock of its [PinnedMemory] guards
-/// all fields that are not final or volatile, except the two counters.
+/// A piece of pinned memory: handed out, waiting for streams, or idle. The lock of its [PinnedMemory] guards its
+/// streams, graphs, fences and `freedBeforeGraphs`.
 final class PinnedBlock {
     /// A live stream.
     record Stream(int device, long handle) {}

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Part `i` goes through piece `i mod turns`, once the device has finished part `i - turns`.
 final class StagedCopy implements AutoCloseable {
-    /// Small enough for the processor's cache, and to send the first piece soon.
+    /// Small enough for the processor's cache, and to send the first piece soon. Smaller and larger pieces are
+    /// slower.
     private static final long SMALL_PIECE_BYTES = 256 << 10;
 
     /// For large copies. In pieces of this size the JVM's own copy bypasses the cache.
@@ -27,8 +28,8 @@ final class StagedCopy implements AutoCloseable {
     private static final long PAGE_BYTES = 4 << 10;
 
     /// To the device, C's `memcpy` is faster than the JVM's copy for small copies. Large copies hardly gain
-    /// through small pieces, and lose through large ones. This limit is a core's own cache in processors with
-    /// PCIe 5.
+    /// through small pieces, and lose through large ones. Sizes between were not measured; the limit is a
+    /// core's own cache in processors with PCIe 5.
     private static final long MEMCPY_UP_TO_BYTES = 2 << 20;
 
     /// Four pieces slow down small copies to the device; two slow down large ones to the host.

@@ -13,7 +13,6 @@ import org.jspecify.annotations.Nullable;
 /// @param stream the stream it was allocated on, if in stream order
 /// @param sequence the last work of that stream before it
 /// @param uses its last use by each stream
-/// @param uses last uses by each stream
 record Allocation(
         Mapping.Kind kind,
         long address,
