@@ -1,6 +1,6 @@
 package io.cistern.cuda;
 
-/// What a device may do with memory, with the numbers of `CUmemAccess_flags`.
+/// The access of a device to memory, with the numbers of `CUmemAccess_flags`.
 public enum AccessRights {
     /// Nothing.
     NONE(0),
@@ -15,14 +15,14 @@ public enum AccessRights {
         this.code = code;
     }
 
-    /// The number in `CUmemAccess_flags`.
+    /// Returns the number in `CUmemAccess_flags`.
     public int code() {
         return code;
     }
 
-    /// The constant for a number.
+    /// Returns the constant for a number.
     ///
-    /// @throws IllegalArgumentException for a number that is none of theirs
+    /// @throws IllegalArgumentException if no constant has this number
     public static AccessRights of(int code) {
         return switch (code) {
             case 0 -> NONE;

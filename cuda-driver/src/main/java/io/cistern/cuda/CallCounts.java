@@ -9,9 +9,10 @@ import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 
-/// Counters of driver calls since the driver was opened; failed calls count too. Setting and reading the current
-/// context does not count. Weakly consistent: a sum read while other threads call may miss their latest calls.
-// The ordinal only indexes the array of this very run.
+/// Counts driver calls since the driver was opened, failed calls included. Setting and reading the current
+/// context does not count. Sums are weakly consistent: a sum read while other threads call may miss their
+/// latest calls.
+// The ordinal only indexes an array of this run.
 @SuppressWarnings("EnumOrdinal")
 public final class CallCounts {
     private static final int CALLS = DriverCall.values().length;
@@ -21,10 +22,10 @@ public final class CallCounts {
     /// Guarded by itself.
     private final Set<Lent> lent = new HashSet<>();
 
-    /// Those that nobody has any more.
+    /// Counters that became unreachable.
     private final ReferenceQueue<Local> gone = new ReferenceQueue<>();
 
-    /// A [Local], and its counts for when it is gone.
+    /// A [Local], and its counts for the time when it is unreachable.
     private static final class Lent extends WeakReference<Local> {
         private final long[] counts;
 
@@ -34,19 +35,19 @@ public final class CallCounts {
         }
     }
 
-    /// Starts at zero.
+    /// Starts all counters at zero.
     public CallCounts() {
         counts = new LongAdder[CALLS];
         Arrays.setAll(counts, _ -> new LongAdder());
     }
 
-    /// Counts one call; for implementations of [CudaDriver].
+    /// Counts one call. For implementations of [CudaDriver].
     public void count(DriverCall call) {
         counts[call.ordinal()].increment();
     }
 
-    /// Counters for one thread at a time, which count without the atomic instruction that [#count] needs; part of every
-    /// sum, also once nobody has them any more.
+    /// Returns counters for one thread at a time, which count without the atomic instruction that [#count]
+    /// needs. They are part of every sum, even after they become unreachable.
     public Local local() {
         Local local = new Local();
         synchronized (lent) {
@@ -56,8 +57,8 @@ public final class CallCounts {
         return local;
     }
 
-    /// Adds up what is left of those that nobody has any more: no others are looked at, since a program may
-    /// make a thread for each request, and thousands of them between two collections.
+    /// Adds up the counts of unreachable counters. It visits no others, since a program may make a thread for
+    /// each request, and thousands of threads between two collections.
     private void collect() {
         for (Object each = gone.poll(); each != null; each = gone.poll()) {
             Lent old = (Lent) each;
@@ -68,7 +69,7 @@ public final class CallCounts {
         }
     }
 
-    /// How often one function was called.
+    /// Returns how often one function was called.
     public long of(DriverCall call) {
         synchronized (lent) {
             long sum = counts[call.ordinal()].sum();
@@ -79,7 +80,7 @@ public final class CallCounts {
         }
     }
 
-    /// How many calls of one kind were made.
+    /// Returns the number of calls of one kind.
     public long of(DriverCall.Kind kind) {
         long sum = 0;
         for (DriverCall call : DriverCall.values()) {
@@ -90,15 +91,15 @@ public final class CallCounts {
         return sum;
     }
 
-    /// What an allocator asks of the driver: calls that move memory and calls that order work, queries of them
-    /// included.
+    /// Returns the number of calls that an allocator causes: those that move memory and those that order work,
+    /// with the queries about them.
     public long ofAllocators() {
         return of(DriverCall.Kind.MEMORY) + of(DriverCall.Kind.STREAM);
     }
 
-    /// See [#local()].
+    /// Counters for one thread at a time, from [CallCounts#local()].
     ///
-    /// **Threads.** One at a time, one after the other in happens-before order.
+    /// **Threads.** One at a time, ordered by happens-before.
     public static final class Local {
         private static final VarHandle COUNTS = MethodHandles.arrayElementVarHandle(long[].class);
 
@@ -106,7 +107,7 @@ public final class CallCounts {
 
         private Local() {}
 
-        /// Counts one call; for implementations of [CudaDriver].
+        /// Counts one call. For implementations of [CudaDriver].
         public void count(DriverCall call) {
             int index = call.ordinal();
             COUNTS.setOpaque(counts, index, counts[index] + 1);

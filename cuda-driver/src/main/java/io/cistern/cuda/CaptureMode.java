@@ -1,13 +1,13 @@
 package io.cistern.cuda;
 
-/// How a capture and calls that it can't see get on, with the numbers of `CUstreamCaptureMode`. Such calls are
-/// those that obtain or free memory past streams, wait for streams or events, or ask them.
+/// Says what happens during a capture to calls that it can't see, with the numbers of `CUstreamCaptureMode`.
+/// Such calls obtain or free memory outside stream order, wait for streams or events, or query them.
 public enum CaptureMode {
-    /// Refused on every thread, while any thread captures in this mode; a thread's own mode at first.
+    /// Refused on every thread while any thread captures in this mode. The initial mode of each thread.
     GLOBAL(0),
-    /// Refused on the thread that captures.
+    /// Refused on the capturing thread.
     THREAD_LOCAL(1),
-    /// Allowed. The capture may be ended by another thread.
+    /// Allowed. Another thread may end the capture.
     RELAXED(2);
 
     private final int code;
@@ -16,14 +16,14 @@ public enum CaptureMode {
         this.code = code;
     }
 
-    /// The number in `CUstreamCaptureMode`.
+    /// Returns the number in `CUstreamCaptureMode`.
     public int code() {
         return code;
     }
 
-    /// The constant for a number.
+    /// Returns the constant for a number.
     ///
-    /// @throws IllegalArgumentException if there is none
+    /// @throws IllegalArgumentException if no constant has this number
     public static CaptureMode of(int code) {
         return switch (code) {
             case 0 -> GLOBAL;

@@ -1,15 +1,15 @@
 package io.cistern.cuda;
 
-/// What a stream does with work that it is given, with the numbers of `CUstreamCaptureStatus`.
+/// Says what a stream does with the work it is given, with the numbers of `CUstreamCaptureStatus`.
 public enum CaptureStatus {
-    /// Runs it.
+    /// Runs the work.
     NONE,
-    /// Puts it into a graph.
+    /// Puts the work into a graph.
     ACTIVE,
-    /// Refuses it: the capture went wrong and waits for its end.
+    /// Refuses the work: the capture failed and has yet to be ended.
     INVALIDATED;
 
-    /// The number in `CUstreamCaptureStatus`.
+    /// Returns the number in `CUstreamCaptureStatus`.
     public int code() {
         return switch (this) {
             case NONE -> 0;
@@ -18,7 +18,7 @@ public enum CaptureStatus {
         };
     }
 
-    /// The constant for a number; one that this version does not know is no capture to go on with.
+    /// Returns the constant for a number; [#INVALIDATED] for a number that this version does not know.
     public static CaptureStatus of(int code) {
         return switch (code) {
             case 0 -> NONE;

@@ -3,27 +3,27 @@ package io.cistern.cuda;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/// Copies and fills, in stream order. Zero bytes do nothing.
+/// Copies and fills memory in stream order. Sizes are in bytes; a copy or fill of zero bytes does nothing.
 ///
-/// Host memory must be native and stay alive until the stream has passed the copy; from memory that is not pinned
-/// the driver may copy before the call returns.
+/// Host memory must be native, and stay alive until the stream has passed the copy. If it is not pinned, the
+/// driver may copy before the call returns.
 public interface Copies {
     /// Copies from the host to a device (`cuMemcpyHtoDAsync_v2`).
     void toDevice(int device, long target, MemorySegment source, long byteSize, long stream);
 
-    /// Copies an array to a device: the driver reads it where it is (`cuMemcpyHtoDAsync_v2` in a critical call), and is
-    /// done with it on return.
+    /// Copies an array to a device. The driver reads the array in place (`cuMemcpyHtoDAsync_v2` in a critical
+    /// call), and has finished with it when the call returns.
     ///
-    /// **No safepoint begins meanwhile.** The driver may wait for the stream, for memory that it stages in, or for
-    /// another thread's call. If any of that waits for Java code (a host function, a word that a kernel polls and a
-    /// thread sets), a garbage collection in between stops that code, and the program stands still for good. For
-    /// programs in which no device waits for Java code.
+    /// **No safepoint begins meanwhile.** The driver may wait for the stream, for its own staging memory, or
+    /// for another thread's call. If any of these waits for Java code (a host function, or a word that a kernel
+    /// polls and a thread sets), then a garbage collection in between stops that code, and the program hangs
+    /// for good. So this is only for programs in which no device waits for Java code.
     ///
-    /// @param array on the heap; not changed by others until the call returns
+    /// @param array heap memory that no other thread changes until the call returns
     void arrayToDevice(int device, long target, MemorySegment array, long stream);
 
-    /// Copies from a device to the host (`cuMemcpyDtoHAsync_v2`). Memory of a pool on the host is no source: kernels
-    /// and the host itself read that where it is.
+    /// Copies from a device to the host (`cuMemcpyDtoHAsync_v2`). The source must not be memory of a host pool:
+    /// kernels and the host read that memory in place.
     void toHost(int device, MemorySegment target, long source, long byteSize, long stream);
 
     /// Copies within a device, or between devices that see each other (`cuMemcpyDtoDAsync_v2`).
@@ -32,13 +32,15 @@ public interface Copies {
     /// Copies between devices (`cuMemcpyPeerAsync`); `stream` belongs to `sourceDevice`.
     void betweenDevices(int targetDevice, long target, int sourceDevice, long source, long byteSize, long stream);
 
-    /// Copies rows of bytes that lie apart, such as part of an image (`cuMemcpy2DAsync_v2`). Each side is device
-    /// memory of the device or pinned host memory, by its address.
+    /// Copies rows of bytes at fixed distances, such as part of an image (`cuMemcpy2DAsync_v2`). Each side is
+    /// the address of memory of the device or of pinned host memory.
     ///
-    /// @param targetPitch bytes from the beginning of a row to that of the next, at least `rowBytes`
-    /// @param sourcePitch the same of the source
+    /// @param targetPitch bytes from the beginning of a target row to the beginning of the next, at least
+    ///     `rowBytes`
+    /// @param sourcePitch bytes from the beginning of a source row to the beginning of the next, at least
+    ///     `rowBytes`
     /// @param rowBytes bytes of a row
-    /// @param rows how many rows
+    /// @param rows number of rows
     void rows(
             int device,
             long target,
@@ -56,11 +58,11 @@ public interface Copies {
     /// @param byteSize more than 0
     record Piece(long target, long source, long byteSize) {}
 
-    /// Whether the driver has [#batch]: from CUDA 13.0 on.
+    /// Returns whether the driver has [#batch], which came with CUDA 13.0.
     boolean takesBatches();
 
-    /// Copies that the device makes in whatever order, all of them in stream order (`cuMemcpyBatchAsync_v2`). Not
-    /// while the stream is captured.
+    /// Makes several copies, in stream order as a whole and in any order among each other
+    /// (`cuMemcpyBatchAsync_v2`). The stream must not be captured.
     ///
     /// @param pieces one or more; no target overlaps another piece
     /// @param stream not a default stream
@@ -71,7 +73,7 @@ public interface Copies {
     /// Sets every byte (`cuMemsetD8Async`).
     void fillBytes(int device, long target, byte value, long byteSize, long stream);
 
-    /// Sets every 32-bit word (`cuMemsetD32Async`); `target` is a multiple of 4.
+    /// Sets every 32-bit word (`cuMemsetD32Async`); `target` must be a multiple of 4.
     ///
     /// @param count number of words
     void fillWords(int device, long target, int value, long count, long stream);

@@ -4,19 +4,21 @@ import java.util.Optional;
 
 /// Finds and opens one implementation of [CudaDriver]; discovered by [java.util.ServiceLoader].
 public interface CudaDriverProvider {
-    /// The name by which people ask for it: `cuda` or `simulated`.
+    /// Returns the name by which people select it: `cuda` or `simulated`.
     String name();
 
-    /// Who is taken when nobody chose: the highest that is available.
+    /// Returns the priority. If no driver is selected, the available one with the highest priority is used.
     int priority();
 
-    /// Why this driver can't be used here, or empty if it can. Cheap, creates no context, never throws: a missing
-    /// library, an old driver and a driver without devices are reasons, each with what to do about it.
+    /// Returns why this driver can't be used here, or empty if it can. A missing library, an old driver and a
+    /// driver without devices are reasons; each says what to do about it. The call is cheap, creates no context
+    /// and never throws.
     Optional<String> unavailableBecause();
 
-    /// Why this driver can't be used although somebody set it up: for example the library that a setting names can't
-    /// be loaded. This is then also what [#unavailableBecause()] says. Where nobody chose a driver by its name, no
-    /// other driver takes the place of one that was set up wrongly. Empty by default; never throws.
+    /// Returns why this driver can't be used although it was configured: for example, the library that a
+    /// setting names can't be loaded. [#unavailableBecause()] then returns the same reason. Unless a driver is
+    /// selected by name, no other driver silently replaces a wrongly configured one. Empty by default; never
+    /// throws.
     default Optional<String> misconfiguredBecause() {
         return Optional.empty();
     }

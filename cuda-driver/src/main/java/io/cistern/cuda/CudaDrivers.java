@@ -9,16 +9,16 @@ import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// The drivers that this program can reach, found by [ServiceLoader]. Any thread may call.
+/// Finds the drivers that this program can use, by [ServiceLoader]. Any thread may call.
 public final class CudaDrivers {
     private static final String AUTO = "auto";
     private static final AtomicBoolean WARNED = new AtomicBoolean();
 
     private CudaDrivers() {}
 
-    /// Every provider found, the highest priority first.
+    /// Returns every provider found, the highest priority first.
     ///
-    /// @throws java.util.ServiceConfigurationError if one is declared but can't be made
+    /// @throws java.util.ServiceConfigurationError if a declared provider can't be instantiated
     public static List<CudaDriverProvider> providers() {
         List<CudaDriverProvider> found = new ArrayList<>();
         for (CudaDriverProvider provider : ServiceLoader.load(CudaDriverProvider.class)) {
@@ -33,11 +33,11 @@ public final class CudaDrivers {
         return highestFirst != 0 ? highestFirst : one.name().compareTo(other.name());
     }
 
-    /// Opens the driver that [#choose()] chooses; the caller closes it. If that is a simulation that nobody asked
-    /// for, a warning says so and why, once in the life of the JVM.
+    /// Opens the driver that [#choose()] chooses; the caller closes it. If that driver is a simulation that no
+    /// setting asked for, a warning says so and gives the reason, once in the life of the JVM.
     ///
     /// @throws IllegalArgumentException if the setting `cistern.driver` names no driver
-    /// @throws IllegalStateException if no driver can be used, or the one that is asked for or set up can't
+    /// @throws IllegalStateException if no driver can be used, or the selected or configured one can't
     /// @throws CudaException if the chosen driver refuses
     public static CudaDriver openBest() {
         DriverChoice choice = choose();
@@ -54,12 +54,12 @@ public final class CudaDrivers {
                 + "=cuda.";
     }
 
-    /// Chooses the driver that the setting `cistern.driver` names. Where it says `auto`, or nothing, that is the
-    /// driver of the highest priority that is available; but one that was set up wrongly is never passed over.
+    /// Chooses the driver that the setting `cistern.driver` names. If the setting is `auto` or missing, chooses
+    /// the available driver with the highest priority, but never passes over one that was configured wrongly.
     ///
     /// @throws IllegalArgumentException if the setting names no driver
-    /// @throws IllegalStateException if no driver can be used, or the one that is asked for can't, with
-    ///     the reasons and what to do about them
+    /// @throws IllegalStateException if no driver can be used, or the selected or configured one can't; the
+    ///     message gives the reasons and what to do about them
     public static DriverChoice choose() {
         return choose(providers(), Settings.ofProcess());
     }

@@ -2,7 +2,7 @@ package io.cistern.cuda;
 
 import java.io.Serial;
 
-/// A driver call that did not succeed: which call, with what result, on which arguments.
+/// Thrown when a driver call fails; says which call, with what result, on which arguments.
 public final class CudaException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -21,17 +21,17 @@ public final class CudaException extends CisternException {
         this.code = code;
     }
 
-    /// The function that failed.
+    /// Returns the function that failed.
     public DriverCall call() {
         return call;
     }
 
-    /// The raw `CUresult`.
+    /// Returns the raw `CUresult`.
     public int code() {
         return code;
     }
 
-    /// The result, or [CudaResult#UNKNOWN] for a code this version does not name.
+    /// Returns the result, or [CudaResult#UNKNOWN] for a code that this version does not name.
     public CudaResult result() {
         return CudaResult.of(code);
     }

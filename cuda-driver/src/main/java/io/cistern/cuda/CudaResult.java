@@ -71,17 +71,17 @@ public enum CudaResult {
         this.code = code;
     }
 
-    /// The number in `cuda.h`.
+    /// Returns the number in `cuda.h`.
     public int code() {
         return code;
     }
 
-    /// The constant for a code, or [#UNKNOWN].
+    /// Returns the constant for a code, or [#UNKNOWN].
     public static CudaResult of(int code) {
         return BY_CODE.getOrDefault(code, UNKNOWN);
     }
 
-    /// Whether the context is beyond use after this result: its memory is gone, and every later call fails.
+    /// Returns whether this result ends the context: its memory is gone, and every later call fails.
     public boolean endsContext() {
         return switch (this) {
             case DEINITIALIZED,
@@ -94,7 +94,7 @@ public enum CudaResult {
         };
     }
 
-    /// Name and number for people, for example `CUDA_ERROR_OUT_OF_MEMORY (2)`. Never throws.
+    /// Returns name and number for people, for example `CUDA_ERROR_OUT_OF_MEMORY (2)`. Never throws.
     public static String describe(int code) {
         CudaResult result = of(code);
         if (result == SUCCESS) {

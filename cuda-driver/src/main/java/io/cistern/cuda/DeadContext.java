@@ -2,14 +2,15 @@ package io.cistern.cuda;
 
 import org.jspecify.annotations.Nullable;
 
-/// The way to outlive a context that [failed][CudaResult#endsContext]: its memory, streams and events went with it, and
-/// nothing runs in it any more. So what gives something back to it, or waits for its work, is done.
+/// Helps to outlive a context that [failed][CudaResult#endsContext]. Its memory, streams and events are gone,
+/// and nothing runs in it any more. So a call that gives something back to it, or waits for its work, counts as
+/// done.
 ///
-/// For calls that need no answer; one that allocates or copies has to tell of the dead context.
+/// Only for calls that need no answer; a call that allocates or copies has to report the dead context.
 public final class DeadContext {
     private DeadContext() {}
 
-    /// Makes a call that gives something back, or waits; a dead context has done that already.
+    /// Makes a call that gives something back or waits. If the context is dead, the call counts as done.
     ///
     /// @throws CudaException if the driver refuses for another reason
     public static void survive(Runnable call) {
@@ -19,17 +20,18 @@ public final class DeadContext {
         }
     }
 
-    /// As [#survive], where a refusal is no end: the call is made again later.
+    /// Makes a call as [#survive] does, but returns false if the driver refuses, so that the caller can try
+    /// again later.
     ///
     /// @return whether nothing is left to do
     public static boolean isDone(Runnable call) {
         return refusal(call) == null;
     }
 
-    /// As [#isDone], and says why not.
+    /// Makes a call as [#isDone] does, and returns why the driver refuses it.
     ///
-    /// @return why the driver refuses, or null if nothing is left to do
-    @SuppressWarnings("exports") // nobody needs JSpecify to run
+    /// @return the driver's refusal, or null if nothing is left to do
+    @SuppressWarnings("exports") // JSpecify is not needed at run time
     public static @Nullable CudaException refusal(Runnable call) {
         try {
             call.run();

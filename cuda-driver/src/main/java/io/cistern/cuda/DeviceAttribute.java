@@ -40,7 +40,7 @@ public enum DeviceAttribute {
         this.code = code;
     }
 
-    /// The number in `CUdevice_attribute`.
+    /// Returns the number in `CUdevice_attribute`.
     public int code() {
         return code;
     }

@@ -6,8 +6,8 @@ import static io.cistern.cuda.DriverCall.Kind.STREAM;
 
 /// The driver functions that Cistern calls, each with the exact symbol that `libcuda.so.1` exports for it.
 ///
-/// One table serves the binding (symbols), errors (names), the simulated GPU (costs and faults on demand) and the
-/// counters. The `_v2` symbols are bound where the unsuffixed one is a legacy entry point with 32-bit sizes.
+/// One table serves the binding (symbols), errors (names), the simulated GPU (costs and injected faults) and
+/// the counters. If the unsuffixed symbol is a legacy entry point with 32-bit sizes, the `_v2` symbol is bound.
 public enum DriverCall {
     INIT("cuInit", OTHER),
     DRIVER_GET_VERSION("cuDriverGetVersion", OTHER),
@@ -134,13 +134,13 @@ public enum DriverCall {
     IPC_OPEN_EVENT_HANDLE("cuIpcOpenEventHandle", STREAM),
     IPC_GET_MEM_HANDLE("cuIpcGetMemHandle", MEMORY);
 
-    /// What a call is counted as.
+    /// The kinds of calls, for counting.
     public enum Kind {
-        /// Obtains, returns, maps or shares memory.
+        /// The call obtains, returns, maps or shares memory.
         MEMORY,
-        /// Orders work: streams and events.
+        /// The call orders work: streams and events.
         STREAM,
-        /// Asks, copies, launches, or sets up.
+        /// The call queries, copies, launches, or sets up.
         OTHER
     }
 
@@ -152,12 +152,12 @@ public enum DriverCall {
         this.kind = kind;
     }
 
-    /// The symbol to look up in `libcuda.so.1`.
+    /// Returns the symbol to look up in `libcuda.so.1`.
     public String symbol() {
         return symbol;
     }
 
-    /// What the call is counted as.
+    /// Returns the kind as which the call is counted.
     public Kind kind() {
         return kind;
     }

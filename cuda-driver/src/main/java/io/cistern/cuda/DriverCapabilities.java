@@ -3,12 +3,12 @@ package io.cistern.cuda;
 import java.util.List;
 import java.util.Map;
 
-/// The result of one probe of a driver and its devices.
+/// The result of probing a driver and its devices once.
 ///
 /// @param version the driver API's version: 1000 × major + 10 × minor
-/// @param environment what was found about the surroundings that changes what works: MIG, vGPU, WSL, an old kernel
-///     module; empty when nothing is special
-/// @param devices one entry a device, in order
+/// @param environment properties of the surroundings that limit what works: MIG, vGPU, WSL, an old kernel
+///     module; empty if there are none
+/// @param devices one entry for each device, in order
 public record DriverCapabilities(int version, List<String> environment, List<DeviceCapabilities> devices) {
     /// Copies the lists.
     public DriverCapabilities {
@@ -16,14 +16,14 @@ public record DriverCapabilities(int version, List<String> environment, List<Dev
         devices = List.copyOf(devices);
     }
 
-    /// What one device can do.
+    /// The abilities of one device.
     ///
     /// @param device its ordinal
     /// @param name its name
     /// @param uuid its UUID
-    /// @param totalBytes its memory
+    /// @param totalBytes its memory in bytes
     /// @param computeCapability 10 × major + minor
-    /// @param granularity the smallest multiple for physical memory in bytes, 0 where there is no virtual memory
+    /// @param granularity the unit of physical memory in bytes, at its smallest; 0 without virtual memory
     /// @param features the answer for each feature
     public record DeviceCapabilities(
             int device,
@@ -38,7 +38,7 @@ public record DriverCapabilities(int version, List<String> environment, List<Dev
             features = Map.copyOf(features);
         }
 
-        /// The answer for one feature.
+        /// Returns the answer for one feature.
         public Support supports(DriverFeature feature) {
             return features.getOrDefault(feature, Support.no("not probed"));
         }

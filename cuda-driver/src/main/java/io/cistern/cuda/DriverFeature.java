@@ -1,6 +1,6 @@
 package io.cistern.cuda;
 
-/// What a device and its driver may or may not be able to do.
+/// Abilities that a device and its driver may have or lack.
 public enum DriverFeature {
     /// `cuMemAllocAsync` and pools.
     MEMORY_POOLS,
@@ -8,9 +8,9 @@ public enum DriverFeature {
     VIRTUAL_MEMORY,
     /// Memory that moves between the host and devices page by page while both run.
     MANAGED_MEMORY,
-    /// Pools of such memory; CUDA 13.0.
+    /// Pools of managed memory; CUDA 13.0.
     MANAGED_MEMORY_POOLS,
-    /// Pools of host memory of whatever NUMA node; CUDA 13.0.
+    /// Pools of host memory of any NUMA node; CUDA 13.0.
     HOST_MEMORY_POOLS,
     /// Pools of host memory of one NUMA node.
     HOST_NUMA_MEMORY_POOLS,
@@ -22,7 +22,7 @@ public enum DriverFeature {
     POSIX_FILE_DESCRIPTOR,
     /// Sharing by fabric handle; needs an IMEX channel.
     FABRIC,
-    /// Network cards reach physical memory that was created for it.
+    /// Access of network cards to physical memory that was created for it.
     RDMA,
     /// Sharing by dma-buf.
     DMA_BUF,
@@ -30,6 +30,6 @@ public enum DriverFeature {
     MULTICAST,
     /// `cuStreamGetId`.
     STREAM_ID,
-    /// Being told that the process uses more memory than its budget; CUDA 12.4.
+    /// A notice when the process uses more memory than its budget; CUDA 12.4.
     BUDGET_NOTIFICATION
 }

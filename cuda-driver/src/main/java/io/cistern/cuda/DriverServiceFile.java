@@ -2,7 +2,8 @@ package io.cistern.cuda;
 
 import java.util.Map;
 
-/// Tells why a driver's provider was not found: its JAR is missing, or a fat JAR has its class and lost its entry.
+/// Explains why a driver's provider was not found: its JAR is missing, or a fat JAR has its class and lost its
+/// entry.
 final class DriverServiceFile {
     private static final Map<String, String> CLASS_NAMES = Map.of(
             "cuda", "io.cistern.cuda.ffm.NativeDriverProvider",
@@ -10,7 +11,7 @@ final class DriverServiceFile {
 
     private DriverServiceFile() {}
 
-    /// Why there is no driver of that name, and what to do.
+    /// Returns why no driver of that name was found, and what to do about it.
     static String notFound(String name) {
         String className = CLASS_NAMES.get(name);
         if (className == null) {

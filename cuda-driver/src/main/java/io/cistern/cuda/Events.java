@@ -1,35 +1,35 @@
 package io.cistern.cuda;
 
-/// Events: marks in a stream that others can wait for.
+/// Creates and records events: marks in a stream that other streams and the host can wait for.
 public interface Events {
-    /// Creates an event without timing (`cuEventCreate` with `DISABLE_TIMING`), the cheap kind.
+    /// Creates an event without timing, the cheap kind (`cuEventCreate` with `DISABLE_TIMING`).
     long create(int device);
 
-    /// Creates an event that takes the time (`cuEventCreate` with flags 0).
+    /// Creates an event with timing (`cuEventCreate` with flags 0).
     long createTimed(int device);
 
-    /// Marks the stream's present end (`cuEventRecord`); recording again forgets the earlier mark.
+    /// Marks the current end of the stream (`cuEventRecord`). Recording again replaces the earlier mark.
     void record(int device, long event, long stream);
 
-    /// Marks the present end of all streams of the device's primary context, those included that the program never
-    /// named to anybody (`cuCtxRecordEvent`, since CUDA 12.5). The event passes when all of them have passed.
+    /// Marks the current end of all streams of the device's primary context, even of streams that Cistern was
+    /// never told (`cuCtxRecordEvent`, since CUDA 12.5). The event passes when all of them have passed.
     ///
-    /// @throws CudaException [CudaResult#NOT_SUPPORTED] from a driver that is older,
+    /// @throws CudaException [CudaResult#NOT_SUPPORTED] from an older driver,
     ///     [CudaResult#STREAM_CAPTURE_UNSUPPORTED] while a stream of the context is being captured
     void recordAll(int device, long event);
 
-    /// Whether the stream has passed the mark; true if never recorded (`cuEventQuery`).
+    /// Returns whether the stream has passed the mark; true if the event was never recorded (`cuEventQuery`).
     boolean hasPassed(int device, long event);
 
-    /// Waits until the stream has passed the mark (`cuEventSynchronize`).
+    /// Waits on the host until the stream has passed the mark (`cuEventSynchronize`).
     void synchronize(int device, long event);
 
-    /// Milliseconds between two timed marks (`cuEventElapsedTime`).
+    /// Returns the milliseconds between two timed marks (`cuEventElapsedTime`).
     ///
-    /// @throws CudaException [CudaResult#NOT_READY] if one was not passed, [CudaResult#INVALID_HANDLE] if one is
-    ///     untimed or was never recorded
+    /// @throws CudaException [CudaResult#NOT_READY] if a mark was not passed yet, [CudaResult#INVALID_HANDLE]
+    ///     if an event is untimed or was never recorded
     float elapsedMillis(int device, long start, long end);
 
-    /// Destroys an event (`cuEventDestroy_v2`); waits that were already made for it stay.
+    /// Destroys an event (`cuEventDestroy_v2`); waits that were enqueued for it remain.
     void destroy(int device, long event);
 }

@@ -1,14 +1,14 @@
 package io.cistern.cuda;
 
-/// What the driver tells of the memory of all graphs of a device, with the numbers of `CUgraphMem_attribute`.
+/// Counters for the memory of all graphs of a device, with the numbers of `CUgraphMem_attribute`.
 public enum GraphMemoryAttribute {
     /// Bytes that graphs use.
     USED_CURRENT(0),
     /// Most bytes that graphs used since the last reset.
     USED_HIGH(1),
-    /// Bytes that are kept for graphs.
+    /// Bytes that the driver keeps for graphs.
     RESERVED_CURRENT(2),
-    /// Most bytes that were kept for graphs since the last reset.
+    /// Most bytes that the driver kept for graphs since the last reset.
     RESERVED_HIGH(3);
 
     private final int code;
@@ -17,7 +17,7 @@ public enum GraphMemoryAttribute {
         this.code = code;
     }
 
-    /// The number in `CUgraphMem_attribute`.
+    /// Returns the number in `CUgraphMem_attribute`.
     public int code() {
         return code;
     }

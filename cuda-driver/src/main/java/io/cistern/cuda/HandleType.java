@@ -1,6 +1,6 @@
 package io.cistern.cuda;
 
-/// How memory can be handed to another process, with the bits of `CUmemAllocationHandleType`.
+/// Ways to export memory to another process, with the bits of `CUmemAllocationHandleType`.
 public enum HandleType {
     /// Not at all.
     NONE(0),
@@ -15,7 +15,7 @@ public enum HandleType {
         this.bit = bit;
     }
 
-    /// The bit in `CUmemAllocationHandleType`.
+    /// Returns the bit in `CUmemAllocationHandleType`.
     public int bit() {
         return bit;
     }

@@ -1,18 +1,18 @@
 package io.cistern.cuda;
 
-/// What a program says of the use of managed memory, with the numbers of `CUmem_advise`.
+/// A program's statements about its use of managed memory, with the numbers of `CUmem_advise`.
 public enum MemoryAdvice {
-    /// It is read far more than written: each place that reads has a copy of its own.
+    /// The memory is read far more than written: each place that reads it has its own copy.
     SET_READ_MOSTLY(1),
-    /// Takes that back.
+    /// Takes back [#SET_READ_MOSTLY].
     UNSET_READ_MOSTLY(2),
-    /// It is to live at the place, and is mapped for others rather than moved to them, where they can be.
+    /// The memory should live at the place. Other places map it instead of moving it, if they can.
     SET_PREFERRED_LOCATION(3),
-    /// Takes that back.
+    /// Takes back [#SET_PREFERRED_LOCATION].
     UNSET_PREFERRED_LOCATION(4),
-    /// The place uses it: it is to be mapped there at all times, so that no use faults.
+    /// The place uses the memory: it should always be mapped there, so that no use faults.
     SET_ACCESSED_BY(5),
-    /// Takes that back.
+    /// Takes back [#SET_ACCESSED_BY].
     UNSET_ACCESSED_BY(6);
 
     private final int code;
@@ -21,7 +21,7 @@ public enum MemoryAdvice {
         this.code = code;
     }
 
-    /// The number in `CUmem_advise`.
+    /// Returns the number in `CUmem_advise`.
     public int code() {
         return code;
     }

@@ -1,9 +1,9 @@
 package io.cistern.cuda;
 
-/// Where memory lives (`CUmemLocation`).
+/// A place where memory lives (`CUmemLocation`).
 ///
 /// @param type the kind of place
-/// @param id the device's ordinal or the NUMA node's number; 0 where the kind needs none
+/// @param id the device's ordinal or the NUMA node's number; 0 if the kind needs none
 public record MemoryLocation(Type type, int id) {
     /// Kinds of place, with the numbers of `CUmemLocationType`.
     public enum Type {
@@ -22,13 +22,14 @@ public record MemoryLocation(Type type, int id) {
             this.code = code;
         }
 
-        /// The number in `CUmemLocationType`.
+        /// Returns the number in `CUmemLocationType`.
         public int code() {
             return code;
         }
     }
 
-    /// Written out, as [#equals] is: a record's own makes classes when it is first called, in the first allocation.
+    /// Written out, like [#equals]: the generated one loads classes on its first call, which is in the first
+    /// allocation.
     @Override
     public int hashCode() {
         return 31 * type.code + id;
@@ -39,17 +40,17 @@ public record MemoryLocation(Type type, int id) {
         return other instanceof MemoryLocation location && type == location.type && id == location.id;
     }
 
-    /// A device's own memory.
+    /// Returns a device's own memory.
     public static MemoryLocation device(int device) {
         return new MemoryLocation(Type.DEVICE, device);
     }
 
-    /// Host memory of whatever NUMA node.
+    /// Returns host memory of any NUMA node.
     public static MemoryLocation host() {
         return new MemoryLocation(Type.HOST, 0);
     }
 
-    /// Memory of one host NUMA node.
+    /// Returns the memory of one host NUMA node.
     public static MemoryLocation hostNuma(int node) {
         return new MemoryLocation(Type.HOST_NUMA, node);
     }

@@ -1,27 +1,27 @@
 package io.cistern.cuda;
 
-/// Stream-ordered allocation (`cuMemAllocAsync` and relatives, CUDA 11.2) and the pools behind it. What other
-/// processes may see of them: [Sharing].
+/// Allocates in stream order (`cuMemAllocAsync` and relatives, CUDA 11.2) from pools. [Sharing] exports pools
+/// to other processes.
 public interface MemoryPools {
-    /// Creates a pool (`cuMemPoolCreate`). Its release threshold starts at 0: unused memory goes back to the
+    /// Creates a pool (`cuMemPoolCreate`). Its release threshold is 0 at first: unused memory goes back to the
     /// device at the next synchronisation.
     long create(MemoryPoolProperties properties);
 
     /// Destroys a pool (`cuMemPoolDestroy`); memory still allocated from it stays valid until it is freed.
     void destroy(int device, long pool);
 
-    /// The pool that exists from the start and can't be destroyed (`cuDeviceGetDefaultMemPool`).
+    /// Returns the pool that exists from the start and can't be destroyed (`cuDeviceGetDefaultMemPool`).
     long defaultPool(int device);
 
-    /// The pool that [#allocate(int, long, long)] takes from (`cuDeviceGetMemPool`).
+    /// Returns the pool from which [#allocate(int, long, long)] takes memory (`cuDeviceGetMemPool`).
     long currentPool(int device);
 
-    /// Sets the pool that [#allocate(int, long, long)] takes from (`cuDeviceSetMemPool`).
+    /// Sets the pool from which [#allocate(int, long, long)] takes memory (`cuDeviceSetMemPool`).
     void setCurrentPool(int device, long pool);
 
     /// Allocates from the device's current pool in stream order (`cuMemAllocAsync`).
     ///
-    /// @return the address; 0 for 0 bytes, and freeing that does nothing
+    /// @return the address; 0 for 0 bytes, and freeing 0 does nothing
     /// @throws CudaException [CudaResult#OUT_OF_MEMORY]
     long allocate(int device, long byteSize, long stream);
 
@@ -31,20 +31,20 @@ public interface MemoryPools {
     /// Frees memory in stream order (`cuMemFreeAsync`).
     void free(int device, long address, long stream);
 
-    /// Reads an attribute (`cuMemPoolGetAttribute`).
+    /// Returns an attribute (`cuMemPoolGetAttribute`).
     long attribute(int device, long pool, PoolAttribute attribute);
 
-    /// Sets an attribute (`cuMemPoolSetAttribute`); a high-water mark can only be set to 0, a current value not
+    /// Sets an attribute (`cuMemPoolSetAttribute`). A high-water mark can only be set to 0, a current value not
     /// at all.
     void setAttribute(int device, long pool, PoolAttribute attribute, long value);
 
-    /// Gives memory that nobody uses back to the device until at most `keepBytes` are reserved
-    /// (`cuMemPoolTrimTo`). Only memory whose frees have completed can go: synchronise first if all must.
+    /// Gives unused memory back to the device until at most `keepBytes` are reserved (`cuMemPoolTrimTo`). Only
+    /// memory whose frees have completed can go: synchronise first if all must.
     void trimTo(int device, long pool, long keepBytes);
 
-    /// Sets what `peer` may do with the pool's memory, present and future (`cuMemPoolSetAccess`).
+    /// Sets the rights of `peer` to the pool's memory, present and future (`cuMemPoolSetAccess`).
     void setAccess(int device, long pool, int peer, AccessRights rights);
 
-    /// What `peer` may do with the pool's memory (`cuMemPoolGetAccess`).
+    /// Returns the rights of `peer` to the pool's memory (`cuMemPoolGetAccess`).
     AccessRights access(int device, long pool, int peer);
 }

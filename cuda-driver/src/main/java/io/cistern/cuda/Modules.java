@@ -1,9 +1,9 @@
 package io.cistern.cuda;
 
-/// Kernels from PTX text.
+/// Loads kernels from PTX text and launches them.
 ///
-/// On the simulated GPU a kernel is a Java function registered under its name; the text is searched for `.entry`
-/// names.
+/// On the simulated GPU a kernel is a Java function registered under its name. That GPU only searches the text
+/// for `.entry` names.
 public interface Modules {
     /// Loads a module from PTX text (`cuModuleLoadData`).
     ///
@@ -13,16 +13,16 @@ public interface Modules {
     /// Unloads a module (`cuModuleUnload`).
     void unload(int device, long module);
 
-    /// Finds a kernel (`cuModuleGetFunction`).
+    /// Returns a kernel of a module (`cuModuleGetFunction`).
     ///
     /// @throws CudaException [CudaResult#NOT_FOUND] if the module has no such kernel;
-    ///     [CudaResult#NOT_SUPPORTED] from a simulated GPU that has no Java function of the name
+    ///     [CudaResult#NOT_SUPPORTED] if the simulated GPU has no Java function of that name
     long function(int device, long module, String name);
 
     /// Launches a kernel in stream order (`cuLaunchKernel`).
     ///
-    /// @param arguments each a `Long` (also for pointers), `Integer`, `Float`, `Double`, `Short` or `Byte`, as
-    ///     the kernel's signature has them
+    /// @param arguments the values that the kernel's signature takes: each a `Long` (also for pointers),
+    ///     `Integer`, `Float`, `Double`, `Short` or `Byte`
     /// @throws IllegalArgumentException for an argument of another type
     void launch(int device, long function, Grid grid, long stream, Object... arguments);
 
@@ -32,34 +32,34 @@ public interface Modules {
     /// @param threads threads in a block
     /// @param sharedBytes dynamic shared memory of each block
     record Grid(Extent blocks, Extent threads, int sharedBytes) {
-        /// A shape of one dimension without dynamic shared memory.
+        /// Returns a one-dimensional shape without dynamic shared memory.
         public static Grid of(int blocks, int threads) {
             return of(Extent.of(blocks), Extent.of(threads));
         }
 
-        /// A shape without dynamic shared memory.
+        /// Returns a shape without dynamic shared memory.
         public static Grid of(Extent blocks, Extent threads) {
             return new Grid(blocks, threads, 0);
         }
     }
 
-    /// An extent in up to three dimensions, as C's `dim3`.
+    /// An extent in up to three dimensions, like C's `dim3`.
     ///
     /// @param x blocks or threads in x
-    /// @param y in y
-    /// @param z in z
+    /// @param y blocks or threads in y
+    /// @param z blocks or threads in z
     record Extent(int x, int y, int z) {
-        /// Of one dimension.
+        /// Returns an extent of one dimension.
         public static Extent of(int x) {
             return new Extent(x, 1, 1);
         }
 
-        /// Of two dimensions.
+        /// Returns an extent of two dimensions.
         public static Extent of(int x, int y) {
             return new Extent(x, y, 1);
         }
 
-        /// All of it: `x × y × z`.
+        /// Returns the product `x × y × z`.
         public long count() {
             return (long) x * y * z;
         }

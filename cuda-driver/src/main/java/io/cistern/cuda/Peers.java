@@ -1,17 +1,19 @@
 package io.cistern.cuda;
 
-/// Access between devices for memory from [LinearMemory]; pools and mappings have access rights of their own.
+/// Lets devices reach each other's memory from [LinearMemory]; pools and mappings have access rights of their
+/// own.
 public interface Peers {
-    /// Whether `device` could reach the memory of `peer` (`cuDeviceCanAccessPeer`).
+    /// Returns whether `device` could reach the memory of `peer` (`cuDeviceCanAccessPeer`).
     boolean canAccess(int device, int peer);
 
     /// Lets `device` reach the memory of `peer` (`cuCtxEnablePeerAccess`).
     ///
-    /// @throws CudaException [CudaResult#PEER_ACCESS_ALREADY_ENABLED], [CudaResult#PEER_ACCESS_UNSUPPORTED]
+    /// @throws CudaException [CudaResult#PEER_ACCESS_ALREADY_ENABLED] if it was enabled before,
+    ///     [CudaResult#PEER_ACCESS_UNSUPPORTED] if `device` can't reach `peer`
     void enable(int device, int peer);
 
     /// Takes the access back (`cuCtxDisablePeerAccess`).
     ///
-    /// @throws CudaException [CudaResult#PEER_ACCESS_NOT_ENABLED]
+    /// @throws CudaException [CudaResult#PEER_ACCESS_NOT_ENABLED] if it is not enabled
     void disable(int device, int peer);
 }

@@ -1,6 +1,6 @@
 package io.cistern.cuda;
 
-/// What the driver can tell of a pointer, with the numbers of `CUpointer_attribute`.
+/// Facts that the driver knows about a pointer, with the numbers of `CUpointer_attribute`.
 public enum PointerAttribute {
     /// The context that made the allocation; 0 for memory of pools and mappings.
     CONTEXT(1),
@@ -10,7 +10,7 @@ public enum PointerAttribute {
     BUFFER_ID(7),
     /// 1 for managed memory.
     IS_MANAGED(8),
-    /// The device the memory lives on.
+    /// The device on which the memory lives.
     DEVICE_ORDINAL(9),
     /// First address of the allocation.
     RANGE_START(11),
@@ -18,7 +18,7 @@ public enum PointerAttribute {
     RANGE_SIZE(12),
     /// 1 if the address is backed by memory.
     MAPPED(13),
-    /// Bits of the handle types it may be exported as.
+    /// Bits of the handle types as which it may be exported.
     ALLOWED_HANDLE_TYPES(14),
     /// 3 if the device may read and write it.
     ACCESS_FLAGS(16),
@@ -31,7 +31,7 @@ public enum PointerAttribute {
         this.code = code;
     }
 
-    /// The number in `CUpointer_attribute`.
+    /// Returns the number in `CUpointer_attribute`.
     public int code() {
         return code;
     }

@@ -8,7 +8,7 @@ public enum PoolAttribute {
     REUSE_ALLOW_OPPORTUNISTIC(2, true),
     /// 1: the driver may insert a wait so that memory can be reused on another stream.
     REUSE_ALLOW_INTERNAL_DEPENDENCIES(3, true),
-    /// Bytes that the pool keeps over a synchronisation.
+    /// Bytes that the pool keeps at a synchronisation.
     RELEASE_THRESHOLD(4, false),
     /// Bytes the pool holds.
     RESERVED_CURRENT(5, false),
@@ -27,12 +27,12 @@ public enum PoolAttribute {
         this.isInt = isInt;
     }
 
-    /// The number in `CUmemPool_attribute`.
+    /// Returns the number in `CUmemPool_attribute`.
     public int code() {
         return code;
     }
 
-    /// Whether the driver stores it as a 32-bit `int`; otherwise it is a 64-bit unsigned number.
+    /// Returns whether the driver stores it as a 32-bit `int`; otherwise it is a 64-bit unsigned number.
     public boolean isInt() {
         return isInt;
     }

@@ -1,29 +1,28 @@
 package io.cistern.cuda;
 
-/// Memory of pools and events for other processes of the same machine.
+/// Shares memory of pools, and events, with other processes of the same machine.
 ///
-/// The process that owns the memory exports the pool once and each pointer that others may see; the others
-/// import the pool, which gives no memory, and then pointers. The bytes that this facet hands out are opaque;
-/// any way will do to send them, but a file descriptor needs one that carries descriptors.
+/// The process that owns the memory exports the pool once, and each pointer that other processes may use. These
+/// import the pool, which gives no memory, and then the pointers. The exported bytes are opaque, and may be
+/// sent in any way; a file descriptor needs a way that carries descriptors.
 ///
 /// **Order.** An imported pointer must not be used before the allocation has completed in the owner's stream,
-/// and must be freed by all importers before the owner frees it. Events of [#createEvent] order the streams of
-/// two processes as ordinary events order those of one.
+/// and all importers must free it before the owner does. Events of [#createEvent] order the streams of two
+/// processes like ordinary events order the streams of one.
 ///
-/// **The older calls** (`cuIpcGetMemHandle`) know only memory of `cuMemAlloc`: see [#legacyHandle].
+/// **The older calls** (`cuIpcGetMemHandle`) take only memory of `cuMemAlloc`: see [#legacyHandle].
 public interface Sharing {
     /// The length of exported pointers, exported events, fabric handles and legacy handles in bytes.
     int HANDLE_BYTES = 64;
 
-    /// What the failure of [#legacyHandle] says.
+    /// The reason in the failure of [#legacyHandle].
     String ONLY_LINEAR =
             "only memory of cuMemAlloc has such a handle; for memory of a pool, export the pool and the pointer";
 
-    /// Exports a pool as a file descriptor (`cuMemPoolExportToShareableHandle`), close-on-exec, a new one each
-    /// time.
+    /// Exports a pool as a new file descriptor with close-on-exec (`cuMemPoolExportToShareableHandle`).
     ///
     /// @param pool a pool that was created with [HandleType#POSIX_FILE_DESCRIPTOR]
-    /// @return the descriptor, which is the caller's to close; the pool does not need it
+    /// @return the descriptor; the caller closes it, and the pool does not need it
     /// @throws CudaException [CudaResult#INVALID_VALUE] if the pool was not created for it
     int exportPool(int device, long pool);
 
@@ -33,11 +32,12 @@ public interface Sharing {
     /// @throws CudaException [CudaResult#INVALID_VALUE] if the pool was not created for it
     byte[] exportPoolToFabric(int device, long pool);
 
-    /// Imports a pool from a file descriptor (`cuMemPoolImportFromShareableHandle`). It can't allocate; it ends
-    /// with [MemoryPools#destroy].
+    /// Imports a pool from a file descriptor (`cuMemPoolImportFromShareableHandle`). It can't allocate;
+    /// [MemoryPools#destroy] ends it.
     ///
-    /// @param device the device that the pool is on, as this process counts it
-    /// @param fileDescriptor what [#exportPool] gave the other process, brought into this one; stays the caller's
+    /// @param device the device that the pool is on, by this process's ordinals
+    /// @param fileDescriptor the descriptor that the other process got from [#exportPool], brought into this
+    ///     process; the caller still closes it
     long importPool(int device, int fileDescriptor);
 
     /// Imports a pool from a fabric handle.
@@ -45,35 +45,35 @@ public interface Sharing {
     /// @throws CudaException [CudaResult#NOT_PERMITTED] without an IMEX channel
     long importPoolFromFabric(int device, byte[] handle);
 
-    /// Exports a live allocation of a pool that has been exported (`cuMemPoolExportPointer`), before or after the
-    /// allocation was made.
+    /// Exports a live allocation of a pool (`cuMemPoolExportPointer`). The pool may have been exported before
+    /// or after the allocation was made.
     ///
     /// @param address the first byte of the allocation
-    /// @throws CudaException [CudaResult#INVALID_VALUE] for other memory, and while its pool was never exported
+    /// @throws CudaException [CudaResult#INVALID_VALUE] for other memory, and if its pool was not exported yet
     byte[] exportPointer(int device, long address);
 
     /// Maps an exported allocation (`cuMemPoolImportPointer`).
     ///
-    /// @param pool from [#importPool]
-    /// @return its address here, to be freed with [MemoryPools#free]
-    /// @throws CudaException [CudaResult#INVALID_VALUE] if it is none of that pool's
+    /// @param pool a pool from [#importPool]
+    /// @return its address in this process, to be freed with [MemoryPools#free]
+    /// @throws CudaException [CudaResult#INVALID_VALUE] if the pointer is not of that pool
     long importPointer(int device, long pool, byte[] pointer);
 
     /// Creates an event that other processes can open (`cuEventCreate` with `INTERPROCESS` and `DISABLE_TIMING`).
     long createEvent(int device);
 
-    /// Exports an event (`cuIpcGetEventHandle`). The event must outlive its use by others.
+    /// Exports an event (`cuIpcGetEventHandle`). The event must outlive its use by other processes.
     ///
     /// @throws CudaException if the event was not made by [#createEvent]
     byte[] exportEvent(int device, long event);
 
-    /// Opens an event of another process (`cuIpcOpenEventHandle`): either process can record it, wait for it
-    /// and ask it.
+    /// Opens an event of another process (`cuIpcOpenEventHandle`). Either process can record it, wait for it
+    /// and query it.
     ///
     /// @return an event of this process, to be destroyed with [Events#destroy]
     long openEvent(int device, byte[] handle);
 
-    /// The handle of the older way to share memory (`cuIpcGetMemHandle`).
+    /// Returns the handle of the older way to share memory (`cuIpcGetMemHandle`).
     ///
     /// @throws CudaException [CudaResult#INVALID_VALUE], with [#ONLY_LINEAR] as the reason, for memory of pools
     ///     and mappings

@@ -1,8 +1,8 @@
 package io.cistern.cuda;
 
-/// Streams, their order, and host functions.
+/// Creates and orders streams, and runs host functions.
 public interface Streams {
-    /// The legacy default stream, which all blocking streams of the context wait for and which waits for them.
+    /// The legacy default stream. It and all blocking streams of the context wait for each other.
     long LEGACY_DEFAULT = 1;
 
     /// The calling OS thread's own default stream.
@@ -23,21 +23,22 @@ public interface Streams {
     /// Waits until all work of the stream is done (`cuStreamSynchronize`).
     void synchronize(int device, long stream);
 
-    /// Whether all work of the stream is done (`cuStreamQuery`).
+    /// Returns whether all work of the stream is done (`cuStreamQuery`).
     boolean isIdle(int device, long stream);
 
-    /// Whether the stream waits for the legacy default stream, and that one for it (`cuStreamGetFlags`); true of the
-    /// default streams.
+    /// Returns whether the stream and the legacy default stream wait for each other (`cuStreamGetFlags`); true
+    /// for the default streams.
     boolean isBlocking(int device, long stream);
 
-    /// Makes later work of the stream wait for what the event recorded last (`cuStreamWaitEvent`); an event never
-    /// recorded is no wait.
+    /// Makes later work of the stream wait for the event's last recording (`cuStreamWaitEvent`). If the event
+    /// was never recorded, this does nothing.
     void await(int device, long stream, long event);
 
-    /// A number that no other stream of this process ever has, unlike the handle (`cuStreamGetId`, driver 12.0).
+    /// Returns a number that, unlike the handle, no other stream of this process ever has (`cuStreamGetId`,
+    /// driver 12.0).
     long id(int device, long stream);
 
-    /// Runs code on the host when the stream gets there (`cuLaunchHostFunc`). The code must not call the driver;
-    /// what it throws is swallowed.
+    /// Runs code on the host when the stream gets there (`cuLaunchHostFunc`). The code must not call the
+    /// driver; exceptions that it throws are swallowed.
     void launchHostFunction(int device, long stream, Runnable function);
 }

@@ -5,11 +5,11 @@ import java.lang.invoke.VarHandle;
 
 /// A block that an arena cuts buffers from, front to back.
 ///
-/// Invariant: `base ≤ position ≤ end`; what lies before the position is handed out.
+/// Invariant: `base ≤ position ≤ end`; the bytes before the position are handed out.
 final class ArenaChunk {
     private static final VarHandle POSITION = positionHandle();
 
-    /// Has no room.
+    /// A chunk without room.
     static final ArenaChunk NONE = new ArenaChunk(0, 0);
 
     final long base;
@@ -22,7 +22,7 @@ final class ArenaChunk {
         this.position = base;
     }
 
-    /// For one thread at a time.
+    /// Takes bytes, on one thread at a time.
     ///
     /// @return the address, or 0 if there is no room
     long take(long byteSize) {
@@ -34,7 +34,7 @@ final class ArenaChunk {
         return start;
     }
 
-    /// For any thread.
+    /// Takes bytes, on any thread.
     ///
     /// @return the address, or 0 if there is no room
     long takeShared(long byteSize) {

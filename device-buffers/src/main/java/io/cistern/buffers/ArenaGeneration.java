@@ -39,7 +39,7 @@ final class ArenaGeneration implements Lifetime {
         arena.usedOnAnotherStream();
     }
 
-    /// A buffer's memory goes with the arena's.
+    /// A buffer's memory is freed with the arena's.
     @Override
     public void close(DeviceBuffer buffer, long address) {}
 

@@ -1,11 +1,11 @@
 package io.cistern.buffers;
 
-/// What arenas of one name needed, so that the next one begins with memory that suffices.
+/// Remembers how much arenas of one name needed, so that the next one begins with enough memory.
 ///
-/// The rule: the most that any needed, less an eighth of the difference for each arena that needed less. So one peak
-/// is forgotten after a while, and a steady program finds its size after one arena.
+/// An arena that needed more sets the size; each arena that needed less lowers it by an eighth of the
+/// difference. So one peak is forgotten after a while, and a steady program finds its size after one arena.
 final class ArenaSizes {
-    /// Of an arena of which nothing is known: the smallest piece that is worth a driver call.
+    /// The size for the first arena of a name: the smallest piece that is worth a driver call.
     private static final long FIRST_BYTES = 1L << 20;
 
     private long bytes;

@@ -5,24 +5,24 @@ import java.lang.foreign.MemorySegment;
 
 /// One copy of a [CopyBatch].
 sealed interface BatchCopy {
-    /// A buffer of the stream's device.
+    /// Returns a buffer of the stream's device.
     DeviceBuffer device();
 
-    /// Throws if it could not be enqueued.
+    /// Throws if the copy can't be enqueued.
     void check(CopyMode mode);
 
     void enqueue(long stream);
 
-    /// One that the driver may make together with others: the device reaches both sides by an address.
+    /// A copy that the driver may make in one call with others: the device reaches both sides by an address.
     sealed interface Together extends BatchCopy {
-        /// What the driver is told.
+        /// Returns the piece to hand to the driver.
         Piece piece();
 
-        /// Says that work of a stream uses both sides.
+        /// Records that work on a stream uses both sides.
         void recordUses(long stream);
     }
 
-    /// From pinned memory.
+    /// A copy from pinned memory.
     record PinnedToDevice(DeviceBuffer device, PinnedBuffer source) implements Together {
         @Override
         public void check(CopyMode mode) {
@@ -46,7 +46,7 @@ sealed interface BatchCopy {
         }
     }
 
-    /// To pinned memory.
+    /// A copy to pinned memory.
     record DeviceToPinned(PinnedBuffer target, DeviceBuffer device) implements Together {
         @Override
         public void check(CopyMode mode) {
@@ -70,7 +70,7 @@ sealed interface BatchCopy {
         }
     }
 
-    /// From buffer to buffer of one device.
+    /// A copy from buffer to buffer on one device.
     record OnDevice(DeviceBuffer target, DeviceBuffer device) implements Together {
         @Override
         public void check(CopyMode mode) {
@@ -94,7 +94,7 @@ sealed interface BatchCopy {
         }
     }
 
-    /// From buffer to buffer of another device.
+    /// A copy from buffer to buffer of another device.
     record BetweenDevices(DeviceBuffer target, DeviceBuffer device) implements BatchCopy {
         @Override
         public void check(CopyMode mode) {
@@ -108,7 +108,7 @@ sealed interface BatchCopy {
         }
     }
 
-    /// From host memory that may not be pinned: a batch would read it when the stream gets there.
+    /// A copy from host memory that may not be pinned: a batch would read it only when the stream gets there.
     record HostToDevice(DeviceBuffer device, MemorySegment source) implements BatchCopy {
         @Override
         public void check(CopyMode mode) {
@@ -122,7 +122,7 @@ sealed interface BatchCopy {
         }
     }
 
-    /// To host memory that may not be pinned.
+    /// A copy to host memory that may not be pinned.
     record DeviceToHost(MemorySegment target, DeviceBuffer device) implements BatchCopy {
         @Override
         public void check(CopyMode mode) {

@@ -3,8 +3,8 @@ package io.cistern.buffers;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 
-/// Memory of another library that is known to no allocator: what is recorded of its uses is kept here, and at its
-/// end its owner is told.
+/// Memory of another library that no allocator knows. It remembers itself whether other streams used it, and
+/// tells its owner at its end.
 final class BorrowedMemory implements Lifetime {
     private final DeviceBuffer.ForeignOwner owner;
     private volatile boolean usedElsewhere;
@@ -34,7 +34,7 @@ final class BorrowedMemory implements Lifetime {
         return true;
     }
 
-    /// Whether it has gone back to its owner.
+    /// Returns whether the owner has it back.
     boolean hasEnded() {
         return ended;
     }
@@ -44,8 +44,8 @@ final class BorrowedMemory implements Lifetime {
         usedElsewhere = true;
     }
 
-    /// The per-thread default stream is another one on the thread that closes; the legacy one waits for all of
-    /// those.
+    /// The per-thread default stream is a different stream on the closing thread. The legacy default stream
+    /// waits for all of them.
     @Override
     public void close(DeviceBuffer buffer, long address) {
         boolean ofThread = buffer.stream() == Streams.PER_THREAD_DEFAULT;
@@ -63,8 +63,8 @@ final class BorrowedMemory implements Lifetime {
         close(buffer, address);
     }
 
-    /// Streams that used the memory may have ended since, and another may have the handle: so the fence is behind
-    /// all.
+    /// Streams that used the memory may have ended since, and a new stream may have the handle. So the fence
+    /// covers all streams.
     private static void awaitAll(DeviceBuffer buffer, long stream) {
         StreamOrder order = buffer.memory().moduleSupport().streams();
         long fence = order.recordAll(buffer.device());

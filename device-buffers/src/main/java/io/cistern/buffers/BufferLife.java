@@ -7,21 +7,19 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
-/// The part of a [DeviceBuffer] that knows whether there is memory: its states, what it depends
-/// on, and its end.
+/// The part of a [DeviceBuffer] that knows whether it has memory: its states, its lifetime and its end.
 ///
 /// ```
 /// address ≥ 0 ──beginChange──▶ BUSY ──▶ address ≥ 0      the lifetime is replaced
 ///      └────────take─────────▶ CLOSED                    back only if the end was refused
 /// ```
 ///
-/// Of several threads that close a buffer, the one whose compare-and-set succeeds does. It is a
-/// superclass and no part, so that a buffer is one object.
+/// If several threads close a buffer, the thread whose compare-and-set succeeds frees it. This is a superclass,
+/// not a field, so that a buffer is a single object.
 ///
 /// **Threads.** Any thread may call any method at any time.
 abstract sealed class BufferLife permits DeviceBuffer {
-    /// Below 0 are no addresses: its states are kept here, so that the object stays at 48
-    /// bytes.
+    /// No address is below 0, so the address field also holds the states. That keeps the object at 48 bytes.
     private static final long CLOSED = -1;
 
     /// A thread is replacing the lifetime.
@@ -34,10 +32,10 @@ abstract sealed class BufferLife permits DeviceBuffer {
     final long stream;
     final int device;
 
-    /// Or a state.
+    /// The address, or one of the states above.
     private volatile long address;
 
-    /// Written while the address is [#BUSY].
+    /// Null if the buffer owns its block alone. Written only while the address is [#BUSY].
     @Nullable
     Lifetime lifetime;
 
@@ -50,12 +48,12 @@ abstract sealed class BufferLife permits DeviceBuffer {
         ADDRESS.setRelease(this, address);
     }
 
-    /// The address of the first byte; 0 for a buffer of 0 bytes. It is good until the buffer is
-    /// closed: enqueue the work that uses it before.
+    /// Returns the address of the first byte; 0 for a buffer of 0 bytes. The address is valid until the buffer
+    /// is closed: enqueue the work that uses it before.
     ///
-    /// @throws IllegalStateException if the buffer is closed, or its parent or arena ended
-    /// @throws io.cistern.errors.MemoryAsleepException if its pool is
-    ///     [asleep][io.cistern.MemoryPool#sleep], as whatever else uses the memory
+    /// @throws IllegalStateException if the buffer is closed, or its parent or arena has ended
+    /// @throws io.cistern.errors.MemoryAsleepException if its pool is [asleep][io.cistern.MemoryPool#sleep], as
+    ///     for every other use of the memory
     public long address() {
         long present = address;
         if (present < 0) {
@@ -83,7 +81,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return address();
     }
 
-    /// Whether it can't be used any more.
+    /// Returns whether the buffer is closed, or its parent or arena has ended.
     public boolean isClosed() {
         if (address == CLOSED) {
             return true;
@@ -92,7 +90,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return depends != null && depends.isOver();
     }
 
-    /// A part that holds the block together with this buffer, and ends on a stream.
+    /// Returns a part that shares the block with this buffer, and is freed on `newStream`.
     ///
     /// @throws IllegalStateException if the buffer is closed
     /// @throws UnsupportedOperationException if it does not own its memory
@@ -133,7 +131,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
                 this + " does not own its memory: take the slice of the buffer that does");
     }
 
-    /// Keeps closes and changes of others out until the address is written again.
+    /// Marks the buffer as busy. Other threads' closes and changes wait until the address is written again.
     private long beginChange() {
         while (true) {
             long present = address();
@@ -143,8 +141,8 @@ abstract sealed class BufferLife permits DeviceBuffer {
         }
     }
 
-    /// Says that the buffer is also used on another stream, by work enqueued there until it is
-    /// closed: see [DeviceMemory#recordUse]. For a part of a block it is said of the whole.
+    /// Records that the buffer is also used on another stream, by work enqueued there before the buffer is
+    /// closed: see [DeviceMemory#recordUse]. For a part of a block the use counts for the whole block.
     ///
     /// @param stream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed
@@ -157,9 +155,9 @@ abstract sealed class BufferLife permits DeviceBuffer {
         usedOnAnotherStream();
     }
 
-    /// The same of uses that are over when an event of any device has passed.
+    /// Records uses that are over when an event of any device has passed.
     ///
-    /// @param block what the buffer lies in
+    /// @param block the block that the buffer lies in
     void recordUseUntil(long block, long event) {
         if (isBorrowed()) {
             memory.driver().streams().await(device, stream, event);
@@ -181,7 +179,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         }
     }
 
-    /// The address for work on a stream, whose use is recorded if it is not the buffer's own.
+    /// Returns the address for work on a stream, and records the use if the stream is not the buffer's own.
     long addressOn(long workStream) {
         long present = address();
         if (workStream != stream && present != 0) {
@@ -190,14 +188,14 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return present;
     }
 
-    /// Frees the memory in the order of the buffer's stream, which still exists. Closing twice
-    /// does nothing.
+    /// Frees the memory in the order of the buffer's stream, which must still exist. Closing twice does
+    /// nothing.
     ///
-    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread;
-    ///     the buffer is still open then
+    /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is
+    ///     still open then
     /// @throws OutOfMemoryError if the Java heap is full; the buffer is still open then if its block is live
-    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address
-    ///     before; the buffer is closed then
+    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address before; the
+    ///     buffer is closed then
     public void close() {
         long taken = take();
         if (taken == CLOSED) {
@@ -222,14 +220,14 @@ abstract sealed class BufferLife permits DeviceBuffer {
         }
     }
 
-    /// Frees the memory after an event of the program, as [DeviceMemory#freeAfter] does,
-    /// instead of [#close()]. Closing twice does nothing.
+    /// Frees the memory after an event of the program, as [DeviceMemory#freeAfter] does, instead of [#close()].
+    /// Closing twice does nothing.
     ///
     /// @param event a `CUevent`, recorded after the last use
     /// @throws CudaException if the driver refuses the event; the buffer is still open then
     /// @throws OutOfMemoryError if the Java heap is full; the buffer is still open then if its block is live
-    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address
-    ///     before; the buffer is closed then
+    /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address before; the
+    ///     buffer is closed then
     public void closeAfter(long event) {
         long taken = take();
         if (taken == CLOSED) {
@@ -280,7 +278,7 @@ abstract sealed class BufferLife permits DeviceBuffer {
         }
     }
 
-    /// The address of the block that the buffer lies in.
+    /// Returns the address of the block that the buffer lies in.
     ///
     /// @throws IllegalStateException if the buffer is closed
     long block() {

@@ -4,7 +4,7 @@ import io.cistern.DeviceMemory;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// What the buffers, arenas and copies of one device memory share.
+/// Holds the objects that the buffers, arenas and copies of one device memory share.
 ///
 /// **Threads.** Any.
 final class BufferSupport implements AutoCloseable {
@@ -30,7 +30,7 @@ final class BufferSupport implements AutoCloseable {
         pinned.close();
     }
 
-    /// What arenas of a name needed so far.
+    /// Returns the sizes that arenas of a name needed so far.
     ArenaSizes arenaSizes(String name) {
         return arenaSizes.computeIfAbsent(name, _ -> new ArenaSizes());
     }

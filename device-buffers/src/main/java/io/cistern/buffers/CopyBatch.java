@@ -4,23 +4,24 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Copies that are enqueued together: all are checked first, so that either all are enqueued or none, and a blocking
-/// batch waits once.
+/// Copies that are enqueued together. All are checked before the first is enqueued, and a blocking batch waits
+/// once for all copies but those to arrays.
 ///
 /// ```java
 /// new CopyBatch().toDevice(x, floats).toDevice(y, more).onDevice(z, x).submit(stream, CopyMode.BLOCKING);
 /// ```
 ///
-/// They run as if in the order in which they were added. Ranges and modes are those of [DeviceBuffer]'s copies.
+/// The copies have the effect of running in the order in which they were added. Sizes and modes are as for
+/// [DeviceBuffer]'s copies.
 ///
-/// Copies on one device, and from and to a [PinnedBuffer], go to the driver together where it takes batches (CUDA
-/// 13.0) and none writes what another one reads or writes; all others one by one.
+/// Copies on one device, and from and to a [PinnedBuffer], go to the driver in one call if the driver takes
+/// batches (CUDA 13.0) and no copy writes memory that another one reads or writes. All others go one by one.
 ///
 /// **Threads.** One thread at a time.
 public final class CopyBatch {
     private final List<BatchCopy> copies = new ArrayList<>();
 
-    /// An empty batch.
+    /// Makes an empty batch.
     public CopyBatch() {}
 
     /// Adds a copy of host memory to the beginning of a buffer.
@@ -33,7 +34,8 @@ public final class CopyBatch {
         return this;
     }
 
-    /// Adds a copy of pinned memory to the beginning of a buffer. It may be closed once the batch was submitted.
+    /// Adds a copy of pinned memory to the beginning of a buffer. The pinned buffer may be closed after
+    /// [#submit].
     ///
     /// @return this
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
@@ -76,17 +78,21 @@ public final class CopyBatch {
         return this;
     }
 
-    /// How many copies were added.
+    /// Returns the number of copies that were added.
     public int count() {
         return copies.size();
     }
 
     /// Enqueues all copies in the order of one stream, and empties the batch.
     ///
-    /// @param stream a stream of the devices that work: of buffers copied to or from the host, and of sources
-    /// @throws IllegalStateException if a buffer is closed, or a memory's arena: nothing is enqueued then
-    /// @throws IllegalArgumentException if memory can't be copied to in this mode, or ranges overlap: nothing is
-    ///     enqueued then
+    /// @param stream a stream of the device that does the copies: the device of buffers that are copied to or
+    ///     from the host, and of sources of other copies
+    /// @throws IllegalStateException if a buffer or the arena of host memory is closed: nothing is enqueued
+    ///     then
+    /// @throws IllegalArgumentException if a target can't be copied to in this mode, or ranges overlap: nothing
+    ///     is enqueued then
+    /// @throws WrongThreadException if host memory is in another thread's confined arena: nothing is enqueued
+    ///     then
     public void submit(long stream, CopyMode mode) {
         copies.forEach(copy -> copy.check(mode));
         IndependentCopies together = new IndependentCopies(stream);

@@ -1,20 +1,20 @@
 package io.cistern.buffers;
 
-/// When a copy between host and device returns.
+/// Says when a copy between host and device returns.
 ///
 /// | host memory | blocking | non-blocking |
 /// |---|---|---|
 /// | [PinnedBuffer] | once the bytes have arrived | at once; it may be closed at once |
-/// | other pinned memory | the same | at once; it stays, and stays as it is, until the stream has passed |
+/// | other pinned memory | the same | at once; keep it unchanged until the stream has passed the copy |
 /// | memory not pinned, to the device | the same | once the driver has taken the bytes |
 /// | memory not pinned, to the host | the same | once the bytes have arrived |
 /// | an array, to the device | the same | once the bytes are in pinned memory |
 /// | an array, to the host | the same | refused |
 ///
-/// Only copies of pinned memory go on beside other work: see [CopyOptions#reportPageableCopies].
+/// Only copies of pinned memory run beside other work: see [CopyOptions#reportPageableCopies].
 public enum CopyMode {
     /// The host waits until the stream has passed the copy.
     BLOCKING,
-    /// The host waits for no more than the table says.
+    /// The host waits only as long as the table says.
     NON_BLOCKING
 }

@@ -4,14 +4,15 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 
-/// How copies between host memory and the buffers of one device memory are made. What is not set here is what the
-/// settings say when the options are first needed.
+/// Options for copies between host memory and the buffers of one device memory. Options that are not set here
+/// have the values of the settings at the time of first use.
 ///
 /// ```java
 /// CopyOptions.of(memory).reportPageableCopies(true);
 /// ```
 ///
-/// **Threads.** Any thread may call any method at any time; a copy goes by what is set when it begins.
+/// **Threads.** Any thread may call any method at any time; a copy uses the options that are set when it
+/// begins.
 public final class CopyOptions {
     private volatile boolean reportPageableCopies;
     private volatile boolean copyArraysDirectly;
@@ -27,11 +28,11 @@ public final class CopyOptions {
         return BufferSupport.of(memory).copyOptions;
     }
 
-    /// Sets whether to report copies that should run beside other work but can't, since their host memory is not
-    /// pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`. Without this
-    /// call the setting `cistern.copies.report` decides.
+    /// Sets whether to report non-blocking copies that can't run beside other work because their host memory is
+    /// not pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`. Without
+    /// this call the setting `cistern.copies.report` decides.
     ///
-    /// The report asks the driver about the memory of each such copy; off, it costs nothing.
+    /// If set, each non-blocking copy asks the driver about its host memory; otherwise it costs nothing.
     ///
     /// @return this
     public CopyOptions reportPageableCopies(boolean report) {
@@ -39,14 +40,14 @@ public final class CopyOptions {
         return this;
     }
 
-    /// Sets whether the driver reads arrays of less than 8 MiB where they are, instead of from pinned memory that they
-    /// are first copied to: as fast as C's copy of such memory, where the default is slower. Without this call the
-    /// setting `cistern.copies.direct` decides.
+    /// Sets whether the driver reads arrays of less than 8 MiB in place. By default they are first copied to
+    /// pinned memory, which is slower for some sizes. Without this call the setting `cistern.copies.direct`
+    /// decides.
     ///
     /// **Only for programs in which no GPU waits for Java code.** While the driver reads an array, no garbage
-    /// collection begins, and a thread that asks for one waits: as long as the copy takes, longer where the driver
-    /// waits for the stream. If the device then waits for a host function in Java, or for a word that a Java
-    /// thread sets, the collection that waits for the copy stops that code, and the program stands still for good.
+    /// collection can begin, and a thread that requests one waits until the copy is done; longer if the driver
+    /// waits for the stream. If the device meanwhile waits for a host function in Java, or for a word that a
+    /// Java thread sets, then the pending collection stops that code too, and the program hangs for good.
     ///
     /// @return this
     public CopyOptions copyArraysDirectly(boolean direct) {

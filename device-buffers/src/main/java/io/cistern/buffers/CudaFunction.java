@@ -7,14 +7,14 @@ import io.cistern.cuda.Modules.Extent;
 import io.cistern.cuda.Modules.Grid;
 import java.lang.ref.Reference;
 
-/// A kernel that can be launched.
+/// A kernel of a [CudaModule], ready to be launched.
 ///
-/// **Arguments** are what the kernel's signature has, in its order: `Integer`, `Long`, `Float`, `Double`, `Short`,
-/// `Byte`; for pointers a [DeviceBuffer], [DeviceElements], [PinnedBuffer] or a `Long`. Sizes are not checked: an
-/// `int` where the kernel takes 64 bits gives it half of something else.
+/// **Arguments** follow the kernel's signature: `Integer`, `Long`, `Float`, `Double`, `Short` or `Byte` for
+/// numbers; a [DeviceBuffer], [DeviceElements], [PinnedBuffer] or `Long` for pointers. Sizes are not checked:
+/// if the kernel takes 64 bits and gets an `int`, the other half is garbage.
 ///
-/// **Streams.** Buffers of other streams are recorded as used on the one of the launch, so they may be closed at once
-/// after it; that the kernel comes after the work that fills them is the program's to say.
+/// **Streams.** A launch records its stream as a use of each buffer of another stream, so buffers may be closed
+/// right after it. The program orders the kernel after the work that fills its buffers.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaFunction {
@@ -33,21 +33,22 @@ public final class CudaFunction {
         this.name = name;
     }
 
-    /// The kernel's name.
+    /// Returns the kernel's name.
     public String name() {
         return name;
     }
 
-    /// The `CUfunction`.
+    /// Returns the `CUfunction`.
     public long handle() {
         return handle;
     }
 
-    /// Launches with blocks of one dimension.
+    /// Launches with one-dimensional blocks.
     ///
-    /// @param blocks how many blocks
+    /// @param blocks number of blocks
     /// @param threads threads in a block
     /// @param stream a stream of the kernel's device
+    /// @param arguments see the type's rules
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
     /// @throws IllegalStateException if the stream, the module or a buffer is closed
     /// @throws CudaException if the driver refuses
@@ -55,7 +56,7 @@ public final class CudaFunction {
         launch(grid(blocks, threads), stream.handle(), arguments);
     }
 
-    /// The last one again where it is the same: most kernels are launched in one shape.
+    /// Reuses the last grid if it is equal, since most kernels are launched in one shape.
     private Grid grid(int blocks, int threads) {
         Grid grid = last;
         if (grid.blocks().x() != blocks || grid.threads().x() != threads) {
@@ -67,8 +68,8 @@ public final class CudaFunction {
 
     /// Launches with blocks of up to three dimensions.
     ///
-    /// @param blocks how many blocks
-    /// @param threads threads in a block
+    /// @param blocks number of blocks in each dimension
+    /// @param threads threads in a block, in each dimension
     /// @param stream a stream of the kernel's device
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
     /// @throws IllegalStateException if the stream, the module or a buffer is closed
@@ -77,10 +78,10 @@ public final class CudaFunction {
         launch(Grid.of(blocks, threads), stream.handle(), arguments);
     }
 
-    /// Launches with dynamic shared memory, on a stream by its handle.
+    /// Launches with dynamic shared memory, on a stream given by its handle.
     ///
     /// @param grid blocks, threads in a block, and shared bytes of each block
-    /// @param stream a stream of the kernel's device: a `CUstream`
+    /// @param stream a `CUstream` of the kernel's device
     /// @throws IllegalArgumentException for an argument of another type, or a buffer of another device
     /// @throws IllegalStateException if the module or a buffer is closed
     /// @throws CudaException if the driver refuses
@@ -122,7 +123,7 @@ public final class CudaFunction {
                 + " lies on another: copy it, or give its address where the devices reach each other");
     }
 
-    /// Name and device.
+    /// Returns name and device.
     @Override
     public String toString() {
         return "CudaFunction[" + name + ", device " + device + "]";

@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Kernels that are loaded into a device: from PTX text, or from CUDA C++ where NVIDIA's run-time compiler is
-/// installed.
+/// Kernels that are loaded into a device, from PTX text or, if NVIDIA's run-time compiler is installed, from
+/// CUDA C++.
 ///
 /// ```java
 /// try (CudaModule module = CudaModule.load(memory, 0, ptx)) {
@@ -17,8 +17,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// }
 /// ```
 ///
-/// A simulated GPU runs no PTX: there a kernel is a Java function registered under its name, and [#function] says so
-/// where there is none.
+/// A simulated GPU runs no PTX. There a kernel is a Java function registered under its name; without one,
+/// [#function] throws.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaModule implements AutoCloseable {
@@ -35,17 +35,22 @@ public final class CudaModule implements AutoCloseable {
 
     /// Loads kernels from PTX text.
     ///
-    /// @throws CudaException if the driver does not understand the text
+    /// @param device the device's ordinal
+    /// @param ptx the text
+    /// @throws CudaException if the driver does not accept the text
     public static CudaModule load(DeviceMemory memory, int device, String ptx) {
         return new CudaModule(memory, device, memory.driver().modules().load(device, ptx));
     }
 
     /// Compiles CUDA C++ for a device and loads the kernels. Kernels declared `extern "C"` keep their names.
     ///
-    /// @param options of the compiler; without one of `--gpu-architecture` it compiles for the device's
+    /// @param device the device's ordinal
+    /// @param source the program
+    /// @param options compiler options; without a `--gpu-architecture` or `-arch`, the device's architecture is
+    ///     used
     /// @throws UnsupportedOperationException if the compiler is not installed
     /// @throws io.cistern.cuda.nvrtc.NvrtcException if the program does not compile, with the compiler's log
-    /// @throws CudaException if the driver does not take what came of it
+    /// @throws CudaException if the driver does not accept the compiled code
     public static CudaModule compile(DeviceMemory memory, int device, String source, String... options) {
         List<String> all = new ArrayList<>(List.of(options));
         if (all.stream().noneMatch(option -> option.startsWith("--gpu-architecture") || option.startsWith("-arch"))) {
@@ -56,7 +61,7 @@ public final class CudaModule implements AutoCloseable {
         return load(memory, device, Nvrtc.find().compile(source, "program.cu", all));
     }
 
-    /// Finds a kernel.
+    /// Returns a kernel of the module.
     ///
     /// @throws IllegalStateException if the module is closed
     /// @throws CudaException `NOT_FOUND` if the module has no such kernel, `NOT_SUPPORTED` if the device is
@@ -73,7 +78,7 @@ public final class CudaModule implements AutoCloseable {
         return closed.get();
     }
 
-    /// Unloads the kernels, whose launches have finished. Closing twice does nothing.
+    /// Unloads the kernels, whose launches must have finished. Closing twice does nothing.
     ///
     /// @throws CudaException if the driver refuses
     @Override

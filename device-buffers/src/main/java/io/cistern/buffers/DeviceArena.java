@@ -8,8 +8,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// A region of device memory whose buffers go together, in the spirit of [java.lang.foreign.Arena]: allocating is
-/// moving a mark forward, and nothing is freed alone.
+/// A region of device memory whose buffers end together, in the spirit of [java.lang.foreign.Arena]: an
+/// allocation moves a mark forward, and no buffer is freed alone.
 ///
 /// ```java
 /// try (DeviceArena arena = DeviceArena.builder(memory).name("step").confined().open(0, stream)) {
@@ -21,20 +21,23 @@ import org.jspecify.annotations.Nullable;
 /// }
 /// ```
 ///
-/// **Growth.** When its chunk is full, the arena takes another one at least as large as all before. A reset leaves
-/// one chunk, as large as what was needed; an arena begins with what those of its name needed before.
+/// **Growth.** When its chunk is full, the arena allocates another one, at least as large as all before
+/// together. If a generation needed several chunks, the reset frees them, and the next generation begins with
+/// one chunk of the size needed. An arena begins with the size that earlier arenas of its name needed.
 ///
-/// **Generations.** Each reset ends a generation. A buffer of an earlier one, or of a closed arena, can't be used:
-/// an [IllegalStateException] says so. A bare [address][#allocate] is as stale, but only the program knows.
+/// **Generations.** Each reset ends a generation. A buffer of an earlier generation, or of a closed arena,
+/// throws an [IllegalStateException] when it is used. A bare [address][#allocate] is just as stale, but nothing
+/// checks it.
 ///
-/// **Streams.** An arena belongs to one stream: what comes after a reset may use the same memory at once, since it
-/// comes later in that stream. Buffers used on other streams say so ([DeviceBuffer#recordUse]; copies and launches
-/// of this library do): the reset makes the arena's stream wait for them.
+/// **Streams.** An arena belongs to one stream. Buffers may reuse the memory right after a reset, since their
+/// work comes later in that stream. If a buffer is used on another stream, record that
+/// ([DeviceBuffer#recordUse]; copies and launches of this library do it): the reset then makes the arena's
+/// stream wait for that stream.
 ///
-/// **Threads.** A confined arena is used by the thread that opened it alone; of a shared one any thread may allocate
-/// at any time, while resets and close are the program's to order with the other threads' work.
+/// **Threads.** Only the thread that opened a confined arena may use it. Any thread may allocate from a shared
+/// arena at any time; the program orders resets and close with the other threads' work.
 public final class DeviceArena implements AutoCloseable {
-    /// Where blocks of device memory begin, and so buffers of an arena too.
+    /// The alignment of blocks of device memory, and so of an arena's buffers.
     private static final long ALIGNMENT = 256;
 
     private final DeviceMemory memory;
@@ -46,7 +49,7 @@ public final class DeviceArena implements AutoCloseable {
 
     private final long firstBytes;
 
-    /// Chunks before the present one; guarded by `this`.
+    /// Chunks before the current one; guarded by `this`.
     private final List<ArenaChunk> full = new ArrayList<>();
 
     private volatile ArenaChunk chunk = ArenaChunk.NONE;
@@ -55,7 +58,7 @@ public final class DeviceArena implements AutoCloseable {
     /// Whether other streams use buffers of this generation.
     private volatile boolean usedElsewhere;
 
-    /// The most that a generation needed; guarded by `this`, as `closed`.
+    /// The most bytes that a generation needed; guarded by `this`, like `closed`.
     private long mostBytes;
 
     private boolean closed;
@@ -70,19 +73,19 @@ public final class DeviceArena implements AutoCloseable {
         this.stream = stream;
     }
 
-    /// Starts to open an arena.
+    /// Returns a builder that opens arenas on a device memory.
     public static Builder builder(DeviceMemory memory) {
         return new Builder(memory);
     }
 
-    /// Memory of the present generation as a bare address.
+    /// Allocates memory of the current generation as a bare address.
     ///
     /// @param byteSize bytes wanted; 0 gives address 0
-    /// @return a multiple of 256
+    /// @return the address, a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IllegalStateException if the arena is closed
     /// @throws WrongThreadException if it is confined to another thread
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if it has to grow and there is no such memory, or a
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if the arena has to grow and memory runs out or a
     ///     limit is reached
     public long allocate(long byteSize) {
         long rounded = (byteSize + ALIGNMENT - 1) & -ALIGNMENT;
@@ -96,20 +99,20 @@ public final class DeviceArena implements AutoCloseable {
         return address != 0 ? address : allocateSlowly(byteSize, rounded);
     }
 
-    /// A buffer of the present generation. Closing it only ends its use: the memory stays the arena's.
+    /// Returns a buffer of the current generation. Closing it only ends its use: the arena keeps the memory.
     ///
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IllegalStateException if the arena is closed
     /// @throws WrongThreadException if it is confined to another thread
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if it has to grow and there is no such memory, or a
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if the arena has to grow and memory runs out or a
     ///     limit is reached
     public DeviceBuffer buffer(long byteSize) {
         ArenaGeneration present = generation;
         return new DeviceBuffer(memory, allocate(byteSize), byteSize, device, stream, present);
     }
 
-    /// Without room in the chunk, without bytes, or closed.
+    /// The slow path: the chunk has no room, the size is 0 or illegal, or the arena is closed.
     private synchronized long allocateSlowly(long byteSize, long rounded) {
         if (closed) {
             throw new IllegalStateException(this + " is closed");
@@ -128,11 +131,11 @@ public final class DeviceArena implements AutoCloseable {
         return address;
     }
 
-    /// A new chunk doubles the arena at least, so that there are few.
+    /// A new chunk at least doubles the arena, so that there are few chunks.
     private void grow(long atLeast) {
         long soFar = reservedBytes();
         long wanted = Math.max(atLeast, soFar == 0 ? Math.max(firstBytes, sizes.next()) : soFar);
-        long rounded = Math.max(wanted, (wanted + ALIGNMENT - 1) & -ALIGNMENT); // more than there is stays more
+        long rounded = Math.max(wanted, (wanted + ALIGNMENT - 1) & -ALIGNMENT); // on overflow, the exact size
         long base = from.allocate(rounded, device, stream);
         if (chunk != ArenaChunk.NONE) {
             full.add(chunk);
@@ -140,7 +143,7 @@ public final class DeviceArena implements AutoCloseable {
         chunk = new ArenaChunk(base, rounded);
     }
 
-    /// Ends the generation: all its buffers are stale, and its memory is used for the next.
+    /// Ends the generation: all its buffers become stale, and the next generation reuses its memory.
     ///
     /// @throws IllegalStateException if the arena is closed
     /// @throws WrongThreadException if it is confined to another thread
@@ -162,7 +165,7 @@ public final class DeviceArena implements AutoCloseable {
         }
     }
 
-    /// The allocators know which other streams use a chunk, so a chunk that others use goes back to them.
+    /// A chunk that other streams use goes back to its allocator, which knows those streams.
     private void freeChunks() {
         if (chunk != ArenaChunk.NONE) {
             full.add(chunk);
@@ -203,7 +206,7 @@ public final class DeviceArena implements AutoCloseable {
         }
     }
 
-    /// Bytes that buffers of this generation take, in multiples of 256.
+    /// Returns the bytes that buffers of this generation take, in multiples of 256.
     public synchronized long usedBytes() {
         long used = chunk.usedBytes();
         for (ArenaChunk each : full) {
@@ -212,7 +215,7 @@ public final class DeviceArena implements AutoCloseable {
         return used;
     }
 
-    /// Bytes that the arena has from its allocator.
+    /// Returns the bytes that the arena has from its allocator.
     public synchronized long reservedBytes() {
         long reserved = chunk.end - chunk.base;
         for (ArenaChunk each : full) {
@@ -221,7 +224,7 @@ public final class DeviceArena implements AutoCloseable {
         return reserved;
     }
 
-    /// The number of the present generation, from 1.
+    /// Returns the number of the current generation, from 1.
     public long generation() {
         return generation.number();
     }
@@ -235,7 +238,7 @@ public final class DeviceArena implements AutoCloseable {
         usedElsewhere = true;
     }
 
-    /// The beginning of the chunk that a buffer of this generation lies in.
+    /// Returns the beginning of the chunk that a buffer of this generation lies in.
     synchronized long chunkOf(long address) {
         for (ArenaChunk each : full) {
             if (each.base <= address && address < each.end) {
@@ -245,18 +248,18 @@ public final class DeviceArena implements AutoCloseable {
         return chunk.base;
     }
 
-    /// Device and generation.
+    /// Returns device, stream and generation.
     @Override
     public String toString() {
         return "DeviceArena[device " + device + ", stream 0x" + Long.toHexString(stream) + ", generation "
                 + generation.number() + "]";
     }
 
-    /// How to open a [DeviceArena].
+    /// Configures and opens a [DeviceArena].
     ///
     /// **Threads.** One thread at a time.
     public static final class Builder {
-        /// Where chunks come from.
+        /// Allocates chunks.
         @FunctionalInterface
         interface BlockSource {
             long allocate(long byteSize, int device, long stream);
@@ -274,14 +277,14 @@ public final class DeviceArena implements AutoCloseable {
             this.from = memory::allocate;
         }
 
-        /// Takes its memory from an allocator, whichever is current; without this and [#from(MemoryPool)] from the
-        /// current one, or that of the scope, when it grows.
+        /// Takes memory from an allocator, whichever is current. Without this call and [#from(MemoryPool)], the
+        /// arena takes memory from the allocator that is current, or that the scope names, when it grows.
         public Builder from(Allocator allocator) {
             this.from = allocator::allocate;
             return this;
         }
 
-        /// Takes its memory from a pool.
+        /// Takes memory from a pool.
         ///
         /// @throws IllegalArgumentException if it is a pool of other device memory
         public Builder from(MemoryPool pool) {
@@ -292,15 +295,16 @@ public final class DeviceArena implements AutoCloseable {
             return this;
         }
 
-        /// What arenas of its kind are called: each begins with as much memory as those before needed. Without this
-        /// call all arenas of the device memory that have no name are of one kind.
+        /// Names a kind of arenas: each begins with as much memory as earlier ones of its name needed. Without
+        /// this call the arena shares one kind with all unnamed arenas of the device memory.
         public Builder name(String name) {
             this.name = name;
             return this;
         }
 
-        /// The first chunk has at least so many bytes, whatever earlier arenas needed.
+        /// Sets a lower bound for the first chunk, whatever earlier arenas needed.
         ///
+        /// @param bytes from 0, which is the default and sets no bound
         /// @throws IllegalArgumentException if it is negative
         public Builder firstBytes(long bytes) {
             if (bytes < 0) {
@@ -310,19 +314,19 @@ public final class DeviceArena implements AutoCloseable {
             return this;
         }
 
-        /// Used by the thread that opens it alone; this is the usual.
+        /// Lets only the thread that opens the arena use it; this is the default.
         public Builder confined() {
             shared = false;
             return this;
         }
 
-        /// Used by any thread.
+        /// Lets any thread allocate from the arena.
         public Builder shared() {
             shared = true;
             return this;
         }
 
-        /// Opens it. Memory is taken with the first allocation.
+        /// Opens the arena. The first allocation takes memory.
         ///
         /// @param device the device's ordinal
         /// @param stream the stream on which its buffers are used

@@ -25,31 +25,32 @@ import org.jspecify.annotations.Nullable;
 /// }                                    // ends in stream order: work enqueued before may still use it
 /// ```
 ///
-/// A buffer that is dropped without [#close] is a leak: nothing frees it behind the program's back, since work
-/// on any stream may still use the memory. At [io.cistern.diagnostics.LeakLevel#SITES] and
-/// [io.cistern.diagnostics.LeakLevel#ALL] it is reported, with the
-/// place that made it, when the garbage collector finds it.
+/// A buffer that is dropped without [#close] is a leak: nothing frees it, since work on any stream may still
+/// use the memory. At [io.cistern.diagnostics.LeakLevel#SITES] and [io.cistern.diagnostics.LeakLevel#ALL] it is
+/// reported, with the place that allocated it, when the garbage collector finds it.
 ///
-/// **Reachability.** So an address stays good until the buffer is closed, whether the buffer is reachable or not:
-/// `launch(x.address())` needs no fence for the memory's sake. What a fence is needed for is that reports of
-/// leaks, and code that closes buffers when the collector finds them, don't take a buffer for dropped while a call
-/// still works with its address. [#withAddress] has that fence.
+/// **Reachability.** An address stays valid until the buffer is closed, even if the buffer becomes unreachable:
+/// for the memory's sake `launch(x.address())` needs no reachability fence. A fence only keeps leak reports,
+/// and code that closes buffers when the collector finds them, from taking a buffer for dropped while a call
+/// still uses its address. [#withAddress] contains that fence.
 ///
-/// **Ends.** Closing twice does nothing. Every other use of a closed buffer is an [IllegalStateException], and
-/// so is a use of a slice whose parent is closed, or of an arena's buffer after the arena was reset.
+/// **Ends.** Closing twice does nothing. Every other use of a closed buffer throws an [IllegalStateException],
+/// and so does the use of a slice whose parent is closed, or of an arena's buffer after the arena was reset.
 ///
-/// **Slices.** [#slice] gives a view for as long as its parent lives, which needs no close; [#retainedSlice] gives
-/// one that keeps the memory alive itself.
+/// **Slices.** [#slice] returns a view that lives as long as its parent and needs no close; [#retainedSlice]
+/// returns a slice that keeps the memory alive itself.
 ///
-/// **Streams.** A buffer is used on its own stream without further ado. Copies and launches on another stream note
-/// that by themselves ([#recordUse]); work that gets the bare address there has to be noted, or ordered.
+/// **Streams.** Work on the buffer's own stream needs no announcement. Copies and launches of this library on
+/// another stream record that use themselves ([#recordUse]). For other work that gets the bare address on
+/// another stream, the program records the use or orders the streams.
 ///
-/// **Threads.** Any thread may use or close it, virtual threads too; of several closes one frees. The per-thread
-/// default stream is another one on each thread: a buffer made for it is closed where it was made.
+/// **Threads.** Any thread may use or close it, virtual threads too; of several concurrent closes one frees.
+/// The per-thread default stream is a different stream on each thread, so close a buffer of that stream on the
+/// thread that made it.
 ///
 /// **Size.** One object of 48 bytes.
 public final class DeviceBuffer extends BufferLife implements AutoCloseable {
-    /// What every allocation's address is a multiple of.
+    /// The alignment of every allocation.
     private static final long ALIGNMENT = 256;
 
     DeviceBuffer(
@@ -65,9 +66,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// Allocates on device 0 from the current allocator of the process.
     ///
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
-    /// @param stream the stream on which it is used first and on which it ends
+    /// @param stream the stream on which it is first used, and in whose order it is freed
     /// @throws IllegalArgumentException if `byteSize` is negative
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(long byteSize, long stream) {
         return allocate(byteSize, 0, stream);
     }
@@ -76,10 +77,10 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     ///
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @param device the device's ordinal
-    /// @param stream the stream on which it is used first and on which it ends
+    /// @param stream the stream on which it is first used, and in whose order it is freed
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(long byteSize, int device, long stream) {
         return allocate(DeviceMemory.system(), byteSize, device, stream);
     }
@@ -89,57 +90,56 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IllegalStateException if the stream is closed
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(long byteSize, CudaStream stream) {
         return allocate(stream.memory(), byteSize, stream.device(), stream.handle());
     }
 
-    /// Allocates from the current allocator of other device memory than the process's own.
+    /// Allocates from the current allocator of the given device memory.
     ///
-    /// @param memory where from
+    /// @param memory the device memory to allocate from
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @param device the device's ordinal
-    /// @param stream the stream on which it is used first and on which it ends
+    /// @param stream the stream on which it is first used, and in whose order it is freed
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(DeviceMemory memory, long byteSize, int device, long stream) {
         return of(memory, memory.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
-    /// Allocates from an allocator, whichever is current and whatever scope the thread is in.
+    /// Allocates from the given allocator, whichever is current and whatever scope the thread is in.
     ///
-    /// @param from where from; one of a device memory that is not the process's own will do too
+    /// @param from the allocator; it may belong to another device memory than the process's own
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @param device the device's ordinal
-    /// @param stream the stream on which it is used first and on which it ends
+    /// @param stream the stream on which it is first used, and in whose order it is freed
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if the allocator is closed
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(Allocator from, long byteSize, int device, long stream) {
         return of(from.memory(), from.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
-    /// Allocates from a pool, whatever scope the thread is in: see
-    /// [#allocate(Allocator, long, int, long)].
+    /// Allocates from a pool, whatever scope the thread is in: see [#allocate(Allocator, long, int, long)].
     ///
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if the last use of the pool has ended
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocate(MemoryPool from, long byteSize, int device, long stream) {
         return of(from.memory(), from.allocate(byteSize, device, stream), byteSize, device, stream);
     }
 
-    /// Allocates from the current allocator at an address of the caller's alignment. Takes up to `byteAlignment` -
-    /// 256 bytes more than asked for; where all buffers need it, open an allocator that aligns, such as
-    /// `caching:alignment=4096`.
+    /// Allocates from the current allocator at an address with the given alignment. Takes up to
+    /// `byteAlignment - 256` bytes more than asked for. If all buffers need the alignment, open an allocator
+    /// that aligns, such as `caching:alignment=4096`.
     ///
-    /// @param byteAlignment what the address is a multiple of: a power of two; below 256 it is 256
-    /// @throws IllegalArgumentException if `byteSize` is negative, or `byteAlignment` is no power of two
+    /// @param byteAlignment a power of two that divides the address; values below 256 count as 256
+    /// @throws IllegalArgumentException if `byteSize` is negative, or `byteAlignment` is not a power of two
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public static DeviceBuffer allocateAligned(
             DeviceMemory memory, long byteSize, long byteAlignment, int device, long stream) {
         if (byteAlignment < 1 || Long.bitCount(byteAlignment) != 1) {
@@ -157,7 +157,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// A buffer for a block that the caller allocated, and hands over.
+    /// Wraps a block that the caller allocated and hands over; frees it if the Java heap is full.
     static DeviceBuffer of(DeviceMemory memory, long address, long byteSize, int device, long stream) {
         try {
             DeviceBuffer buffer = new DeviceBuffer(memory, address, byteSize, device, stream, null);
@@ -182,27 +182,28 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// A buffer for memory that somebody else made and will free, such as another library. It is metered, as of an
-    /// allocator named `foreign`, until the buffer is closed, which ends nothing but the metering; the owner
-    /// frees the memory after that.
+    /// Wraps memory that other code, such as another library, made and will free. The buffer is metered as an
+    /// allocation of an allocator named `foreign`. Closing it ends only the metering; after that the owner
+    /// frees the memory.
     ///
-    /// @param address the first byte of the block, a multiple of 256 as of all allocations
-    /// @param byteSize its length
+    /// @param address the first byte of the block, a multiple of 256 like every allocation
+    /// @param byteSize its length in bytes
     /// @param device the device it lies on
     /// @param stream the stream on which it is used first
-    /// @throws IllegalArgumentException if the address is no multiple of 256, or there is a live block already
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached: what is foreign counts too
+    /// @throws IllegalArgumentException if the address is not a multiple of 256, or a live block is there
+    ///     already
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached: foreign memory counts too
     public static DeviceBuffer ofForeign(DeviceMemory memory, long address, long byteSize, int device, long stream) {
         return ofForeign(memory, address, byteSize, device, stream, (_, _) -> {});
     }
 
-    /// Wraps memory that somebody else made, as
-    /// [#ofForeign(DeviceMemory, long, long, int, long)] does, and tells its owner when it is used no more.
+    /// Wraps memory that other code made, as [#ofForeign(DeviceMemory, long, long, int, long)] does, and tells
+    /// its owner when the memory is no longer used.
     ///
     /// @param owner is told once, when the buffer and all its retained slices are closed, unless there are 0
     ///     bytes; it stays reachable until then
-    /// @throws IllegalArgumentException if the address is no multiple of 256, or there is a live block already;
-    ///     the owner is not told then
+    /// @throws IllegalArgumentException if the address is not a multiple of 256, or a live block is there
+    ///     already; the owner is not told then
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached; the owner is not told then
     public static DeviceBuffer ofForeign(
             DeviceMemory memory, long address, long byteSize, int device, long stream, ForeignOwner owner) {
@@ -210,16 +211,16 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return of(memory, foreign.register(address, byteSize, device, stream, owner), byteSize, device, stream);
     }
 
-    /// Wraps memory of another library that counts it itself: it is not metered, no limit is asked, and no
-    /// retained slice can be made. So it may begin anywhere, and lie in memory that is wrapped already, or that
-    /// Cistern made.
+    /// Wraps memory that another library counts itself. The buffer is not metered, no limit applies, and it has
+    /// no retained slices. So it may begin at any address, and lie in memory that Cistern made or that is
+    /// wrapped already.
     ///
     /// @param address the first byte, at any alignment
-    /// @param byteSize its length
+    /// @param byteSize its length in bytes
     /// @param device the device whose streams use it
     /// @param stream the stream on which it is used first
-    /// @param owner is told once, when the buffer is closed, of 0 bytes too; if it throws, the close fails with
-    ///     that and the buffer is still open
+    /// @param owner is told once, when the buffer is closed, even if it has 0 bytes; if the owner throws, the
+    ///     close throws that exception and the buffer stays open
     /// @throws IllegalArgumentException if the address or the length is negative
     public static DeviceBuffer ofBorrowed(
             DeviceMemory memory, long address, long byteSize, int device, long stream, ForeignOwner owner) {
@@ -229,20 +230,20 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return new DeviceBuffer(memory, address, byteSize, device, stream, new BorrowedMemory(owner));
     }
 
-    /// Hears that memory of [others][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] is used no
-    /// more.
+    /// Is told when [foreign][#ofForeign(DeviceMemory, long, long, int, long, ForeignOwner)] memory is no
+    /// longer used.
     @FunctionalInterface
     public interface ForeignOwner {
-        /// Takes the memory back. Called on the thread that closes the buffer. What it throws is logged, or, for
-        /// memory that is [borrowed][#ofBorrowed], thrown by the close.
+        /// Takes the memory back, on the thread that closes the buffer. For foreign memory an exception from
+        /// here is logged; for [borrowed][#ofBorrowed] memory the close throws it.
         ///
         /// @param address the first byte of the block
-        /// @param stream a stream of its device, which is given work from now on only after all that used the
+        /// @param stream a stream of its device; work enqueued there from now on runs after all uses of the
         ///     block
         void release(long address, long stream);
     }
 
-    /// Hands the address to code, and keeps the buffer reachable until that returns.
+    /// Passes the address to `code`, and keeps the buffer reachable until `code` returns.
     ///
     /// @throws IllegalStateException if the buffer is closed
     public void withAddress(LongConsumer code) {
@@ -253,27 +254,27 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// Its length.
+    /// Returns the length in bytes.
     public long byteSize() {
         return byteSize;
     }
 
-    /// The device it lives on.
+    /// Returns the ordinal of the device that the memory lies on.
     public int device() {
         return device;
     }
 
-    /// The stream it was made for and ends on.
+    /// Returns the stream that the buffer was made for and in whose order it is freed.
     public long stream() {
         return stream;
     }
 
-    /// The device memory that it belongs to.
+    /// Returns the device memory that the buffer belongs to.
     public DeviceMemory memory() {
         return memory;
     }
 
-    /// Returns the allocator that made the memory; for a slice, that of the whole block.
+    /// Returns the allocator that made the memory; for a slice, the allocator of the whole block.
     ///
     /// @throws IllegalStateException if the buffer is closed
     /// @throws io.cistern.errors.UnknownAddressException if it has no memory, or its block was freed by its
@@ -282,11 +283,11 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return memory.ownerOf(block());
     }
 
-    /// Allocates a buffer of the same size, device and stream from the current allocator, and copies this one to
-    /// it in the order of the stream.
+    /// Allocates a buffer of the same size, device and stream from the current allocator, and copies this one
+    /// to it in stream order.
     ///
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached
     public DeviceBuffer copy() {
         return copiedTo(allocate(memory, byteSize, device, stream));
     }
@@ -301,16 +302,16 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         }
     }
 
-    /// Returns a buffer of another size with the same contents, and closes this one. A smaller one keeps the
-    /// block; for a larger one the allocator that made this one makes another block, to which the contents are
-    /// copied in the order of the stream. What is new is not set.
+    /// Returns a buffer of another size with the same contents, and closes this one. A smaller buffer keeps the
+    /// block. For a larger one, this buffer's allocator (the current one, if this buffer has 0 bytes) makes
+    /// another block, and the contents are copied there in stream order. The added bytes are not set.
     ///
-    /// @param newByteSize bytes wanted
+    /// @param newByteSize bytes wanted; 0 is allowed
     /// @throws IllegalArgumentException if it is negative
     /// @throws IllegalStateException if the buffer, or for a larger one its allocator, is closed
-    /// @throws UnsupportedOperationException if the buffer is a view, an arena's, borrowed, or, to be larger,
-    ///     foreign
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a limit is reached;
+    /// @throws UnsupportedOperationException if the buffer is a view, an arena's or borrowed, or if it is
+    ///     foreign and would grow
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if memory runs out or a limit is reached;
     ///     this one is still open then
     public DeviceBuffer resize(long newByteSize) {
         if (newByteSize < 0) {
@@ -327,13 +328,14 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return handedOver(newByteSize, stream);
     }
 
-    /// Returns a buffer of the same memory that is used and ends on another stream, and closes this one. What that
-    /// stream is given from now on comes after all that this buffer's stream has been given.
+    /// Returns a buffer of the same memory that is used and freed on another stream, and closes this one. Work
+    /// enqueued on the new stream from now on runs after all work enqueued so far on this buffer's stream.
     ///
     /// @param newStream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed
     /// @throws UnsupportedOperationException if the buffer is a view, an arena's, or borrowed
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; the buffer is still open then
+    /// @throws io.cistern.cuda.CudaException if the driver refuses to order the streams; the buffer is still
+    ///     open then
     public DeviceBuffer moveToStream(long newStream) {
         requireOwner();
         address();
@@ -347,133 +349,153 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         return next;
     }
 
-    /// A part of the buffer, as a view: it needs no close, and ends with its parent, which it keeps reachable.
+    /// Returns a part of the buffer as a view. The view needs no close, ends with its parent and keeps it
+    /// reachable.
     ///
+    /// @param offset bytes from the buffer's beginning, from 0
+    /// @param size bytes of the part; 0 gives a buffer without memory
     /// @throws IndexOutOfBoundsException if the part is not inside
-    /// @throws IllegalStateException if the buffer is closed
+    /// @throws IllegalStateException if the buffer is closed, unless `size` is 0
     public DeviceBuffer slice(long offset, long size) {
         Objects.checkFromIndexSize(offset, size, byteSize);
         long start = size == 0 ? 0 : address() + offset;
         return new DeviceBuffer(memory, start, size, device, stream, new ParentBuffer(this));
     }
 
-    /// A part of the buffer that keeps the memory alive: the block is freed when the buffer and all its retained
-    /// slices are closed, in whatever order.
+    /// Returns a part of the buffer that keeps the memory alive: the block is freed when the buffer and all its
+    /// retained slices are closed, in any order.
     ///
+    /// @param offset bytes from the buffer's beginning, from 0
+    /// @param size bytes of the part; 0 gives a buffer without memory
     /// @throws IndexOutOfBoundsException if the part is not inside
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnsupportedOperationException if the buffer is a view, an arena's, or borrowed: it can't keep alive
-    ///     what it does not own
+    /// @throws UnsupportedOperationException if the buffer does not own its memory: it is a view, an arena's,
+    ///     or borrowed
     public DeviceBuffer retainedSlice(long offset, long size) {
         Objects.checkFromIndexSize(offset, size, byteSize);
         return retained(offset, size, stream);
     }
 
-    /// The buffer as elements of one type.
+    /// Returns the buffer as elements of one type.
     ///
-    /// @throws IllegalArgumentException if its length is no multiple of the layout's
+    /// @throws IllegalArgumentException if its length is not a multiple of the layout's
     public DeviceElements elements(ValueLayout layout) {
         return new DeviceElements(this, layout);
     }
 
-    /// The buffer, or a part of it, as rows that lie apart.
+    /// Returns the buffer, or a part of it, as rows at a fixed distance.
     ///
-    /// @param offset of the first row
-    /// @param pitch bytes from the beginning of a row to that of the next
+    /// @param offset byte at which the first row begins
+    /// @param pitch bytes from the beginning of a row to the beginning of the next
     /// @param rowBytes bytes of a row
-    /// @param rows how many rows
-    /// @throws IndexOutOfBoundsException if they are not inside
+    /// @param rows number of rows
+    /// @throws IndexOutOfBoundsException if the rows are not inside
     /// @throws IllegalArgumentException if rows overlap
     public DeviceRows rows(long offset, long pitch, long rowBytes, long rows) {
         return new DeviceRows(this, offset, pitch, rowBytes, rows);
     }
 
-    /// Copies host memory to the beginning of the buffer, on its stream, and waits until it is there.
+    /// Copies host memory to the beginning of the buffer, on its stream, and waits for the copy.
     ///
     /// @param source native memory, or an array by [MemorySegment#ofArray(float[])]
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
-    /// @throws IllegalStateException if the buffer is closed, or the memory's arena
+    /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or `source` is an array
+    ///     and the buffer's stream is being captured
+    /// @throws WrongThreadException if `source` is in another thread's confined arena
     public void copyFrom(MemorySegment source) {
         copyFrom(source, stream, CopyMode.BLOCKING);
     }
 
-    /// Copies what remains of a buffer of the JDK, as [#copyFrom(MemorySegment)]; its position stays.
+    /// Copies the remaining bytes of a JDK buffer, as [#copyFrom(MemorySegment)] does; its position does not
+    /// change.
     public void copyFrom(Buffer source) {
         copyFrom(MemorySegment.ofBuffer(source));
     }
 
     /// Copies host memory to the beginning of the buffer in the order of a stream.
     ///
-    /// @param source see [CopyMode] for how long it must stay as it is
+    /// @param source host memory; [CopyMode] says how long it must not change
     /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
-    /// @throws IllegalStateException if the buffer is closed, or the memory's arena
+    /// @throws IllegalStateException if the buffer or the arena of `source` is closed, or `source` is an array
+    ///     and the stream is being captured
+    /// @throws WrongThreadException if `source` is in another thread's confined arena
     public void copyFrom(MemorySegment source, long stream, CopyMode mode) {
         HostCopies.toDevice(this, source, stream, mode);
     }
 
     /// Copies pinned memory to the beginning of the buffer in the order of a stream. The pinned buffer may be
-    /// closed at once: it is used again only after the copy.
+    /// closed at once: its memory is reused only after the copy.
+    ///
+    /// @param stream a stream of the buffer's device
     ///
     /// @throws IndexOutOfBoundsException if it is longer than the buffer
-    /// @throws IllegalStateException if one of them is closed
+    /// @throws IllegalStateException if either buffer is closed
     public void copyFrom(PinnedBuffer source, long stream, CopyMode mode) {
         source.recordUse(device, stream);
         HostCopies.toDevice(this, source.segment(), stream, mode);
     }
 
-    /// Copies the buffer to host memory, on its stream, and waits until it is there.
+    /// Copies the buffer to host memory, on its stream, and waits for the copy.
     ///
     /// @param target native memory, or an array by [MemorySegment#ofArray(float[])]
     /// @throws IndexOutOfBoundsException if it is shorter than the buffer
     /// @throws IllegalArgumentException if it is read-only
-    /// @throws IllegalStateException if the buffer is closed, or the memory's arena
+    /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or `target` is an array
+    ///     and the buffer's stream is being captured
+    /// @throws WrongThreadException if `target` is in another thread's confined arena
     public void copyTo(MemorySegment target) {
         copyTo(target, stream, CopyMode.BLOCKING);
     }
 
-    /// Copies to what remains of a buffer of the JDK, as [#copyTo(MemorySegment)]; its position stays.
+    /// Copies to the remaining space of a JDK buffer, as [#copyTo(MemorySegment)] does; its position does not
+    /// change.
     public void copyTo(Buffer target) {
         copyTo(MemorySegment.ofBuffer(target));
     }
 
     /// Copies the buffer to host memory in the order of a stream.
     ///
-    /// @param target see [CopyMode] for when it may be looked at
+    /// @param target host memory; [CopyMode] says when it may be read
     /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if it is shorter than the buffer
-    /// @throws IllegalArgumentException if it is read-only, or on the heap and the copy is not blocking: the
-    ///     collector may move what is on the heap
-    /// @throws IllegalStateException if the buffer is closed, or the memory's arena
+    /// @throws IllegalArgumentException if it is read-only, or if it is on the heap, where the collector may
+    ///     move it, and the copy is not blocking
+    /// @throws IllegalStateException if the buffer or the arena of `target` is closed, or `target` is an array
+    ///     and the stream is being captured
+    /// @throws WrongThreadException if `target` is in another thread's confined arena
     public void copyTo(MemorySegment target, long stream, CopyMode mode) {
         HostCopies.toHost(this, target, stream, mode);
     }
 
     /// Copies the buffer to pinned memory in the order of a stream.
     ///
+    /// @param stream a stream of the buffer's device
     /// @throws IndexOutOfBoundsException if it is shorter than the buffer
-    /// @throws IllegalStateException if one of them is closed
+    /// @throws IllegalStateException if either buffer is closed
     public void copyTo(PinnedBuffer target, long stream, CopyMode mode) {
         target.recordUse(device, stream);
         HostCopies.toHost(this, target.segment(), stream, mode);
     }
 
-    /// Copies another buffer to the beginning of this one, without waiting on the host: on this buffer's stream,
-    /// and after what the other one's has been given; between two GPUs on the source's stream, in order with both.
+    /// Copies another buffer to the beginning of this one, without waiting on the host. On one GPU the copy
+    /// runs on this buffer's stream, after all work enqueued so far on the source's stream. Between two GPUs it
+    /// runs on the source's stream, and is ordered with both streams.
     ///
     /// @throws IndexOutOfBoundsException if it is longer than this one
     /// @throws IllegalArgumentException if they overlap
-    /// @throws IllegalStateException if one of them is closed
+    /// @throws IllegalStateException if either buffer is closed
     public void copyFrom(DeviceBuffer source) {
         DeviceCopies.inOrder(this, source);
     }
 
-    /// Copies another buffer to the beginning of this one in the order of one stream; the program orders others.
+    /// Copies another buffer to the beginning of this one in the order of one stream. The program orders other
+    /// streams.
     ///
     /// @param stream a stream of the source's device
     /// @throws IndexOutOfBoundsException if it is longer than this one
     /// @throws IllegalArgumentException if they overlap
-    /// @throws IllegalStateException if one of them is closed
+    /// @throws IllegalStateException if either buffer is closed
     public void copyFrom(DeviceBuffer source, long stream) {
         DeviceCopies.on(this, source, stream);
     }
@@ -487,6 +509,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
 
     /// Sets every byte in the order of a stream.
     ///
+    /// @param stream a stream of the buffer's device
     /// @throws IllegalStateException if the buffer is closed
     public void fill(byte value, long stream) {
         memory.driver().copies().fillBytes(device, addressOn(stream), value, byteSize, stream);
@@ -494,8 +517,8 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
 
     /// Sets every 32-bit word, on the buffer's stream. For other types see [DeviceElements].
     ///
-    /// @param value the bits of a word, in the order of the device's bytes
-    /// @throws IllegalArgumentException if its address or its length is no multiple of 4
+    /// @param value the bits of a word, in the device's byte order
+    /// @throws IllegalArgumentException if the address or the length is not a multiple of 4
     /// @throws IllegalStateException if the buffer is closed
     public void fillWords(int value) {
         fillWords(value, stream);
@@ -503,8 +526,9 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
 
     /// Sets every 32-bit word in the order of a stream.
     ///
-    /// @param value the bits of a word, in the order of the device's bytes
-    /// @throws IllegalArgumentException if its address or its length is no multiple of 4
+    /// @param value the bits of a word, in the device's byte order
+    /// @param stream a stream of the buffer's device
+    /// @throws IllegalArgumentException if the address or the length is not a multiple of 4
     /// @throws IllegalStateException if the buffer is closed
     public void fillWords(int value, long stream) {
         long start = address();
@@ -514,7 +538,7 @@ public final class DeviceBuffer extends BufferLife implements AutoCloseable {
         memory.driver().copies().fillWords(device, addressOn(stream), value, byteSize / Integer.BYTES, stream);
     }
 
-    /// Size, device and stream.
+    /// Returns size, device and stream.
     @Override
     public String toString() {
         return "DeviceBuffer[" + byteSize + " bytes, device " + device + ", stream 0x" + Long.toHexString(stream) + "]";

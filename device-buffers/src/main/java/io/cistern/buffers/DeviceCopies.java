@@ -7,10 +7,11 @@ import io.cistern.cuda.Events;
 final class DeviceCopies {
     private DeviceCopies() {}
 
-    /// Copies in order with both buffers' streams.
+    /// Copies in order with the streams of both buffers.
     ///
-    /// The source's stream comes first where there are two: the copy waits for what it has been given. Between
-    /// GPUs the copy is the source's work, so the target's stream is waited for before, and waits afterwards.
+    /// On one GPU, the target's stream first waits for the work enqueued so far on the source's stream. Between
+    /// GPUs the copy runs on the source's stream, so that stream waits for the target's stream before, and the
+    /// target's waits for it afterwards.
     static void inOrder(DeviceBuffer target, DeviceBuffer source) {
         CudaDriver driver = target.memory().driver();
         if (source.device() == target.device()) {
@@ -25,7 +26,7 @@ final class DeviceCopies {
         order(driver, source.device(), source.stream(), target.device(), target.stream());
     }
 
-    /// Lets later work of one stream wait for what another has been given so far.
+    /// Makes later work of one stream wait for all work enqueued so far on another.
     static void order(CudaDriver driver, int device, long stream, int laterDevice, long later) {
         long event = driver.events().create(device);
         try {
@@ -36,7 +37,7 @@ final class DeviceCopies {
         }
     }
 
-    /// Copies in the order of one stream, of the source's device.
+    /// Copies in the order of one stream of the source's device.
     static void on(DeviceBuffer target, DeviceBuffer source, long stream) {
         if (source.device() != target.device()) {
             between(target, source, stream);
@@ -50,7 +51,7 @@ final class DeviceCopies {
         target.memory().driver().copies().onDevice(target.device(), to, from, source.byteSize(), stream);
     }
 
-    /// In the order of a stream of the source's device, of which the target's allocator knows nothing.
+    /// Copies in the order of a stream of the source's device, which the target's allocator does not know.
     private static void between(DeviceBuffer target, DeviceBuffer source, long stream) {
         CopySizes.requireFits("source", source.byteSize(), "buffer", target.byteSize());
         long from = source.addressOn(stream);
@@ -60,7 +61,7 @@ final class DeviceCopies {
                 .betweenDevices(target.device(), target.address(), source.device(), from, source.byteSize(), stream);
     }
 
-    /// Holds a buffer's memory back until a stream of another device has passed what it has been given.
+    /// Keeps a buffer's memory from reuse until a stream of another device has passed all work enqueued so far.
     private static void recordUse(DeviceBuffer buffer, int device, long stream) {
         Events events = buffer.memory().driver().events();
         long event = events.create(device);
@@ -91,7 +92,7 @@ final class DeviceCopies {
                         stream);
     }
 
-    /// Checks that both are open, and don't overlap.
+    /// Checks that both buffers are open and don't overlap.
     static void requireApart(DeviceBuffer target, DeviceBuffer source) {
         requireApart(target.address(), source.byteSize(), source.address(), source.byteSize());
     }

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Objects;
 
-/// A buffer seen as elements of one type: indices count elements, not bytes.
+/// Shows a buffer as elements of one type: indices count elements, not bytes.
 ///
 /// ```java
 /// DeviceElements weights = buffer.elements(ValueLayout.JAVA_FLOAT);
@@ -12,14 +12,14 @@ import java.util.Objects;
 /// launch(weights.address(256), weights.count() - 256);
 /// ```
 ///
-/// A view, as [DeviceBuffer#slice]: it ends with its buffer.
+/// It is a view, like [DeviceBuffer#slice]: it ends with its buffer.
 ///
-/// @param buffer what is seen
+/// @param buffer the buffer
 /// @param layout the type of an element
 public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
-    /// A view of whole elements.
+    /// Makes a view of whole elements.
     ///
-    /// @throws IllegalArgumentException if the buffer's length is no multiple of the layout's
+    /// @throws IllegalArgumentException if the buffer's length is not a multiple of the layout's
     public DeviceElements {
         if (buffer.byteSize() % layout.byteSize() != 0) {
             throw new IllegalArgumentException(buffer + " is no multiple of the " + layout.byteSize() + " bytes of "
@@ -27,12 +27,12 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
         }
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     public long count() {
         return buffer.byteSize() / layout.byteSize();
     }
 
-    /// The address of an element: see [DeviceBuffer#address].
+    /// Returns the address of an element: see [DeviceBuffer#address].
     ///
     /// @throws IndexOutOfBoundsException if there is no such element
     /// @throws IllegalStateException if the buffer is closed
@@ -40,28 +40,31 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
         return buffer.address() + Objects.checkIndex(index, count()) * layout.byteSize();
     }
 
-    /// Some of the elements.
+    /// Returns a view of some of the elements.
     ///
+    /// @param from index of the first element, from 0
+    /// @param count number of elements
     /// @throws IndexOutOfBoundsException if they are not all inside
-    /// @throws IllegalStateException if the buffer is closed
+    /// @throws IllegalStateException if the buffer is closed, unless `count` is 0
     public DeviceElements slice(long from, long count) {
         Objects.checkFromIndexSize(from, count, count());
         return new DeviceElements(buffer.slice(from * layout.byteSize(), count * layout.byteSize()), layout);
     }
 
-    /// Copies host memory to the first elements and waits: see [DeviceBuffer#copyFrom(MemorySegment)].
+    /// Copies host memory to the first elements and waits for the copy: see
+    /// [DeviceBuffer#copyFrom(MemorySegment)].
     public void copyFrom(MemorySegment source) {
         buffer.copyFrom(source);
     }
 
-    /// Copies all elements to host memory and waits: see [DeviceBuffer#copyTo(MemorySegment)].
+    /// Copies all elements to host memory and waits for the copy: see [DeviceBuffer#copyTo(MemorySegment)].
     public void copyTo(MemorySegment target) {
         buffer.copyTo(target);
     }
 
     /// Sets every element, on the buffer's stream.
     ///
-    /// @throws IllegalArgumentException if the elements are no ints
+    /// @throws IllegalArgumentException if the elements are not ints
     /// @throws IllegalStateException if the buffer is closed
     public void fill(int value) {
         requireCarrier(int.class);
@@ -70,17 +73,17 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
 
     /// Sets every element, on the buffer's stream.
     ///
-    /// @throws IllegalArgumentException if the elements are no floats
+    /// @throws IllegalArgumentException if the elements are not floats
     /// @throws IllegalStateException if the buffer is closed
     public void fill(float value) {
         requireCarrier(float.class);
         buffer.fillWords(Float.floatToRawIntBits(value));
     }
 
-    /// Sets every element: the first one by a copy that is waited for, the others by copies on the buffer's stream,
-    /// each twice as long as the one before.
+    /// Sets every element. It copies the first one from the host and waits for that; then it enqueues copies on
+    /// the buffer's stream, each twice as long as the one before.
     ///
-    /// @throws IllegalArgumentException if the elements are no longs
+    /// @throws IllegalArgumentException if the elements are not longs, unless there are none
     /// @throws IllegalStateException if the buffer is closed
     public void fill(long value) {
         if (count() > 0) {
@@ -91,7 +94,7 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
 
     /// Sets every element, as [#fill(long)] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no doubles
+    /// @throws IllegalArgumentException if the elements are not doubles, unless there are none
     /// @throws IllegalStateException if the buffer is closed
     public void fill(double value) {
         if (count() > 0) {
@@ -108,11 +111,11 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
         }
     }
 
-    /// Copies an element to the host, and waits for all that the buffer's stream has been given. For many elements
-    /// take [#toFloats] of a [slice][#slice].
+    /// Copies an element to the host, and waits for all work enqueued so far on the buffer's stream. For many
+    /// elements call [#toFloats] of a [slice][#slice].
     ///
     /// @throws IndexOutOfBoundsException if there is no such element
-    /// @throws IllegalArgumentException if the elements are no floats
+    /// @throws IllegalArgumentException if the elements are not floats
     /// @throws IllegalStateException if the buffer is closed
     public float getFloat(long index) {
         return slice(index, 1).toFloats()[0];
@@ -120,36 +123,36 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
 
     /// Copies an element to the host, as [#getFloat] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no doubles
+    /// @throws IllegalArgumentException if the elements are not doubles
     public double getDouble(long index) {
         return slice(index, 1).toDoubles()[0];
     }
 
     /// Copies an element to the host, as [#getFloat] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no ints
+    /// @throws IllegalArgumentException if the elements are not ints
     public int getInt(long index) {
         return slice(index, 1).toInts()[0];
     }
 
     /// Copies an element to the host, as [#getFloat] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no longs
+    /// @throws IllegalArgumentException if the elements are not longs
     public long getLong(long index) {
         return slice(index, 1).toLongs()[0];
     }
 
     /// Copies an element to the host, as [#getFloat] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no bytes
+    /// @throws IllegalArgumentException if the elements are not bytes
     public byte getByte(long index) {
         return slice(index, 1).toBytes()[0];
     }
 
-    /// Sets an element on the buffer's stream, and waits until it is there.
+    /// Sets an element on the buffer's stream, and waits for the copy.
     ///
     /// @throws IndexOutOfBoundsException if there is no such element
-    /// @throws IllegalArgumentException if the elements are no floats
+    /// @throws IllegalArgumentException if the elements are not floats
     /// @throws IllegalStateException if the buffer is closed
     public void set(long index, float value) {
         requireCarrier(float.class);
@@ -158,7 +161,7 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
 
     /// Sets an element, as [#set(long, float)] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no doubles
+    /// @throws IllegalArgumentException if the elements are not doubles
     public void set(long index, double value) {
         requireCarrier(double.class);
         slice(index, 1).copyFrom(MemorySegment.ofArray(new double[] {value}));
@@ -166,7 +169,7 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
 
     /// Sets an element, as [#set(long, float)] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no ints
+    /// @throws IllegalArgumentException if the elements are not ints
     public void set(long index, int value) {
         requireCarrier(int.class);
         slice(index, 1).copyFrom(MemorySegment.ofArray(new int[] {value}));
@@ -174,7 +177,7 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
 
     /// Sets an element, as [#set(long, float)] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no longs
+    /// @throws IllegalArgumentException if the elements are not longs
     public void set(long index, long value) {
         requireCarrier(long.class);
         slice(index, 1).copyFrom(MemorySegment.ofArray(new long[] {value}));
@@ -182,16 +185,16 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
 
     /// Sets an element, as [#set(long, float)] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no bytes
+    /// @throws IllegalArgumentException if the elements are not bytes
     public void set(long index, byte value) {
         requireCarrier(byte.class);
         slice(index, 1).copyFrom(MemorySegment.ofArray(new byte[] {value}));
     }
 
-    /// A copy of the elements, after all that the buffer's stream has been given.
+    /// Returns a copy of the elements. Waits for all work enqueued so far on the buffer's stream.
     ///
-    /// @throws IllegalArgumentException if the elements are no floats
-    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can
+    /// @throws IllegalArgumentException if the elements are not floats
+    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
     public float[] toFloats() {
         requireCarrier(float.class);
         float[] array = new float[arrayLength()];
@@ -199,10 +202,10 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
         return array;
     }
 
-    /// A copy of the elements, as [#toFloats].
+    /// Returns a copy of the elements, as [#toFloats] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no doubles
-    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can
+    /// @throws IllegalArgumentException if the elements are not doubles
+    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
     public double[] toDoubles() {
         requireCarrier(double.class);
         double[] array = new double[arrayLength()];
@@ -210,10 +213,10 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
         return array;
     }
 
-    /// A copy of the elements, as [#toFloats].
+    /// Returns a copy of the elements, as [#toFloats] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no ints
-    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can
+    /// @throws IllegalArgumentException if the elements are not ints
+    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
     public int[] toInts() {
         requireCarrier(int.class);
         int[] array = new int[arrayLength()];
@@ -221,10 +224,10 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
         return array;
     }
 
-    /// A copy of the elements, as [#toFloats].
+    /// Returns a copy of the elements, as [#toFloats] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no longs
-    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can
+    /// @throws IllegalArgumentException if the elements are not longs
+    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
     public long[] toLongs() {
         requireCarrier(long.class);
         long[] array = new long[arrayLength()];
@@ -232,10 +235,10 @@ public record DeviceElements(DeviceBuffer buffer, ValueLayout layout) {
         return array;
     }
 
-    /// A copy of the elements, as [#toFloats].
+    /// Returns a copy of the elements, as [#toFloats] does.
     ///
-    /// @throws IllegalArgumentException if the elements are no bytes
-    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can
+    /// @throws IllegalArgumentException if the elements are not bytes
+    /// @throws IllegalStateException if the buffer is closed, or has more elements than an array can hold
     public byte[] toBytes() {
         requireCarrier(byte.class);
         byte[] array = new byte[arrayLength()];

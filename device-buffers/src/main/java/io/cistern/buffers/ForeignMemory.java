@@ -10,10 +10,10 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// Memory that others made, metered as of an allocator named `foreign`: its blocks are what is registered, and
+/// Memory that other code made, metered as an allocator named `foreign`. Its blocks are the registered ranges;
 /// freeing one ends its record and tells its owner.
 ///
-/// **Threads.** Any; registrations happen one after the other, since each goes through the allocator's route.
+/// **Threads.** Any. Registrations run one at a time, since each passes its address through [#next].
 final class ForeignMemory {
     static final String NAME = "foreign";
 
@@ -22,20 +22,20 @@ final class ForeignMemory {
     /// Opened with the first block.
     private @Nullable Allocator allocator;
 
-    /// By address, the owners of what is registered.
+    /// The owners of the registered ranges, by address.
     private final Map<Long, DeviceBuffer.ForeignOwner> owners = new ConcurrentHashMap<>();
 
-    /// What the next allocation is to return; 0 outside [#register].
+    /// The address that the next allocation returns; 0 outside [#register].
     private volatile long next;
 
     ForeignMemory(DeviceMemory memory) {
         this.memory = memory;
     }
 
-    /// Makes a block of somebody else's known.
+    /// Registers a block that other code made.
     ///
     /// @return the address
-    /// @throws IllegalArgumentException if that can't be the beginning of a block, or there is one
+    /// @throws IllegalArgumentException if no block can begin there, or a live block is there already
     synchronized long register(long address, long byteSize, int device, long stream, DeviceBuffer.ForeignOwner owner) {
         if (byteSize > 0 && (address <= 0 || address % 256 != 0)) {
             throw new IllegalArgumentException("0x" + Long.toHexString(address)
@@ -72,7 +72,7 @@ final class ForeignMemory {
         }
     }
 
-    @SuppressWarnings("CatchingUnchecked") // the block is closed whatever its owner does
+    @SuppressWarnings("CatchingUnchecked") // the block is closed, whatever its owner throws
     private void release(long address, long stream) {
         DeviceBuffer.ForeignOwner owner = owners.remove(address);
         if (owner == null) {

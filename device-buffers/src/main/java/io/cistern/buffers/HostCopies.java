@@ -8,12 +8,11 @@ import java.lang.foreign.MemorySegment;
 
 /// Copies between host memory and a buffer.
 ///
-/// Native memory goes to the driver as it is. What is on the heap can't be reached by the GPU: it goes through pinned
-/// memory in pieces ([StagedCopy]), or to the device through the driver's own
-/// ([CopyOptions#copyArraysDirectly]).
+/// The driver takes native memory as it is. The GPU can't reach the heap: arrays go through pinned memory in
+/// pieces ([StagedCopy]), or to the device through the driver's own memory ([CopyOptions#copyArraysDirectly]).
 final class HostCopies {
-    /// Larger arrays are staged in any case, which is about as fast for them: so no safepoint
-    /// waits for more than 8 MiB.
+    /// Larger arrays are always staged, which is about as fast for them: so a safepoint waits for less than 8
+    /// MiB.
     private static final long DIRECT_BELOW_BYTES = 8 << 20;
 
     private HostCopies() {}
@@ -79,7 +78,7 @@ final class HostCopies {
         }
     }
 
-    /// A graph would copy what is in the staging memory when it is launched, which is somebody else's then.
+    /// At its launch a graph would copy the staging memory, which another copy may use by then.
     static void requireNotCaptured(DeviceBuffer buffer, long stream) {
         Graphs graphs = buffer.memory().driver().graphs();
         if (graphs.isSheltered(buffer.device())

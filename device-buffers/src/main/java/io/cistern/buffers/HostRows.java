@@ -2,8 +2,8 @@ package io.cistern.buffers;
 
 import java.lang.foreign.MemorySegment;
 
-/// Copies of rows between host memory and a buffer: from and to pinned memory as they are, other memory through
-/// pinned memory, packed.
+/// Copies rows between host memory and a buffer: pinned memory directly, other memory packed into pinned
+/// memory.
 final class HostRows {
     private HostRows() {}
 

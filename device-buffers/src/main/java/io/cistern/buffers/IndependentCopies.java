@@ -6,15 +6,15 @@ import io.cistern.cuda.Streams;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Copies that may be made in any order, gathered for one call of the driver.
+/// Gathers copies that may be made in any order for one call of the driver.
 ///
-/// The driver promises no order within a batch, so copies stay together only as long as none of them writes what
-/// another one reads or writes. One that would, and one that no batch takes, ends the batch before it: the order in
-/// which copies were added holds wherever it can be seen.
+/// The driver promises no order within a batch, so copies stay together only while none of them writes memory
+/// that another one reads or writes. A copy that would, or that no batch takes, first submits the gathered
+/// ones: so the order in which copies were added holds wherever it can be observed.
 ///
 /// Equation: for all gathered pieces `a ≠ b`, `a.target` is apart from `b.target` and from `b.source`.
 final class IndependentCopies {
-    /// Each new piece is compared with all that are there; a call for 64 is nearly as good as one for more.
+    /// Each new piece is compared with all gathered ones; larger batches hardly gain.
     private static final int MOST = 64;
 
     private final long stream;
@@ -25,7 +25,7 @@ final class IndependentCopies {
         this.stream = stream;
     }
 
-    /// Enqueues a copy, now or with the next ones.
+    /// Enqueues a copy, now or together with the next ones.
     void add(BatchCopy copy) {
         if (copy instanceof BatchCopy.Together together && takesBatches(copy.device())) {
             gather(together);
@@ -47,7 +47,7 @@ final class IndependentCopies {
         pieces.add(piece);
     }
 
-    /// Enqueues what was gathered.
+    /// Enqueues the gathered copies.
     void submit() {
         if (pieces.size() == 1) {
             copies.getFirst().enqueue(stream);
@@ -60,7 +60,7 @@ final class IndependentCopies {
         pieces.clear();
     }
 
-    /// Captured streams take no batches; while there is any on the device, none is tried.
+    /// Captured streams take no batches; while any stream of the device is captured, none is tried.
     private boolean takesBatches(DeviceBuffer buffer) {
         CudaDriver driver = buffer.memory().driver();
         return stream > Streams.PER_THREAD_DEFAULT

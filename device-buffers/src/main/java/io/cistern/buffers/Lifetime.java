@@ -1,32 +1,32 @@
 package io.cistern.buffers;
 
-/// What the memory of a [DeviceBuffer] depends on besides that buffer, and what its close does. A buffer without
-/// one owns its block alone.
+/// Says on what, besides itself, the memory of a [DeviceBuffer] depends, and what closing the buffer does. A
+/// buffer without a lifetime owns its block alone.
 sealed interface Lifetime permits ParentBuffer, SharedBlock, ArenaGeneration, WatchedBlock, BorrowedMemory {
-    /// Whether the memory ended before the buffer did.
+    /// Returns whether the memory ended before the buffer was closed.
     boolean isOver();
 
-    /// What ended it, for messages.
+    /// Returns a message that says what ended the memory.
     String whatEnded();
 
-    /// The address of the block that a buffer lies in.
+    /// Returns the address of the block that a buffer lies in.
     ///
     /// @param address the buffer's
     long block(long address);
 
-    /// Whether no allocator knows the memory.
+    /// Returns whether the memory belongs to no allocator.
     default boolean isBorrowed() {
         return false;
     }
 
-    /// A buffer that depends on this is used on another stream than its own.
+    /// Called when a buffer with this lifetime is used on another stream than its own.
     default void usedOnAnotherStream() {}
 
-    /// A buffer that depends on this is closed.
+    /// Closes a buffer with this lifetime.
     ///
     /// @param address the buffer's
     void close(DeviceBuffer buffer, long address);
 
-    /// The same behind an event.
+    /// Closes a buffer with this lifetime; the memory may be reused after an event.
     void closeAfter(DeviceBuffer buffer, long address, long event);
 }

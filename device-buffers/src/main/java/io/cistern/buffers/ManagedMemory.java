@@ -7,26 +7,25 @@ import io.cistern.cuda.PointerAttribute;
 import io.cistern.cuda.library.NativeCode;
 import java.lang.foreign.MemorySegment;
 
-/// Says where managed memory is to be, and how it is going to be used: of buffers from the allocator `managed`,
-/// from
-/// `caching:source=managed`, or from `async:location=managed`.
+/// Tells the driver where managed memory should be and how it will be used. Managed buffers come from the
+/// allocator `managed`, from `caching:source=managed`, or from `async:location=managed`.
 ///
 /// ```java
-/// ManagedMemory.prefetch(weights, MemoryLocation.device(0), stream);      // before the kernel: no page
-/// faults in it ManagedMemory.advise(table, MemoryAdvice.SET_READ_MOSTLY, MemoryLocation.device(0));
+/// ManagedMemory.prefetch(weights, MemoryLocation.device(0), stream);  // before the kernel: no page faults in it
+/// ManagedMemory.advise(table, MemoryAdvice.SET_READ_MOSTLY, MemoryLocation.device(0));
 /// ```
 ///
-/// The driver moves and remembers whole pages. So what is said of a small buffer holds for its neighbours as
-/// well; and advice stays with the addresses after the buffer is closed, for whichever gets them next, until
-/// it is unset. To keep it to yourself, open a pool of your own.
+/// The driver moves whole pages and keeps advice for whole pages. So advice about a small buffer also holds for
+/// its neighbours, and it stays with the addresses after the buffer is closed, for the next buffer there, until
+/// it is unset. A pool of your own keeps it to yourself.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ManagedMemory {
     private ManagedMemory() {}
 
-    /// Returns whether a buffer is of managed memory.
+    /// Returns whether a buffer is in managed memory; false if the driver does not know its address.
     ///
-    /// @throws IllegalStateException if it is closed
+    /// @throws IllegalStateException if the buffer is closed
     public static boolean isManaged(DeviceBuffer buffer) {
         long address = buffer.address();
         try {
@@ -41,14 +40,14 @@ public final class ManagedMemory {
         }
     }
 
-    /// Moves a buffer to a place in the order of a stream, so that its next use there finds it. What has no
-    /// room on a device stays where it is, or takes the room of other managed memory.
+    /// Moves a buffer to a place in the order of a stream, so that its next use there finds it. Pages for which
+    /// the device has no room stay where they are, or displace other managed memory.
     ///
     /// @param target a device, [the host][MemoryLocation#host()], or one of its NUMA nodes
     /// @param stream a stream of the buffer's device
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws CudaException if the driver refuses; one that is older than CUDA 12.2 always does
+    /// @throws CudaException if the driver refuses; a driver older than CUDA 12.2 always does
     public static void prefetch(DeviceBuffer buffer, MemoryLocation target, long stream) {
         requireManaged(buffer);
         if (buffer.byteSize() > 0) {
@@ -60,13 +59,14 @@ public final class ManagedMemory {
         }
     }
 
-    /// Tells the driver how a buffer is going to be used, from now on and by whatever is in its pages.
+    /// Tells the driver how a buffer will be used. The advice holds from now on, for everything in the buffer's
+    /// pages.
     ///
-    /// @param place whom the advice is about; of no meaning where [MemoryAdvice] says nothing of a place
+    /// @param place the place that the advice is about; ignored if [MemoryAdvice] names none
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws CudaException if the driver refuses: one that is older than CUDA 12.2 always, and for memory
-    ///     of a pool all that were tried
+    /// @throws CudaException if the driver refuses. A driver older than CUDA 12.2 always does; so did every
+    ///     driver that was tried for memory of a pool
     public static void advise(DeviceBuffer buffer, MemoryAdvice advice, MemoryLocation place) {
         requireManaged(buffer);
         if (buffer.byteSize() > 0) {
@@ -77,8 +77,9 @@ public final class ManagedMemory {
         }
     }
 
-    /// Returns the buffer as the host reads and writes it. Nothing is ordered: wait for the work that uses it
-    /// before, and use it only while the buffer is open, since nothing checks that.
+    /// Returns the buffer as memory that the host reads and writes. Nothing orders the host's accesses: first
+    /// wait for the work that uses the buffer, and access it only while the buffer is open, since nothing
+    /// checks that.
     ///
     /// @throws IllegalArgumentException if the buffer is not managed
     /// @throws IllegalStateException if the buffer is closed

@@ -9,8 +9,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// Reports copies that a program wants to go on beside other work but that can't, since their host memory is not
-/// pinned: once for each place in the program, as a warning of the logger `io.cistern.copies`. Never throws.
+/// Reports non-blocking copies that can't run beside other work because their host memory is not pinned: once
+/// for each place in the program, as a warning of the logger `io.cistern.copies`. Never throws.
 final class PageableCopies {
     private final CudaDriver driver;
     private final CopyOptions options;
@@ -21,7 +21,7 @@ final class PageableCopies {
         this.options = options;
     }
 
-    /// A copy from or to native memory is about to be enqueued.
+    /// Checks a copy from or to native memory that is about to be enqueued.
     void sees(int device, MemorySegment host, CopyMode mode) {
         if (mode == CopyMode.NON_BLOCKING
                 && options.reportsPageableCopies()

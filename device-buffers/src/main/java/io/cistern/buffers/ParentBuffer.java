@@ -1,6 +1,6 @@
 package io.cistern.buffers;
 
-/// The lifetime of a slice that is a view: it ends with the buffer, and keeps that reachable.
+/// The lifetime of a slice that is a view: it ends with its parent, and keeps the parent reachable.
 record ParentBuffer(DeviceBuffer parent) implements Lifetime {
     @Override
     public boolean isOver() {

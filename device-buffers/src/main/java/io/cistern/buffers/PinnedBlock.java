@@ -7,10 +7,10 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/// A piece of pinned memory: handed out, waiting for streams, or idle. What is not final is guarded by
-/// the lock of its [PinnedMemory].
+/// A piece of pinned memory: handed out, waiting for streams, or idle. The lock of its [PinnedMemory] guards its
+/// streams, graphs, fences and `freedBeforeGraphs`.
 final class PinnedBlock {
-    /// A stream that exists.
+    /// A live stream.
     record Stream(int device, long handle) {}
 
     /// A graph whose launches use a block.
@@ -28,15 +28,15 @@ final class PinnedBlock {
     final MemorySegment memory;
     final int sizeClass;
 
-    /// In whose context it was pinned.
+    /// The device in whose context it was pinned.
     final int device;
 
-    /// Whether streams, graphs or fences were ever recorded since it was handed out; read without the lock by who
-    /// closes it, after all who recorded.
+    /// Whether a stream, graph or fence was recorded since it was handed out. The closing thread reads it
+    /// without the lock, after all threads that recorded a use.
     volatile boolean used;
 
-    /// How often it was handed out, and came back. Written by whoever holds it, who got it from the one before, so
-    /// without an atomic instruction; read by others a little late.
+    /// How often it was handed out, and came back. Only the holder writes them, and holders follow each other,
+    /// so no atomic instruction is needed; other threads read them a little late.
     long handedOut;
 
     long cameBack;
@@ -44,13 +44,13 @@ final class PinnedBlock {
     /// Streams whose work uses it.
     final Set<Stream> streams = new HashSet<>();
 
-    /// Graphs that exist and use it.
+    /// Live graphs that use it.
     final Set<GraphUse> graphs = new HashSet<>();
 
     /// Whether it was freed while graphs use it.
     boolean freedBeforeGraphs;
 
-    /// What it waits for once it is freed.
+    /// The fences that it waits for once it is freed.
     final List<Fence> fences = new ArrayList<>();
 
     PinnedBlock(MemorySegment memory, int sizeClass, int device) {
@@ -59,7 +59,7 @@ final class PinnedBlock {
         this.device = device;
     }
 
-    /// 1 from being handed out until the last stream that uses it has passed; else 0.
+    /// Returns 1 from handing it out until the last stream that uses it has passed; else 0.
     long timesInUse() {
         return handedOut - cameBack;
     }

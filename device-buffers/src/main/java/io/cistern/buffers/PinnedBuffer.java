@@ -6,8 +6,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
-/// Pinned host memory: the GPU copies from and to it at the link's full speed, beside other work, and kernels reach
-/// it by its address.
+/// A buffer of pinned host memory: the GPU copies from and to it at the link's full speed, beside other work,
+/// and kernels reach it by its address.
 ///
 /// ```java
 /// PinnedMemory pinned = PinnedMemory.of(memory);
@@ -17,14 +17,15 @@ import org.jspecify.annotations.Nullable;
 /// }                            // used again once the stream has passed the copy
 /// ```
 ///
-/// **Streams.** Copies of this library record the streams that use the memory; who hands its address to other work
-/// calls [#recordUse]. After [#close] the memory goes to nobody before those streams have passed. What a captured
-/// stream uses goes to nobody before the graph and its executables are gone: each launch uses it.
+/// **Streams.** Copies of this library record the streams that use the memory; a program that hands its address
+/// to other work calls [#recordUse]. After [#close] the memory is not reused before those streams have passed.
+/// If a captured stream used it, it is not reused before the graph and its executables are gone, since each
+/// launch uses it.
 ///
-/// **Reachability.** A buffer that is dropped without close is not used again. Its segment stays readable after
-/// close, as C's pointer would, but its bytes are somebody else's then.
+/// **Reachability.** The memory of a buffer that is dropped without a close is not reused. The segment stays
+/// readable after the close, like a pointer in C, but other code may then own its bytes.
 ///
-/// **Threads.** Any thread may use or close it; of several closes one counts.
+/// **Threads.** Any thread may use or close it; of several concurrent closes one counts.
 public final class PinnedBuffer implements HostMemory.HostBlock {
     private static final VarHandle BLOCK = blockHandle();
 
@@ -40,7 +41,7 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
         BLOCK.setRelease(this, block);
     }
 
-    /// The memory, for the host; its address is good on the device as well.
+    /// Returns the memory for the host; its address is valid on the device as well.
     ///
     /// @throws IllegalStateException if the buffer is closed
     @Override
@@ -48,17 +49,19 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
         return open().memory.asSlice(0, byteSize);
     }
 
-    /// Its length.
+    /// Returns the length in bytes.
     public long byteSize() {
         return byteSize;
     }
 
-    /// Says that a stream uses the memory, by work enqueued until [#close].
+    /// Records that a stream uses the memory, by work enqueued before [#close].
+    ///
+    /// @param device the stream's device
+    /// @param stream a `CUstream` of that device
     ///
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread; for
-    ///     a stream in a
-    ///     capture that nobody announced, beside one that was
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread;
+    ///     for a stream in an unannounced capture beside an announced one
     public void recordUse(int device, long stream) {
         owner.recordUse(open(), device, stream);
     }
@@ -71,7 +74,7 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
         return present;
     }
 
-    /// Gives the memory back for later use, without waiting. Closing twice does nothing.
+    /// Returns the memory to the cache, without waiting. Closing twice does nothing.
     @Override
     public void close() {
         PinnedBlock taken = (PinnedBlock) BLOCK.getAndSet(this, null);
@@ -80,7 +83,7 @@ public final class PinnedBuffer implements HostMemory.HostBlock {
         }
     }
 
-    /// Its size.
+    /// Returns the size.
     @Override
     public String toString() {
         return "PinnedBuffer[" + byteSize + " bytes]";

@@ -3,7 +3,7 @@ package io.cistern.buffers;
 import io.cistern.cuda.DeadContext;
 import io.cistern.spi.StreamOrder;
 
-/// The fences behind the last uses of [pinned memory][PinnedMemory].
+/// Records and asks the fences behind the last uses of [pinned memory][PinnedMemory].
 ///
 /// Guarded by the lock of the pinned memory.
 final class PinnedFences {
@@ -13,17 +13,18 @@ final class PinnedFences {
         this.order = order;
     }
 
-    /// Has a block wait for all that a stream was given; for all work of the device, if the stream ended unannounced.
+    /// Makes a block wait for all work enqueued on a stream; if the stream ended unannounced, for all work of
+    /// the device.
     void add(PinnedBlock block, int device, long stream) {
         block.fences.add(new PinnedBlock.Fence(device, order.record(device, stream)));
     }
 
-    /// Has a block wait for all work of a device.
+    /// Makes a block wait for all work of a device.
     void addBehindAll(PinnedBlock block, int device) {
         block.fences.add(new PinnedBlock.Fence(device, order.recordAll(device)));
     }
 
-    /// Releases those fences of a block that have passed.
+    /// Releases the fences of a block that have passed.
     ///
     /// @return whether none is left
     boolean passed(PinnedBlock block) {
@@ -39,8 +40,8 @@ final class PinnedFences {
         return passed;
     }
 
-    /// Waits on the host for a block's fences, as far as the driver lets it: whether they have passed is asked again
-    /// before the block is unpinned.
+    /// Waits on the host for a block's fences, as far as the driver allows. Before the block is unpinned, the
+    /// fences are asked again.
     void await(PinnedBlock block) {
         for (PinnedBlock.Fence fence : block.fences) {
             boolean _ = DeadContext.isDone(() -> order.synchronize(fence.device(), fence.number()));

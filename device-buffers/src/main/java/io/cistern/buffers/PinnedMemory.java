@@ -22,38 +22,39 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
-/// Pinned host memory that is kept when it is freed, since pinning takes some hundred microseconds: a cache like
-/// PyTorch's `CachingHostAllocator`, with its rules.
+/// Pinned host memory that is kept when it is freed, since pinning is slow. It is a cache like PyTorch's
+/// `CachingHostAllocator`, with its rules.
 ///
 /// **Sizes** are powers of two from 4 KiB on, and blocks are not split: half of a block may be unused, and a
-/// block serves its own size alone.
+/// block serves only its own size.
 ///
-/// **Streams.** A block that streams use waits, once it is freed, until each has passed its last use; its fences
-/// are recorded at the free and looked at when memory of its size is wanted. Nobody waits on the host.
+/// **Streams.** A freed block that streams used stays out of use until each of them has passed its last use.
+/// Its fences are recorded at the free, and asked when memory of its size is wanted. No thread waits on the
+/// host.
 ///
-/// **Graphs.** A block that a captured stream uses is used by each launch of the graph: it stays until the graph
-/// and its executables are gone, whenever it is freed ([io.cistern.graph.GraphMemory]).
+/// **Graphs.** A block that a captured stream uses is used by each launch of the graph. Even if it is freed
+/// earlier, it stays until the graph and its executables are gone ([io.cistern.graph.GraphMemory]).
 ///
-/// **The way of a pair.** One idle block of each size stands in front, and is exchanged without a lock. Behind it
-/// everything is under one lock, which is held across the driver's calls that record and ask fences, but not
-/// across pinning.
+/// **Fast path.** One idle block of each size sits in a front slot, and is exchanged without a lock. Everything
+/// else is under one lock, which is held across the driver calls that record and ask fences, but not while
+/// memory is pinned.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class PinnedMemory implements HostMemory {
-    /// 4 KiB: what pinning takes at least.
+    /// 4 KiB: the least that pinning takes.
     private static final int MIN_SIZE_CLASS = 12;
 
     /// 4 TiB.
     private static final int MAX_SIZE_CLASS = 42;
 
-    /// Blocks in front lie so far apart that threads with different sizes share no cache line.
+    /// Front slots lie so far apart that threads with different sizes share no cache line.
     private static final int STRIDE = 16;
 
-    /// What an empty buffer has.
+    /// The size class of an empty buffer.
     private static final int NO_SIZE_CLASS = -1;
 
-    /// Freed blocks that are looked at before another one is pinned, which takes longer than as many looks.
-    /// Where thousands wait for streams, a few of them may be ready and not be found at once: one in so many.
+    /// How many freed blocks are asked before another one is pinned, which takes longer than that. If thousands
+    /// of blocks wait for streams and fewer than one in this many is ready, a search may miss the ready ones.
     static final int MAX_LOOKS = 32;
 
     private final DeviceMemory memory;
@@ -63,11 +64,11 @@ public final class PinnedMemory implements HostMemory {
     private final AtomicReferenceArray<@Nullable PinnedBlock> front =
             new AtomicReferenceArray<>((MAX_SIZE_CLASS + 1) * STRIDE);
 
-    // By size class; guarded by `this`, as all blocks' streams and fences.
+    // By size class; guarded by `this`, like all blocks' streams and fences.
     private final List<Deque<PinnedBlock>> idle = new ArrayList<>();
     private final List<Deque<PinnedBlock>> waiting = new ArrayList<>();
 
-    /// All that there are. Guarded by `this`.
+    /// All blocks. Guarded by `this`.
     private final Set<PinnedBlock> pinned = new HashSet<>();
 
     /// Blocks that are handed out, by the streams that use them.
@@ -89,7 +90,8 @@ public final class PinnedMemory implements HostMemory {
         memory.listeners().onStreamClosing(this::streamClosing);
     }
 
-    /// Returns the pinned memory of a device memory, which is closed with that. Keep it where you allocate often.
+    /// Returns the pinned memory of a device memory, which closes it too. Keep the result if you allocate
+    /// often.
     public static PinnedMemory of(DeviceMemory memory) {
         return BufferSupport.of(memory).pinned;
     }
@@ -99,9 +101,9 @@ public final class PinnedMemory implements HostMemory {
         return of(DeviceMemory.system());
     }
 
-    /// Obtains pinned memory that nobody uses, idle or new.
+    /// Allocates pinned memory, from an idle block or a new one.
     ///
-    /// @param byteSize bytes wanted; 0 gives a buffer without memory
+    /// @param byteSize bytes wanted, up to 4 TiB; 0 gives a buffer without memory
     /// @throws IllegalArgumentException if it is negative or more than 4 TiB
     /// @throws CudaException if the driver can't pin so much
     @Override
@@ -116,7 +118,7 @@ public final class PinnedMemory implements HostMemory {
         return Math.max(MIN_SIZE_CLASS, Long.SIZE - Long.numberOfLeadingZeros(byteSize - 1));
     }
 
-    /// A block that nobody uses, idle or new.
+    /// Returns a block that nobody uses, idle or new.
     PinnedBlock take(int sizeClass) {
         PinnedBlock block = front.getAndSet(sizeClass * STRIDE, null);
         if (block == null) {
@@ -126,19 +128,19 @@ public final class PinnedMemory implements HostMemory {
         return block;
     }
 
-    /// A block that somebody keeps is not in use for a while.
+    /// Counts a kept block as not in use for a while.
     synchronized void rests(PinnedBlock block) {
         block.cameBack++;
         statistics.rests(block.sizeClass);
     }
 
-    /// A block that somebody kept is in use again.
+    /// Counts a kept block as in use again.
     synchronized void wakes(PinnedBlock block) {
         statistics.wakes(block.sizeClass);
         statistics.taken(block);
     }
 
-    /// What arrays are copied through.
+    /// Returns the pieces through which arrays are copied.
     StagingPieces staging() {
         return staging;
     }
@@ -175,8 +177,8 @@ public final class PinnedMemory implements HostMemory {
         return made;
     }
 
-    /// Pins in the context of a device that is used already, so that no other one gets a context for it; one that
-    /// died serves nobody. All devices reach it.
+    /// Pins in the context of a device that is used already, so that no other device gets a context for it. A
+    /// dead context is skipped. All devices reach the memory.
     private PinnedBlock pin(int sizeClass) {
         CudaException dead = null;
         for (int device = 0; device < driver.devices().count(); device++) {
@@ -201,8 +203,8 @@ public final class PinnedMemory implements HostMemory {
         return new PinnedBlock(driver.memory().allocateHost(device, 1L << sizeClass), sizeClass, device);
     }
 
-    /// Makes those freed blocks of a size idle that no stream uses any more. The others go behind all that
-    /// were not looked at.
+    /// Makes freed blocks of a size idle if no stream uses them any more. The others move to the end of the
+    /// queue.
     private boolean takeBack(int sizeClass, int mostLooks) {
         Deque<PinnedBlock> blocks = waiting.get(sizeClass);
         boolean any = false;
@@ -234,7 +236,7 @@ public final class PinnedMemory implements HostMemory {
         synchronized (this) {
             block.used = true;
             if (stream == Streams.PER_THREAD_DEFAULT) {
-                fences.add(block, device, stream); // who frees it may be another thread
+                fences.add(block, device, stream); // another thread may free it
                 return;
             }
             PinnedBlock.Stream name = name(device, stream);
@@ -244,9 +246,9 @@ public final class PinnedMemory implements HostMemory {
         }
     }
 
-    /// Keeps a block for a graph.
+    /// Keeps a block until a graph is gone.
     ///
-    /// @return false if the graph is gone: the capture has ended since
+    /// @return false if the graph is gone already, because the capture has ended since
     private boolean isKept(PinnedBlock block, GraphMemory graph, int device) {
         PinnedBlock.GraphUse use = new PinnedBlock.GraphUse(this, block, graph, device);
         synchronized (this) {
@@ -264,8 +266,8 @@ public final class PinnedMemory implements HostMemory {
         return kept;
     }
 
-    /// A graph that used a block is gone; what its last launch did with the block is over when all work of the
-    /// device until now is.
+    /// Called when a graph that used a block is gone. Its last launch has finished with the block when all work
+    /// of the device until now is done.
     void graphIsGone(PinnedBlock.GraphUse use) {
         synchronized (this) {
             fences.addBehindAll(use.block(), use.device());
@@ -331,14 +333,14 @@ public final class PinnedMemory implements HostMemory {
         trimIfClosed();
     }
 
-    /// What the driver refuses to unpin stays idle, and is tried again with the next free.
+    /// Blocks that the driver refuses to unpin stay idle; the next free tries again.
     private void trimIfClosed() {
         if (closed) {
             boolean _ = DeadContext.isDone(this::unpinIdle);
         }
     }
 
-    /// Takes a block back that [rests][#rests] already.
+    /// Returns a block that is counted as [resting][#rests] to the idle ones.
     synchronized void restsHere(PinnedBlock block) {
         idle.get(block.sizeClass).addLast(block);
     }
@@ -350,7 +352,7 @@ public final class PinnedMemory implements HostMemory {
         }
     }
 
-    /// Takes the fences of a stream that ends, for the blocks that it uses.
+    /// Records fences behind a stream that ends, for the blocks that it uses.
     private synchronized void streamClosing(int device, long stream) {
         PinnedBlock.Stream name = name(device, stream);
         Set<PinnedBlock> blocks = users.remove(name);
@@ -362,10 +364,10 @@ public final class PinnedMemory implements HostMemory {
         }
     }
 
-    /// Unpins idle memory: what is handed out, or still used by streams or graphs, stays.
+    /// Unpins idle memory. Memory that is handed out, or still used by streams or graphs, stays.
     ///
-    /// @return bytes given back
-    /// @throws CudaException if the driver refuses to unpin some of it: that stays, the rest is unpinned
+    /// @return bytes unpinned
+    /// @throws CudaException if the driver refuses to unpin some blocks: those stay, the others are unpinned
     public long trim() {
         GraphMemory.collect(memory);
         return unpinIdle();
@@ -415,18 +417,18 @@ public final class PinnedMemory implements HostMemory {
         }
     }
 
-    /// What was counted, by the names of PyTorch's `host_memory_stats`:
+    /// Returns counters by the names of PyTorch's `host_memory_stats`:
     ///
-    /// - `allocations`, `allocated_bytes`: blocks that are pinned, idle ones included;
+    /// - `allocations`, `allocated_bytes`: pinned blocks, idle ones included;
     /// - `active_requests`, `active_bytes`: blocks that are handed out or still used by streams or graphs, in
-    ///   their whole size;
+    ///   full size;
     ///
-    /// each as `.current`, `.peak`, `.allocated` and `.freed`; the peaks of `active_…` are, as in PyTorch,
-    /// sums over sizes;
+    /// each as `.current`, `.peak`, `.allocated` and `.freed`. As in PyTorch, the peaks of `active_…` are sums
+    /// over sizes.
     ///
-    /// - `num_host_alloc`, `num_host_free`: calls of the driver;
-    /// - `host_alloc_time`, `host_free_time`: their times in microseconds as `.total`, `.max`, `.min`, `.count`
-    ///   and `.avg`.
+    /// - `num_host_alloc`, `num_host_free`: driver calls;
+    /// - `host_alloc_time`, `host_free_time`: their times in microseconds, as `.total`, `.max`, `.min`,
+    ///   `.count` and `.avg`.
     public Map<String, Long> statistics() {
         synchronized (this) {
             for (int sizeClass = MIN_SIZE_CLASS; sizeClass <= MAX_SIZE_CLASS; sizeClass++) {
@@ -436,12 +438,12 @@ public final class PinnedMemory implements HostMemory {
         }
     }
 
-    /// Lets all peaks begin at what is current.
+    /// Resets all peaks to the current values.
     public synchronized void resetPeaks() {
         statistics.resetPeaks(pinned);
     }
 
-    /// Unpins what is idle, and from now on everything when it is freed; waits for streams that use freed memory.
+    /// Unpins idle memory after waiting for the streams that use freed memory. From now on each free unpins.
     void close() {
         closed = true;
         staging.await();

@@ -4,17 +4,18 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/// What [PinnedMemory] counts; without an atomic instruction for a block that comes from the front and goes back
-/// there.
+/// Counts for [PinnedMemory]; a block that comes from a front slot and returns there needs no atomic
+/// instruction.
 ///
-/// How often a block was handed out and came back stands in the block. How many of a size are in use at once need not
-/// be counted: right after one was taken there is none of its size in front, so all that are awake are in use. As in
-/// PyTorch, the peak of all sizes together is the sum of their peaks.
+/// Each block counts how often it was handed out and came back. How many blocks of a size are in use at once
+/// needs no count of its own: right after one was taken, the front slot of its size is empty, so all awake
+/// blocks are in use. As in PyTorch, the peak of all sizes together is the sum of their peaks.
 ///
-/// Equations, of each size: in use = handed out - came back = awake - blocks in front;
-/// peak = max of awake at the times when a block was taken.
+/// Equations, of each size: in use = handed out - came back = awake - blocks in front; peak = max of awake at
+/// the times when a block was taken.
 ///
-/// **Threads.** [#taken] any, by who takes the block; all else under the lock of the [PinnedMemory].
+/// **Threads.** [#taken] runs on any thread that takes a block; everything else under the lock of the
+/// [PinnedMemory].
 final class PinnedStatistics {
     private final Size[] sizes;
     private final Gauge pinnedBlocks = new Gauge();
@@ -27,7 +28,7 @@ final class PinnedStatistics {
         Arrays.setAll(sizes, _ -> new Size());
     }
 
-    /// A block is in use from now on.
+    /// Counts a block as in use from now on.
     void taken(PinnedBlock block) {
         block.handedOut++;
         Size size = sizes[block.sizeClass];
@@ -36,12 +37,12 @@ final class PinnedStatistics {
         }
     }
 
-    /// A block is new, or is wanted where there was none in front.
+    /// Counts a block that is new, or that was taken although the front slot was empty.
     void wakes(int sizeClass) {
         sizes[sizeClass].awake++;
     }
 
-    /// A block goes behind the front, or is unpinned from there.
+    /// Counts a block that becomes idle outside the front slot, or is unpinned from there.
     void rests(int sizeClass) {
         sizes[sizeClass].awake--;
     }
@@ -59,7 +60,7 @@ final class PinnedStatistics {
         unpinning.took(nanos);
     }
 
-    /// @param blocks those that are pinned
+    /// @param blocks the pinned blocks
     void resetPeaks(Iterable<PinnedBlock> blocks) {
         pinnedBlocks.resetPeak();
         pinnedBytes.resetPeak();
@@ -69,7 +70,7 @@ final class PinnedStatistics {
         blocks.forEach(block -> sizes[block.sizeClass].peak += block.timesInUse());
     }
 
-    /// @param blocks those that are pinned
+    /// @param blocks the pinned blocks
     Map<String, Long> figures(Iterable<PinnedBlock> blocks) {
         Map<String, Long> figures = new LinkedHashMap<>();
         pinnedBlocks.put(figures, "allocations");
@@ -100,14 +101,14 @@ final class PinnedStatistics {
         Gauge.put(figures, name, current, peak, all);
     }
 
-    /// Blocks of one size.
+    /// The counts of one size.
     private static final class Size {
-        /// Blocks in use or in front. Others may read it a little late.
+        /// Blocks in use or in front. Other threads may read it a little late.
         private long awake;
 
         private long peak;
 
-        /// Of blocks that are not pinned any more.
+        /// How often blocks that were unpinned since had been handed out.
         private long handedOutBefore;
 
         synchronized void raisePeak() {
@@ -115,9 +116,9 @@ final class PinnedStatistics {
         }
     }
 
-    /// Something at present, at most, and in all.
+    /// An amount: its current value, its peak, and the sum of all additions.
     ///
-    /// Invariant: `current` = `all` - what went.
+    /// Invariant: `current` is `all` minus all that was taken away.
     private static final class Gauge {
         private long current;
         private long peak;
@@ -145,7 +146,7 @@ final class PinnedStatistics {
         }
     }
 
-    /// How long calls took.
+    /// How long driver calls took.
     private static final class Timer {
         private long totalNanos;
         private long maxNanos;

@@ -6,7 +6,8 @@ import java.lang.invoke.VarHandle;
 
 /// A block that several buffers hold; it is freed when the last of them is closed.
 ///
-/// Invariant: `holders` = the buffers with this lifetime that are open; 0 exactly when the block was freed.
+/// Invariant: `holders` is the number of open buffers with this lifetime; it is 0 exactly when the block was
+/// freed.
 final class SharedBlock implements Lifetime {
     private static final VarHandle HOLDERS = holdersHandle();
 
@@ -19,7 +20,7 @@ final class SharedBlock implements Lifetime {
         this.address = address;
     }
 
-    /// One holder more; the caller is one.
+    /// Adds a holder. The caller holds the block already.
     void retain() {
         HOLDERS.getAndAdd(this, 1);
     }
@@ -60,7 +61,7 @@ final class SharedBlock implements Lifetime {
         }
     }
 
-    /// The block waits for the event of each holder, whoever is the last.
+    /// The block waits for the event of each holder, whichever closes last.
     @Override
     public void closeAfter(DeviceBuffer buffer, long ofBuffer, long event) {
         buffer.memory().moduleSupport().recordUseUntil(address, event);

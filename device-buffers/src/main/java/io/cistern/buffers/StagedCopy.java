@@ -7,32 +7,32 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// A copy between the heap and a device, through pieces of pinned memory in turns: while one is on its way,
-/// another is filled or emptied. To the device it returns when the last byte has left the heap, to the host when
-/// it is there.
+/// Copies between the heap and a device, through a few pieces of pinned memory in turns: while the device
+/// copies one piece, the host fills or empties another. A copy to the device returns when the last byte has
+/// left the heap, a copy to the host when all bytes have arrived.
 ///
-/// Part `i` goes through piece `i mod turns`, once the device is done with part `i - turns`.
+/// Part `i` goes through piece `i mod turns`, once the device has finished part `i - turns`.
 final class StagedCopy implements AutoCloseable {
-    /// Small enough to stay in the processor's cache, and for the first piece to be on its way soon; smaller
-    /// and larger pieces are slower for 1 MiB.
+    /// Small enough for the processor's cache, and to send the first piece soon. Smaller and larger pieces are
+    /// slower.
     private static final long SMALL_PIECE_BYTES = 256 << 10;
 
-    /// For large copies, where the JVM's own copy goes past the cache, if pieces are as large as that.
+    /// For large copies. In pieces of this size the JVM's own copy bypasses the cache.
     private static final long LARGE_PIECE_BYTES = 4 << 20;
 
-    /// A little more than 2 MiB, as which the JVM's own copy does not go past the cache: from 3 MiB on one large
-    /// piece is faster than small ones, 2 MiB take as long either way.
+    /// A little more than 2 MiB, because up to that size the JVM's own copy does not bypass the cache; above
+    /// it, one large piece is faster than small ones.
     private static final long LARGE_FROM_BYTES = 5 << 19;
 
-    /// Pieces begin at whole pages of the host, as far as the array does.
+    /// Pieces are whole pages of the host, as far as the array reaches.
     private static final long PAGE_BYTES = 4 << 10;
 
-    /// To the device C's `memcpy` is faster than the JVM's copy. Large copies hardly gain through these pieces,
-    /// and lose through large ones. The sizes between were not measured; 2 MiB is what a core's own cache has
-    /// in processors with PCIe 5.
+    /// To the device, C's `memcpy` is faster than the JVM's copy for small copies. Large copies hardly gain
+    /// through small pieces, and lose through large ones. Sizes between were not measured; the limit is a
+    /// core's own cache in processors with PCIe 5.
     private static final long MEMCPY_UP_TO_BYTES = 2 << 20;
 
-    /// With four, small copies take longer to the device; with two, large ones to the host.
+    /// Four pieces slow down small copies to the device; two slow down large ones to the host.
     private static final int SMALL_TURNS = 2;
 
     private static final int LARGE_TURNS = 4;
@@ -56,7 +56,7 @@ final class StagedCopy implements AutoCloseable {
         pieces = new StagingPiece[small ? SMALL_TURNS : LARGE_TURNS];
     }
 
-    /// Equal pieces, unless the last would be small then.
+    /// Returns the length of equal pieces, but a full large piece if the copy is short.
     private static long largePieceBytes(long byteSize) {
         if (byteSize < 2 * LARGE_FROM_BYTES) {
             return LARGE_PIECE_BYTES;
@@ -73,7 +73,8 @@ final class StagedCopy implements AutoCloseable {
         return Math.min(pieceBytes, byteSize - part * pieceBytes);
     }
 
-    /// What a part goes through. Taken at the last moment: copies before this one may have passed meanwhile.
+    /// Returns the piece for a part. It is taken at the last moment, since earlier copies may have finished
+    /// meanwhile.
     private StagingPiece pieceOf(long part) {
         int turn = (int) (part % pieces.length);
         if (pieces[turn] == null) {
@@ -82,7 +83,7 @@ final class StagedCopy implements AutoCloseable {
         return Objects.requireNonNull(pieces[turn]);
     }
 
-    /// A blocking one waits for the stream, and marks no piece that it sends last.
+    /// A blocking copy waits for the stream, so the pieces that it sends last need no fence.
     void toDevice(long target, MemorySegment source, CopyMode mode) {
         for (long part = 0; part < parts(); part++) {
             StagingPiece piece = pieceOf(part);
@@ -128,7 +129,8 @@ final class StagedCopy implements AutoCloseable {
         }
     }
 
-    /// Ends with the first piece, which the next copy takes first: the device has been done with it longest.
+    /// Gives back the first piece last, so that the next copy takes it first: the device finished with it
+    /// longest ago.
     @Override
     public void close() {
         for (int turn = pieces.length - 1; turn >= 0; turn--) {

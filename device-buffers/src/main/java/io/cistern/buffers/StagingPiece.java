@@ -4,7 +4,8 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.StreamOrder;
 import java.lang.foreign.MemorySegment;
 
-/// Pinned memory through which bytes pass between the heap and one device, with the fence behind the last copy.
+/// A piece of pinned memory through which bytes pass between the heap and one device, with the fence after the
+/// last copy.
 ///
 /// ```
 /// FREE ──a copy of it is enqueued──▶ SENT ──its fence is recorded──▶ MARKED
@@ -25,7 +26,7 @@ final class StagingPiece {
     private final CudaDriver driver;
     private final StreamOrder order;
 
-    /// 0 before the first: copies that are waited for need none.
+    /// 0 before the first fence: a copy that the host waits for needs none.
     private long fence;
 
     private Use use = Use.FREE;
@@ -53,25 +54,25 @@ final class StagingPiece {
         driver.copies().toHost(device, block.memory, source, byteSize, stream);
     }
 
-    /// Marks the end of what was enqueued on the stream that it was sent on.
+    /// Records a fence after all work enqueued so far on the stream of the last copy.
     void mark(long stream) {
         end();
         fence = order.record(device, stream);
         use = Use.MARKED;
     }
 
-    /// Waits until the device is done with it.
+    /// Waits until the device has finished with the piece.
     void awaitMark() {
         order.synchronize(device, fence);
         use = Use.FREE;
     }
 
-    /// Says that the stream it was sent on was waited for.
+    /// Notes that the host has waited for the stream of the last copy.
     void passed() {
         use = Use.FREE;
     }
 
-    /// Whether the host may write it.
+    /// Returns whether the host may write the piece.
     boolean isFree() {
         if (use == Use.MARKED && order.passed(device, fence)) {
             use = Use.FREE;
@@ -79,12 +80,12 @@ final class StagingPiece {
         return use == Use.FREE;
     }
 
-    /// Whether a copy of it may be under way that no fence marks.
+    /// Returns whether a copy without a fence may be under way.
     boolean isUnmarked() {
         return use == Use.SENT;
     }
 
-    /// Ends the fence.
+    /// Releases the fence.
     void end() {
         order.release(device, fence);
         fence = 0;

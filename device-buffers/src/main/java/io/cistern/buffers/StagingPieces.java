@@ -12,13 +12,13 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// Staging memory that is kept from copy to copy, by device and size.
+/// Keeps staging pieces from copy to copy, by device and size.
 ///
-/// A copy takes the piece that came back last, which the processor's cache still holds. One that the device
-/// still uses goes behind the others; if it uses all of them, or all of [so many][PinnedMemory#MAX_LOOKS],
-/// another one is pinned: no copy waits for another's.
+/// A copy takes the piece that came back last, which the processor's cache still holds. A piece that the device
+/// still uses moves to the end. If all pieces that the copy [asks][PinnedMemory#MAX_LOOKS] are in use, it pins
+/// another one: no copy waits for another copy's piece.
 ///
-/// Kept pieces are idle memory of their [PinnedMemory], which gives them back when it is trimmed.
+/// Kept pieces are idle memory of their [PinnedMemory], which takes them back when it is trimmed.
 ///
 /// **Threads.** Any thread may call any method at any time; no driver is called under the lock.
 final class StagingPieces {
@@ -28,7 +28,7 @@ final class StagingPieces {
     private final StreamOrder order;
     private final PinnedMemory pinned;
 
-    /// The last to come back is the first. Guarded by itself.
+    /// The last piece to come back is the first. Guarded by itself.
     private final Map<Shelf, Deque<StagingPiece>> kept = new HashMap<>();
 
     StagingPieces(CudaDriver driver, StreamOrder order, PinnedMemory pinned) {
@@ -37,7 +37,7 @@ final class StagingPieces {
         this.pinned = pinned;
     }
 
-    /// A piece that the host may write.
+    /// Returns a piece that the host may write.
     ///
     /// @param byteSize more than 0
     /// @throws CudaException if the driver can't pin so much
@@ -57,9 +57,9 @@ final class StagingPieces {
         return new StagingPiece(driver, order, device, pinned.take(shelf.sizeClass()));
     }
 
-    /// Keeps a piece, whether or not the device has done with it.
+    /// Keeps a piece, even if the device still uses it.
     ///
-    /// @param stream where it was sent last
+    /// @param stream the stream of its last copy
     void giveBack(StagingPiece piece, long stream) {
         if (piece.isUnmarked() || pinned.isClosed()) {
             pinned.recordUse(piece.block, piece.device, stream);
@@ -70,13 +70,13 @@ final class StagingPieces {
         }
     }
 
-    /// Leaves a piece to the cache, which waits for streams that use it.
+    /// Frees a piece to the cache, which waits for the streams that use it.
     private void end(StagingPiece piece) {
         pinned.free(piece.block);
         piece.end();
     }
 
-    /// Gives those that no device uses back to the cache.
+    /// Gives the pieces that no device uses back to the cache.
     void release() {
         for (StagingPiece piece : takeAll()) {
             if (piece.isFree()) {
@@ -88,7 +88,7 @@ final class StagingPieces {
         }
     }
 
-    /// Waits for the device, so that all are idle but those for which the driver refuses to wait.
+    /// Waits for the device, so that all pieces are idle but those for which the driver refuses to wait.
     void await() {
         for (StagingPiece piece : takeAll()) {
             if (!piece.isFree()) {

@@ -3,7 +3,7 @@ package io.cistern.buffers;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.leaks.DropWatch;
 
-/// A block whose buffer is watched, so that it is told if nobody closes it.
+/// A block whose buffer is watched, so that a buffer that nobody closes is reported.
 record WatchedBlock(DropWatch watch) implements Lifetime {
     @Override
     public boolean isOver() {
@@ -30,7 +30,7 @@ record WatchedBlock(DropWatch watch) implements Lifetime {
         free(() -> buffer.memory().freeAfter(address, event));
     }
 
-    /// A block that was freed by its address is not the buffer's any more either.
+    /// If the block was freed by its address before, the buffer has ended too, so the watch ends.
     private void free(Runnable free) {
         try {
             free.run();

@@ -6,18 +6,18 @@ import java.util.NavigableMap;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/// All addresses of a machine: one space for all devices, as with unified addressing.
+/// Keeps all addresses of a machine: one space for all devices, as with unified addressing.
 ///
 /// ```
 /// 0x0200_0000_0000      0x5000_0000_0000          0x7000_0000_0000      0x7e00_0000_0000
 ///        | more, when needed   |  programs, their heaps  | all memory at first |  the system's own mappings
 /// ```
-/// Three maps by address: ranges that are taken, mappings of physical memory inside them, and live allocations.
-/// Pinned host memory is mapped and allocated at its own native address, outside the taken ranges.
+/// Three maps by address hold the taken ranges, the mappings of physical memory inside them, and the live
+/// allocations. Pinned host memory is mapped and allocated at its own native address, outside the taken ranges.
 final class AddressSpace {
     private static final long FIRST = 0x7000_0000_0000L;
     private static final long BYTE_SIZE = 0x0e00_0000_0000L;
-    /// Pools take addresses for all that they could hold, so many pools need more than the first range has.
+    /// A pool takes addresses for all memory that it could hold, so many pools need more than the first range.
     private static final long FIRST_MORE = 0x0200_0000_0000L;
 
     private static final long MORE_BYTES = 0x4e00_0000_0000L;
@@ -37,12 +37,12 @@ final class AddressSpace {
         return ++lastBufferId;
     }
 
-    /// Addresses that nobody has.
+    /// Returns the number of free address bytes.
     long freeBytes() {
         return free.totalBytes();
     }
 
-    /// Takes addresses: at the wish if it is free, else the best fit.
+    /// Takes addresses: at the desired address if it is free and aligned, else the best fit.
     long takeAddresses(long byteSize, long byteAlignment, long wish) {
         if (wish != 0 && free.contains(wish, byteSize) && wish % byteAlignment == 0) {
             free.take(wish, byteSize);
@@ -76,20 +76,20 @@ final class AddressSpace {
         return mappings;
     }
 
-    /// The reservation an address lies in, or null.
+    /// Returns the reservation that an address lies in, or null.
     Map.@Nullable Entry<Long, Long> reservationAt(long address) {
         Map.Entry<Long, Long> entry = reservations.floorEntry(address);
         return entry != null && address < entry.getKey() + entry.getValue() ? entry : null;
     }
 
-    /// The mapping an address lies in, or null.
+    /// Returns the mapping that an address lies in, or null.
     @Nullable
     Mapping mappingAt(long address) {
         Map.Entry<Long, Mapping> entry = mappings.floorEntry(address);
         return entry != null && address < entry.getValue().end() ? entry.getValue() : null;
     }
 
-    /// Whether any mapping overlaps a range.
+    /// Returns whether any mapping overlaps a range.
     boolean anyMappingIn(long address, long byteSize) {
         Map.Entry<Long, Mapping> last = mappings.lowerEntry(address + byteSize);
         return last != null && last.getValue().end() > address;
@@ -113,13 +113,13 @@ final class AddressSpace {
         allocations.remove(allocation.address());
     }
 
-    /// The live allocation that starts at an address, or null.
+    /// Returns the live allocation that starts at an address, or null.
     @Nullable
     Allocation allocationStartingAt(long address) {
         return allocations.get(address);
     }
 
-    /// The live allocation an address lies in, or null.
+    /// Returns the live allocation that an address lies in, or null.
     @Nullable
     Allocation allocationAt(long address) {
         Map.Entry<Long, Allocation> entry = allocations.floorEntry(address);

@@ -4,15 +4,15 @@ import org.jspecify.annotations.Nullable;
 
 /// A live piece of memory that the driver handed out: by `cuMemAlloc`, from a pool, or pinned on the host.
 ///
-/// @param kind what made it
+/// @param kind the call family that made it
 /// @param address its first byte
 /// @param byteSize the bytes that were asked for
-/// @param device where it lives; for host memory, whose context made it
-/// @param bufferId a number no other allocation has
-/// @param pool the pool it came from
-/// @param stream the stream it was allocated on, if it was in stream order
+/// @param device the device it lives on; for host memory, the device whose context made it
+/// @param bufferId a number that no other allocation has
+/// @param pool the pool it came from, if any
+/// @param stream the stream it was allocated on, if in stream order
 /// @param sequence the last work of that stream before it
-/// @param uses last uses by each stream
+/// @param uses its last use by each stream
 record Allocation(
         Mapping.Kind kind,
         long address,
@@ -23,7 +23,7 @@ record Allocation(
         @Nullable StreamQueue stream,
         long sequence,
         UseMarks uses) {
-    /// Whether its pages move between the host and devices.
+    /// Returns whether its pages move between the host and devices.
     boolean isManaged() {
         return kind == Mapping.Kind.MANAGED
                 || (pool != null && pool.properties().managed());

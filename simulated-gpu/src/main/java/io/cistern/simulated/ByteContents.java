@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/// The bytes of a piece of device memory of any size in little heap: an interval map of patterns and data.
+/// The bytes of device memory of any size, in little heap: an interval map of patterns and data.
 ///
 /// ```
 /// offset 0            4 MiB      4 MiB + 4 KiB                 byteSize
@@ -13,14 +13,14 @@ import org.jspecify.annotations.Nullable;
 /// ```
 /// 1. Runs cover `[0, byteSize)` without gaps or overlaps; fresh memory is one run of zeros.
 /// 2. A fill cuts its range out and puts one pattern run there, joined with equal neighbours.
-/// 3. A write goes into a data run in place; into a pattern it turns the pages (4 KiB) it touches into data first,
-/// so that many small writes make few runs.
+/// 3. A write changes a data run in place. In a pattern it first turns the pages (4 KiB) that it touches into
+///    data, so that many small writes make few runs.
 ///
 /// Invariant: each run's end is the next run's start. Guarded by the machine's lock.
 final class ByteContents implements Contents {
-    /// What a small write turns from pattern into data at once.
+    /// The least that a small write turns from pattern into data.
     private static final int PAGE_BYTES = 4096;
-    /// Largest data run: keeps arrays small enough that one which is mostly overwritten wastes little.
+    /// The largest data run: small enough that an array that is mostly overwritten wastes little.
     private static final int RUN_BYTES = 1 << 16;
 
     private final long byteSize;
@@ -91,7 +91,7 @@ final class ByteContents implements Contents {
         }
     }
 
-    /// Turns the pages of a pattern run that a write touches into a data run that begins at or before `at`.
+    /// Turns the pages of a pattern run that a write touches into a data run, which begins at or before `at`.
     private Map.Entry<Long, Run> materialize(long runStart, Run run, long at, long end) {
         long from = Math.max(runStart, at & -PAGE_BYTES);
         long to = Math.min(run.end(), (Math.min(end, from + RUN_BYTES) + PAGE_BYTES - 1) & -PAGE_BYTES);
@@ -109,7 +109,7 @@ final class ByteContents implements Contents {
         return Map.entry(from, made);
     }
 
-    /// Takes `[start, end)` out of the map, leaving a gap that the caller fills.
+    /// Takes `[start, end)` out of the map. The caller fills the gap.
     private void cut(long start, long end) {
         Map.Entry<Long, Run> left = runs.floorEntry(start);
         long at = left.getKey();
@@ -148,7 +148,7 @@ final class ByteContents implements Contents {
         return at == byteSize;
     }
 
-    /// A stretch up to `end`: a pattern where `data` is null, else bytes from `dataOffset` on.
+    /// A run up to `end`: a pattern if `data` is null, else bytes from `dataOffset` on.
     private static final class Run {
         private final long end;
         private final int word;

@@ -4,14 +4,14 @@ import io.cistern.cuda.DriverCall;
 import java.util.EnumMap;
 import java.util.Map;
 
-/// What calls and device work cost in virtual time.
+/// The costs of calls and device work in virtual time.
 ///
 /// @param calls host time of each call; calls not named here cost nothing
-/// @param fillBytesPerNano speed of fills
+/// @param fillBytesPerNano speed of fills, in bytes per nanosecond
 /// @param copyBytesPerNano speed of copies inside a device, counted in bytes copied
 /// @param hostLinkBytesPerNano speed of copies between host and device
 /// @param peerLinkBytesPerNano speed of copies between devices
-/// @param deviceLatencyNanos what each piece of device work takes besides its bytes
+/// @param deviceLatencyNanos time of each piece of device work besides its bytes
 public record CallCosts(
         Map<DriverCall, Cost> calls,
         double fillBytesPerNano,
@@ -26,27 +26,17 @@ public record CallCosts(
 
     /// The cost of one call.
     ///
-    /// @param nanos for the call, whatever its size
-    /// @param nanosPerMib for each MiB it is about
+    /// @param nanos fixed time of the call
+    /// @param nanosPerMib additional time for each MiB that the call is about
     public record Cost(long nanos, double nanosPerMib) {}
 
-    /// No cost at all: the clock moves only by device work.
+    /// Returns costs without host time: only device work moves the clock.
     public static CallCosts free() {
         return new CallCosts(Map.of(), 4000, 2000, 55, 400, 2000);
     }
 
-    /// An H200 with driver 580, medians of single calls on an idle device:
-    ///
-    /// - virtual memory: create 7.6 µs, map 0.46, setAccess 19.7, unmap 14, release 8.8 for a handle of 2 MiB;
-    ///   over sizes, release adds 0.52 µs per MiB, create 0.08, setAccess 0.045, unmap 0.015;
-    /// - `cuMemAlloc` 30 µs and `cuMemFree` 27 µs when a chunk is mapped or unmapped, 0.97 µs each otherwise;
-    ///   `cuMemFree` of 256 MiB 93 µs, hence 0.25 µs per MiB;
-    /// - `cuMemAllocAsync` 273 ns, `cuMemFreeAsync` 367 ns, a pair 640 ns; each new page of a pool 33 µs, each
-    ///   page given back 43 µs (charged by the pool, see [#poolPageNanos] and [#poolPageReleaseNanos]);
-    /// - events: create 134 ns, record 220–231, query 147–185, wait 146; streams: create 1.6 µs, query 190 ns;
-    /// - launches 2.9 µs, host functions 1.9 µs, fills 3.1 µs, copies 2–5 µs, `cuMemGetInfo` 4–4.6 µs;
-    /// - device: a fill of 64 MiB 19.8 µs (about 4 TB/s), a copy on the device 37 µs (1.9 TB/s), from pinned
-    ///   memory 1.22 ms (55 GB/s); 2 µs and more for each piece of work.
+    /// Returns the costs of an H200 with driver 580, from medians of single calls on an idle device. Pools and
+    /// `cuMemAlloc` also charge for the pages and chunks that they map or unmap.
     public static CallCosts h200() {
         Map<DriverCall, Cost> calls = new EnumMap<>(DriverCall.class);
         memory(calls);
@@ -109,34 +99,34 @@ public record CallCosts(
         }
     }
 
-    /// The fixed part of a call.
+    /// Returns the fixed part of a call.
     long nanos(DriverCall call) {
         Cost cost = calls.get(call);
         return cost == null ? 0 : cost.nanos();
     }
 
-    /// The part of a call that grows with its bytes.
+    /// Returns the part of a call that grows with its bytes.
     long nanosForBytes(DriverCall call, long byteSize) {
         Cost cost = calls.get(call);
         return cost == null ? 0 : (long) (cost.nanosPerMib() * byteSize / (1 << 20));
     }
 
-    /// Mapping a chunk for `cuMemAlloc`, over the call itself.
+    /// Returns the time to map a chunk for `cuMemAlloc`, besides the call itself.
     long chunkNanos() {
         return calls.isEmpty() ? 0 : 29_000;
     }
 
-    /// Unmapping a chunk for `cuMemFree`, over the call itself.
+    /// Returns the time to unmap a chunk for `cuMemFree`, besides the call itself.
     long chunkReleaseNanos(long byteSize) {
         return calls.isEmpty() ? 0 : 26_000 + byteSize / (1 << 20) * 250;
     }
 
-    /// Backing one page of a pool.
+    /// Returns the time to back one page of a pool.
     long poolPageNanos() {
         return calls.isEmpty() ? 0 : 33_000;
     }
 
-    /// Giving one page of a pool back, by trim or by a synchronisation.
+    /// Returns the time to give back one page of a pool, by a trim or a synchronisation.
     long poolPageReleaseNanos() {
         return calls.isEmpty() ? 0 : 43_000;
     }

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/// A capture under way: the graph so far, and for each stream in it the nodes that its next node follows. Guarded by
-/// the machine's lock.
+/// A capture under way: the graph so far, and for each stream in it the nodes that its next node follows.
+/// Guarded by the machine's lock.
 final class Capture {
     private final long id;
     private final StreamQueue origin;
@@ -76,7 +76,7 @@ final class Capture {
         return ends.getOrDefault(stream, List.of());
     }
 
-    /// Adds work to a stream in the capture.
+    /// Adds work to a captured stream.
     GraphNode add(StreamQueue stream, String kind, GraphNode.Issue work) {
         requireValid();
         return follow(stream, graph.add(kind, ends(stream), work));
@@ -103,7 +103,7 @@ final class Capture {
         }
     }
 
-    /// Makes a stream's next node follow others too; a stream that was not in the capture joins.
+    /// Makes a stream's next node follow other nodes too. A stream outside the capture joins it.
     void await(StreamQueue stream, List<GraphNode> others) {
         if (ended) {
             throw new DriverFailure(CudaResult.CAPTURED_EVENT);
@@ -114,7 +114,7 @@ final class Capture {
         stream.setCapture(this);
     }
 
-    /// Whether all nodes run before the end of the stream where the capture began.
+    /// Returns whether all nodes run before the end of the stream on which the capture began.
     boolean isJoined() {
         return ends.values().stream().flatMap(List::stream).allMatch(node -> node.precedes(ends(origin)));
     }

@@ -14,10 +14,11 @@ import java.util.stream.Stream;
 
 /// The captures of a machine that are under way, and the calls that they forbid. Guarded by the machine's lock.
 ///
-/// A forbidden call fails and invalidates the captures that forbid it. Which calls those are was seen on an H200 with
-/// driver 580; calls on addresses and physical handles are not among them.
+/// A forbidden call fails and invalidates the captures that forbid it. The forbidden calls are those that an
+/// H200 with driver 580 refuses; calls on addresses and physical handles are not among them.
 final class CaptureTable {
-    /// Obtain or free memory past streams, make graphs ready, wait on the host, or ask how far work is.
+    /// Calls that obtain or free memory outside stream order, instantiate graphs, wait on the host, or query
+    /// progress.
     private static final Set<DriverCall> UNSAFE = EnumSet.of(
             DriverCall.MEM_ALLOC,
             DriverCall.MEM_FREE,
@@ -34,7 +35,7 @@ final class CaptureTable {
             DriverCall.STREAM_QUERY,
             DriverCall.STREAM_SYNCHRONIZE);
 
-    /// Look at all streams of the context, captured ones too.
+    /// Calls that concern all streams of the context, captured ones too.
     private static final Set<DriverCall> OVER_ALL_STREAMS =
             EnumSet.of(DriverCall.CONTEXT_SYNCHRONIZE, DriverCall.CONTEXT_RECORD_EVENT);
 
@@ -68,7 +69,7 @@ final class CaptureTable {
         sheltered = sheltersOfDevices.values().stream().anyMatch(count -> count != 0);
     }
 
-    /// Also without the lock.
+    /// May be called without the lock.
     boolean isSheltered(int device) {
         return sheltered && sheltersOfDevices.getOrDefault(device, 0) != 0;
     }
@@ -85,7 +86,8 @@ final class CaptureTable {
         }
     }
 
-    /// Fails if a capture forbids calls that it can't see, such as an allocation of a pool on a stream outside.
+    /// Fails if a capture forbids calls that it can't see, such as a pool's allocation on a stream outside the
+    /// capture.
     void checkUnsafe() {
         if (!sheltered) {
             refuse(captures.stream().filter(this::forbids), true);
@@ -115,8 +117,8 @@ final class CaptureTable {
         throw new DriverFailure(CudaResult.STREAM_CAPTURE_UNSUPPORTED);
     }
 
-    /// Fails, and spoils the captures, if a stream is the legacy default stream and would have to wait for a
-    /// captured one.
+    /// Fails if the stream is the legacy default stream and would have to wait for a captured one. The attempt
+    /// invalidates the captures.
     void refuseImplicit(StreamQueue stream, StreamQueue legacy) {
         if (stream == legacy) {
             List<Capture> waited = waitedFor(stream);
@@ -125,7 +127,7 @@ final class CaptureTable {
         }
     }
 
-    /// As the other for a mere question, which spoils nothing.
+    /// Fails in the same case for a mere query, which invalidates nothing.
     void refuseToTell(StreamQueue stream, StreamQueue legacy) {
         if (stream == legacy) {
             requireNone(waitedFor(stream));
@@ -145,7 +147,7 @@ final class CaptureTable {
         }
     }
 
-    /// Fails for a captured stream, whose capture is spoiled by the attempt.
+    /// Fails for a captured stream. The attempt invalidates the capture.
     static void refuseCaptured(StreamQueue stream) {
         Capture capture = stream.capture();
         if (capture != null) {

@@ -2,33 +2,33 @@ package io.cistern.simulated;
 
 import java.lang.foreign.MemorySegment;
 
-/// The bytes of one piece of memory, by offset. A fill's word lies on multiples of 4 from offset 0, lowest byte
-/// first.
+/// The bytes of one piece of memory, by offset. The words of a fill lie on multiples of 4 from offset 0, lowest
+/// byte first.
 interface Contents {
-    /// Sets bytes to a repeated word; byte `i` becomes byte `i mod 4` of the word.
+    /// Sets bytes to a repeated word; the byte at offset `i` becomes byte `i mod 4` of the word.
     void fill(long offset, long byteSize, int word);
 
     /// Writes bytes.
     void write(long offset, byte[] source, int sourceOffset, int byteSize);
 
-    /// Shows a range in order, as patterns where it is known to be one.
+    /// Passes a range to a sink in order; parts that are known to be patterns come as patterns.
     void forEachRun(long offset, long byteSize, RunSink sink);
 
-    /// Takes the runs of a range.
+    /// Receives the runs of a range.
     interface RunSink {
-        /// A pattern; the word has the phase of [Contents#fill].
+        /// Receives a pattern; the word has the phase of [Contents#fill].
         void pattern(long offset, long byteSize, int word);
 
-        /// Bytes, not to be changed or kept.
+        /// Receives bytes, which it must not change or keep.
         void data(long offset, byte[] bytes, int bytesOffset, int byteSize);
     }
 
-    /// The byte of a pattern at an offset.
+    /// Returns the byte of a pattern at an offset.
     static byte byteOf(int word, long offset) {
         return (byte) (word >>> (8 * (int) (offset & 3)));
     }
 
-    /// The word to fill with so that a pattern keeps its bytes when its offset grows by `shift`.
+    /// Returns the word that keeps a pattern's bytes when its offset grows by `shift`.
     static int shifted(int word, long shift) {
         return Integer.rotateLeft(word, 8 * (int) (shift & 3));
     }

@@ -12,8 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/// One simulated device with its primary context: memory, default streams, pools, peers, and the error that
-/// sticks.
+/// One simulated device with its primary context: memory, default streams, pools, peers, and the sticky error.
 final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages {
     private final int ordinal;
     private final MemoryBudget budget;
@@ -50,8 +49,9 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         return pool;
     }
 
-    /// Addresses for all that a pool could ever hold, so that it is one range: twice the device's memory leaves
-    /// room for gaps. Where hundreds of pools have most addresses, each further one gets a small part of the rest.
+    /// Returns how many addresses a new pool takes. It is one range for all that the pool could hold: twice the
+    /// device's memory leaves room for gaps. If hundreds of pools have taken most addresses, further ones get a
+    /// small part of the rest.
     private long poolAddressBytes() {
         long wanted = 2 * budget.totalBytes() + PoolGrowth.PAGE_BYTES;
         long left = space.freeBytes();
@@ -82,7 +82,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         return allowed ? AccessRights.READ_WRITE : AccessRights.NONE;
     }
 
-    /// Devices that have enabled access to this one.
+    /// The devices that have enabled access to this one.
     private final BitSet reachableBy = new BitSet();
 
     BitSet reachableBy() {
@@ -152,12 +152,12 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         currentPool = pool;
     }
 
-    /// Whether a call needed the primary context.
+    /// Returns whether a call needed the primary context.
     boolean isUsed() {
         return used;
     }
 
-    /// A call needs it.
+    /// Notes that a call needs the primary context.
     void use() {
         used = true;
     }
@@ -174,7 +174,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
         }
     }
 
-    /// Frees the native memory that is left.
+    /// Frees the native memory that remains.
     void close() {
         managedPools.values().forEach(NativeRange::close);
         managedPools.clear();

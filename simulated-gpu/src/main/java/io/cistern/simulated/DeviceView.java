@@ -3,10 +3,10 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 
-/// Memory as running work sees it: by address, across mappings, with access checked. What is not mapped, or not
-/// open to the device, is an illegal address.
+/// Memory as running work sees it: by address, across mappings, with access checked. An address that is not
+/// mapped, or not open to the device, is illegal.
 record DeviceView(Machine machine, DriverCall call, int device) {
-    /// Handles one piece of a range that lies in one mapping.
+    /// Handles one piece of a range, which lies in one mapping.
     interface Piece {
         void at(Contents contents, long offset, long byteSize, long done);
     }
@@ -36,7 +36,7 @@ record DeviceView(Machine machine, DriverCall call, int device) {
         return new DriverFailure(CudaResult.ILLEGAL_ADDRESS);
     }
 
-    /// Fills with a word whose lowest byte belongs to addresses that are multiples of 4.
+    /// Fills with a word whose lowest byte goes to addresses that are multiples of 4.
     void fill(long address, long byteSize, int word) {
         forEachPiece(
                 address,
@@ -55,7 +55,7 @@ record DeviceView(Machine machine, DriverCall call, int device) {
                         contents.write(offset, source, sourceOffset + (int) done, (int) size));
     }
 
-    /// Copies a range, patterns as patterns.
+    /// Copies a range; patterns stay patterns.
     void copy(DeviceView from, long source, long target, long byteSize) {
         java.util.List<Runnable> writes = new java.util.ArrayList<>();
         from.forEachPiece(
@@ -79,7 +79,7 @@ record DeviceView(Machine machine, DriverCall call, int device) {
         writes.forEach(Runnable::run);
     }
 
-    /// Shows a range; offsets are addresses.
+    /// Passes a range to a sink; offsets are addresses.
     void forEachRun(long address, long byteSize, Contents.RunSink sink) {
         forEachPiece(
                 address,

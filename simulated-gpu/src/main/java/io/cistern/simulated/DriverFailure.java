@@ -3,7 +3,7 @@ package io.cistern.simulated;
 import io.cistern.cuda.CudaResult;
 import java.io.Serial;
 
-/// A result other than success on its way from the model to the facet, which turns it into a
+/// A result other than success, on its way from the model to the facet, which turns it into a
 /// [io.cistern.cuda.CudaException] with call and arguments.
 final class DriverFailure extends RuntimeException {
     @Serial
@@ -16,7 +16,7 @@ final class DriverFailure extends RuntimeException {
         this(result, "");
     }
 
-    /// @param why what a hardware driver would not have to say
+    /// @param why an explanation that a hardware driver does not give
     DriverFailure(CudaResult result, String why) {
         super(result.name(), null, false, false);
         this.result = result;
@@ -27,7 +27,7 @@ final class DriverFailure extends RuntimeException {
         return result;
     }
 
-    /// The arguments of the call, and what is to be said besides.
+    /// Returns the arguments of the call, with the explanation if there is one.
     String describe(String arguments) {
         return why.isEmpty() ? arguments : arguments + "; " + why;
     }

@@ -13,7 +13,7 @@ final class EventMark {
     private @Nullable StreamQueue stream;
     private StreamClock clock = new StreamClock();
 
-    /// The capture that it was recorded in last, and the nodes that it stands for.
+    /// The capture in which it was last recorded, and the nodes that it stands for.
     private @Nullable Capture capture;
 
     private List<GraphNode> nodes = List.of();
@@ -22,7 +22,7 @@ final class EventMark {
         this(device, timed, null);
     }
 
-    /// @param shared what other processes see of it, if they do
+    /// @param shared the part of it that other processes see, or null
     EventMark(int device, boolean timed, @Nullable SharedEvent shared) {
         this.device = device;
         this.timed = timed;
@@ -42,7 +42,7 @@ final class EventMark {
         return timed;
     }
 
-    /// Marks the present end of a stream in a capture.
+    /// Marks the current end of a captured stream.
     void record(StreamQueue at, Capture inCapture) {
         capture = inCapture;
         nodes = inCapture.ends(at);
@@ -65,7 +65,7 @@ final class EventMark {
         clock.include(at, marker.sequence());
     }
 
-    /// The marker in the stream, or null if never recorded.
+    /// Returns the marker in the stream, or null if it was never recorded.
     @Nullable
     Work work() {
         return work;
@@ -76,7 +76,7 @@ final class EventMark {
         return stream;
     }
 
-    /// All that happened before the record.
+    /// Returns the clock of all that happened before the record.
     StreamClock clock() {
         return clock;
     }
@@ -85,7 +85,7 @@ final class EventMark {
         return presentRecord().getAsBoolean();
     }
 
-    /// Holds once what is recorded now has passed, in whichever process.
+    /// Returns a condition that holds once the current record has passed, in any process.
     BooleanSupplier presentRecord() {
         if (shared != null) {
             long record = shared.recorded();
@@ -95,7 +95,7 @@ final class EventMark {
         return () -> present == null || present.done();
     }
 
-    /// Work that waits for what is recorded now.
+    /// Returns work that waits for the current record.
     Work waitForPresentRecord() {
         return shared != null || work == null
                 ? Work.gated(new HeldUntil(presentRecord()))

@@ -11,11 +11,11 @@ import org.jspecify.annotations.Nullable;
 
 /// A graph that can be launched. Guarded by the machine's lock.
 ///
-/// 1. Nodes are spread over *lanes*, queues that no program sees: a node goes to the lane that the first node it
-/// follows ended, or to a new one. So nodes without order between them run side by side, as on a device, and what
-/// they do to each other's memory shows.
-/// 2. A launch puts a mark into the stream, lets each lane wait for it and for the launch before, gives every node
-/// to its lane behind the nodes that it follows, and lets the stream wait for all of them.
+/// 1. Nodes are spread over *lanes*, which are queues that no program sees. A node goes to the lane whose last
+///    node it follows, or to a new lane. So nodes without order between them run side by side, as on a device,
+///    and their effects on each other's memory show.
+/// 2. A launch puts a mark into the stream and makes each lane wait for it and for the previous launch. It
+///    gives every node to its lane, after the nodes that it follows, and makes the stream wait for all of them.
 final class ExecutableGraph {
     private final Machine machine;
     private final Graph graph;
@@ -38,7 +38,7 @@ final class ExecutableGraph {
         return graph;
     }
 
-    /// The end of the last launch; null if there was none.
+    /// Returns the end of the last launch; null if there was none.
     @Nullable
     Work last() {
         return last;
@@ -65,7 +65,7 @@ final class ExecutableGraph {
         return lanes.get(ends.size());
     }
 
-    /// Takes over what a graph of the same shape does.
+    /// Takes over the work of a graph of the same shape.
     void update(Graph other) {
         boolean same = other.nodes().size() == nodes.size();
         for (int i = 0; same && i < nodes.size(); i++) {
@@ -79,7 +79,7 @@ final class ExecutableGraph {
         spread();
     }
 
-    /// The kind of a node, and where in the graph the nodes are that it follows.
+    /// Returns the kind of a node, and the positions of the nodes that it follows.
     private static List<Object> places(List<GraphNode> all, GraphNode node) {
         List<Object> places = new ArrayList<>(List.of(node.kind()));
         node.dependencies().forEach(before -> places.add(all.indexOf(before)));
@@ -130,7 +130,7 @@ final class ExecutableGraph {
         return clock;
     }
 
-    /// Work in a queue, and all that happened before its end.
+    /// Work in a queue, and the clock of all that happened before its end.
     private record Issued(Work work, StreamClock clock) {
         void addTo(StreamQueue follower, List<Work> waits) {
             waits.add(work);

@@ -6,8 +6,8 @@ import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// Failures on demand: which call fails, on one device or on all, after how many more, how often, with what. Safe
-/// for use by many threads.
+/// Makes driver calls fail on demand: which call, on one device or on all, after how many calls, how often, and
+/// with which result. Safe for use by many threads.
 public final class Faults {
     private static final int ALL_DEVICES = -1;
 
@@ -20,37 +20,41 @@ public final class Faults {
 
     Faults() {}
 
-    /// Lets the next `afterCalls` calls of one function through and makes the `times` calls after them fail
-    /// before they do anything. Replaces an earlier wish for the same function.
+    /// Lets the next `afterCalls` calls of a function succeed, and makes the `times` calls after them fail
+    /// before they do anything. Replaces an earlier request for the same function.
     ///
     /// @param call the function
-    /// @param afterCalls how many calls go through first, at least 0
-    /// @param times how many calls fail then; [Integer#MAX_VALUE] for all
-    /// @param result what they return
+    /// @param afterCalls number of calls that succeed first, at least 0
+    /// @param times number of calls that then fail; [Integer#MAX_VALUE] for all
+    /// @param result the result of the failing calls
     public void failOn(DriverCall call, int afterCalls, int times, CudaResult result) {
         failOn(ALL_DEVICES, call, afterCalls, times, result);
     }
 
-    /// As the other, for calls on one device, which are counted apart. It goes before a wish for all devices.
+    /// Makes calls on one device fail, which are counted apart. Such a request precedes one for all devices.
     ///
     /// @param device the device's ordinal
+    /// @param call the function
+    /// @param afterCalls number of calls that succeed first, at least 0
+    /// @param times number of calls that then fail; [Integer#MAX_VALUE] for all
+    /// @param result the result of the failing calls
     public synchronized void failOn(int device, DriverCall call, int afterCalls, int times, CudaResult result) {
         faults.put(new Where(call, device), new Fault(afterCalls, times, result));
     }
 
-    /// Forgets all wishes, and counts [failed calls][#failedCalls] anew.
+    /// Drops all requests, and counts [failed calls][#failedCalls] anew.
     public synchronized void clear() {
         faults.clear();
         failedCalls = 0;
     }
 
-    /// Returns how many calls failed on demand since the last [#clear]. If it is 0, the program made too few calls for
-    /// any wish.
+    /// Returns how many calls failed on demand since the last [#clear]. If it is 0, the program made too few calls
+    /// for any request.
     public synchronized long failedCalls() {
         return failedCalls;
     }
 
-    /// The result that this call shall have, or null for its own.
+    /// Returns the result that this call must have, or null for its own.
     synchronized @Nullable CudaResult next(DriverCall call, int device) {
         if (faults.isEmpty()) {
             return null;

@@ -5,20 +5,20 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/// Free address ranges: best fit (lowest address among equals), split on taking, merged with neighbours on return.
+/// Keeps free address ranges: best fit (lowest address among equals), split when taken, merged when returned.
 ///
 /// Invariant: ranges neither overlap nor touch, and `bySize` holds the same ranges as `byAddress`.
 final class FreeRanges {
     private final TreeMap<Long, Long> byAddress = new TreeMap<>();
     private final TreeSet<Range> bySize = new TreeSet<>();
 
-    /// The smallest range that holds so many bytes, or null.
+    /// Returns the smallest range that holds this many bytes, or null.
     @Nullable
     Range bestFit(long byteSize) {
         return bySize.ceiling(new Range(Long.MIN_VALUE, byteSize));
     }
 
-    /// Takes a part out, which must be free.
+    /// Takes out a part of a free range.
     void take(long address, long byteSize) {
         Map.Entry<Long, Long> entry = byAddress.floorEntry(address);
         long start = entry.getKey();
@@ -49,13 +49,13 @@ final class FreeRanges {
         insert(start, end - start);
     }
 
-    /// Whether a range is free as a whole.
+    /// Returns whether a range is completely free.
     boolean contains(long address, long byteSize) {
         Map.Entry<Long, Long> entry = byAddress.floorEntry(address);
         return entry != null && entry.getKey() + entry.getValue() >= address + byteSize;
     }
 
-    /// Shows all ranges in the order of addresses.
+    /// Passes all ranges to an action in the order of addresses.
     void forEach(java.util.function.BiConsumer<Long, Long> action) {
         byAddress.forEach(action);
     }
@@ -85,7 +85,7 @@ final class FreeRanges {
         return bySize.size() == byAddress.size();
     }
 
-    /// The smallest comes first, of equals that with the lowest address.
+    /// A range. Smaller ones come first; of equals, the one with the lower address.
     record Range(long address, long byteSize) implements Comparable<Range> {
         @Override
         public int compareTo(Range other) {

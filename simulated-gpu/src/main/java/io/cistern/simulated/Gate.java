@@ -1,10 +1,10 @@
 package io.cistern.simulated;
 
-/// What can hold a piece of work after it has begun: a kernel that spins on a flag, a host function that runs on.
+/// Holds a piece of work after it has begun: a kernel that spins on a flag, or a host function that still runs.
 interface Gate {
-    /// The stream has reached the work.
+    /// Called when the stream has reached the work.
     void begin();
 
-    /// Whether the work still can't end; asked again and again.
+    /// Returns whether the work still can't end; asked repeatedly.
     boolean isClosed();
 }

@@ -8,8 +8,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/// A graph: nodes in an order in which they can run, the memory that they allocate and free, and what is to be
-/// told when it is gone. Guarded by the machine's lock.
+/// A graph: nodes in an order in which they can run, the memory that they allocate and free, and code to run
+/// when the graph is gone. Guarded by the machine's lock.
 final class Graph {
     private final int device;
     private final GraphMemory memory;
@@ -19,7 +19,7 @@ final class Graph {
     private final List<GraphAllocation> allocations = new ArrayList<>();
     private final List<Runnable> retained = new ArrayList<>();
 
-    /// The graph itself, and its executables.
+    /// Counts the graph itself and its executables.
     private int references = 1;
 
     private int executables;
@@ -38,7 +38,7 @@ final class Graph {
         return nodes;
     }
 
-    /// What the graph allocates and does not free.
+    /// Returns the allocations that the graph does not free.
     List<GraphAllocation> unfreed() {
         return allocations.stream()
                 .filter(allocation -> !frees.containsKey(allocation))
@@ -56,7 +56,7 @@ final class Graph {
         return node;
     }
 
-    /// Adds an allocation: at the address of an earlier one of its size whose free it follows, else at a new one.
+    /// Adds an allocation. It reuses the address of an earlier one of its size if it follows that one's free.
     GraphNode allocate(List<GraphNode> dependencies, long byteSize) {
         GraphAllocation allocation = allocations.stream()
                 .filter(old -> old.byteSize() == byteSize && !old.reused())
@@ -68,7 +68,7 @@ final class Graph {
         return add("allocation", dependencies, allocation::allocate);
     }
 
-    /// The allocation that was added last.
+    /// Returns the allocation that was added last.
     GraphAllocation latest() {
         return allocations.getLast();
     }
@@ -88,7 +88,7 @@ final class Graph {
         retained.add(whenGone);
     }
 
-    /// Counts an executable in.
+    /// Counts a new executable.
     void instantiated() {
         if (executables > 0 && (!allocations.isEmpty() || !frees.isEmpty())) {
             throw new DriverFailure(CudaResult.NOT_SUPPORTED);
@@ -101,9 +101,9 @@ final class Graph {
         executables--;
     }
 
-    /// Drops the graph or an executable.
+    /// Drops one reference: the graph's own or an executable's.
     ///
-    /// @return what is to be told now that nothing is left
+    /// @return the code to run now, if nothing is left
     List<Runnable> release() {
         require(references > 0);
         if (--references > 0) {

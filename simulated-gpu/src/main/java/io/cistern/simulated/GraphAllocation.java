@@ -2,7 +2,7 @@ package io.cistern.simulated;
 
 import io.cistern.cuda.CudaResult;
 
-/// An allocation of a graph: an address from the start, memory from a launch on until the free.
+/// An allocation of a graph: it has an address from the start, and memory from a launch until its free.
 final class GraphAllocation {
     private final Machine machine;
     private final GraphMemory memory;
@@ -18,7 +18,7 @@ final class GraphAllocation {
         this.byteSize = byteSize;
     }
 
-    /// Another allocation at the same address, which begins after this one was freed.
+    /// Returns another allocation at the same address, which begins after this one was freed.
     GraphAllocation again() {
         reused = true;
         return new GraphAllocation(machine, memory, address, byteSize);
@@ -36,12 +36,12 @@ final class GraphAllocation {
         return byteSize;
     }
 
-    /// Whether a launch allocated it and nobody freed it since.
+    /// Returns whether a launch allocated it and nothing freed it since.
     boolean live() {
         return live;
     }
 
-    /// The stream allocates it.
+    /// Allocates it on a stream.
     void allocate(StreamQueue stream) {
         machine.streams().enqueue(stream, Work.marker());
         machine.space()
@@ -59,7 +59,7 @@ final class GraphAllocation {
         memory.used(byteSize);
     }
 
-    /// The stream frees it.
+    /// Frees it on a stream.
     void free(StreamQueue stream) {
         Allocation allocation = machine.space().allocationStartingAt(address);
         if (!live || allocation == null) {

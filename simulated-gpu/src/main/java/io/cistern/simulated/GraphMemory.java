@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// The memory of a device's graphs: addresses when a graph is made, physical memory when it is first launched, kept
-/// until it is trimmed or its graph is gone. Guarded by the machine's lock.
+/// The memory of a device's graphs. A graph takes addresses when it is made, and physical memory when it is
+/// first launched; it keeps that until it is trimmed or gone. Guarded by the machine's lock.
 ///
 /// Invariants: `reserved = Σ bytes of the mapped ranges`; `used = Σ bytes of live allocations`.
 final class GraphMemory {
@@ -18,7 +18,7 @@ final class GraphMemory {
     private final Machine machine;
     private final int device;
 
-    /// By address, the users of a range: allocations of one graph that follow each other.
+    /// The users of each range, by address: allocations of one graph that follow each other.
     private final Map<Long, List<GraphAllocation>> ranges = new HashMap<>();
 
     private final Map<Long, Mapping> mapped = new HashMap<>();
@@ -42,35 +42,35 @@ final class GraphMemory {
         return LinearPlacement.roundUp(byteSize, UNIT_BYTES);
     }
 
-    /// The allocation of a graph that begins at an address, the latest to use it; null if there is none.
+    /// Returns the latest allocation of a graph at an address; null if there is none.
     @Nullable
     GraphAllocation find(long address) {
         List<GraphAllocation> users = ranges.get(address);
         return users == null ? null : users.getLast();
     }
 
-    /// The allocation at an address that is live; null if there is none.
+    /// Returns the live allocation at an address; null if there is none.
     @Nullable
     GraphAllocation findLive(long address) {
         List<GraphAllocation> users = ranges.getOrDefault(address, List.of());
         return users.stream().filter(GraphAllocation::live).findFirst().orElse(null);
     }
 
-    /// Whether a range lies in memory that some graph will have.
+    /// Returns whether a range lies in memory that some graph will have.
     boolean covers(long address, long byteSize) {
         return ranges.values().stream()
                 .map(List::getFirst)
                 .anyMatch(each -> each.address() <= address && address + byteSize <= each.address() + each.byteSize());
     }
 
-    /// Another allocation at the address of one that was freed.
+    /// Returns another allocation at the address of one that was freed.
     GraphAllocation again(GraphAllocation earlier) {
         GraphAllocation next = earlier.again();
         ranges.computeIfAbsent(next.address(), _ -> new ArrayList<>()).add(next);
         return next;
     }
 
-    /// Maps memory for allocations that are to be launched, or nothing.
+    /// Maps memory for allocations that are about to be launched: for all of them, or for none.
     void back(List<GraphAllocation> allocations) {
         List<Long> made = new ArrayList<>();
         for (GraphAllocation allocation : allocations) {
@@ -105,7 +105,7 @@ final class GraphMemory {
         }
     }
 
-    /// A graph with an allocation is gone; what is live outlives it.
+    /// Forgets an allocation of a graph that is gone; a live one outlives its graph.
     void forget(GraphAllocation allocation) {
         List<GraphAllocation> users = ranges.getOrDefault(allocation.address(), new ArrayList<>());
         users.remove(allocation);
@@ -117,7 +117,7 @@ final class GraphMemory {
         }
     }
 
-    /// Unmaps what no allocation uses now, if the device is idle there.
+    /// Unmaps memory that no allocation and no work uses now.
     void trim() {
         List.copyOf(mapped.keySet()).stream()
                 .filter(address -> findLive(address) == null)

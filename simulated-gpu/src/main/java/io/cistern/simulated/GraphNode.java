@@ -10,16 +10,16 @@ import java.util.Set;
 /// A piece of work in a graph.
 ///
 /// @param handle its handle
-/// @param kind what it is, for comparing graphs
+/// @param kind its kind, for comparing graphs
 /// @param dependencies the nodes that it follows directly
-/// @param work what it gives to a stream whenever the graph runs
+/// @param work gives its work to a stream whenever the graph runs
 record GraphNode(long handle, String kind, List<GraphNode> dependencies, Issue work) {
     /// Gives a piece of work to a stream.
     interface Issue {
         void to(StreamQueue stream);
     }
 
-    /// Whether this node is one of some nodes, or runs before one of them.
+    /// Returns whether this node is one of the given nodes, or runs before one of them.
     boolean precedes(Collection<GraphNode> nodes) {
         Deque<GraphNode> open = new ArrayDeque<>(nodes);
         Set<GraphNode> seen = new HashSet<>(nodes);
@@ -33,7 +33,7 @@ record GraphNode(long handle, String kind, List<GraphNode> dependencies, Issue w
         return false;
     }
 
-    /// A node is itself alone.
+    /// A node equals only itself.
     @Override
     @SuppressWarnings("ReferenceEquality")
     public boolean equals(Object other) {

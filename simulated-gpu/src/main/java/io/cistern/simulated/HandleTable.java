@@ -6,7 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 
-/// The live objects of a machine by the handles that programs have for them. Guarded by the machine's lock.
+/// The live objects of a machine, by the handles that programs have. Guarded by the machine's lock.
 final class HandleTable {
     private static final long FIRST = 0x5500_0000_0000L;
     private static final long STEP = 64;
@@ -20,7 +20,7 @@ final class HandleTable {
         this.hazards = hazards;
     }
 
-    /// A handle that nobody ever had, for [#put].
+    /// Returns a handle that was never given out, for [#put].
     long next() {
         lastHandle += STEP;
         return lastHandle;
@@ -46,7 +46,7 @@ final class HandleTable {
         }
     }
 
-    /// The live object behind a handle; anything else is reported and fails with `otherwise`.
+    /// Returns the live object behind a handle. If there is none, reports that and fails with `otherwise`.
     <T> T find(Class<T> type, long handle, CudaResult otherwise, DriverCall call, int device) {
         Object found = objects.get(handle);
         if (!type.isInstance(found)) {
@@ -63,7 +63,7 @@ final class HandleTable {
         return handle > FIRST && handle <= lastHandle && (handle - FIRST) % STEP == 0;
     }
 
-    /// The handle of physical memory that has one.
+    /// Returns the handle of physical memory that has one.
     long handleOf(PhysicalBlock block) {
         return Objects.requireNonNull(blockHandles.get(block));
     }

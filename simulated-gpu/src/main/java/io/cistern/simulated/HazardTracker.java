@@ -6,22 +6,22 @@ import java.util.List;
 
 /// Finds uses of memory that are not ordered with its allocation or its free.
 ///
-/// **Method.** Vector clocks. A stream's clock holds, for each other stream, the work that happened before its
-/// next work: it grows when the stream waits for an event, and between the legacy default stream and blocking
-/// streams by their rule. The host has one clock too, which grows by synchronising and by queries that say
-/// "done", and which happened before everything issued later. Work `n` of stream `a` is ordered before an
-/// operation on stream `b` if `a = b`, or if `b`'s or the host's clock covers `(a, n)`.
+/// **Method.** Vector clocks. For each other stream, a stream's clock holds the work that happened before its
+/// next work. The clock grows when the stream waits for an event, and by the rule between the legacy default
+/// stream and blocking streams. The host has one clock too: what it covers happened before everything issued
+/// later. It grows when the host synchronises, and when a query answers "done". Work `n` of stream `a` is
+/// ordered before an operation on stream `b` if `a = b`, or if `b`'s or the host's clock covers `(a, n)`.
 ///
-/// 1. A use (fill, copy, a kernel's declared ranges) on `b` of memory that was allocated in stream order on `a`:
-/// the allocation must be ordered before it.
+/// 1. A use (fill, copy, a kernel's declared ranges) on `b` of memory that was allocated in stream order on
+///    `a`: the allocation must be ordered before it.
 /// 2. A free on `a` in stream order: the last use of the memory by each other stream must be ordered before it.
 /// 3. Unmapping: the last uses of the mapping must be finished.
-/// 4. A use of an address inside a chunk or a pool that belongs to no live allocation: freed before, in the order
-/// of calls.
+/// 4. A use of an address inside a chunk or a pool that belongs to no live allocation: it was freed before, in
+///    the order of calls.
 ///
-/// **Limits.** All host threads count as one. Kernels are checked by the ranges that they declare, and at the
-/// time they run only against mappings. Blocks that an allocator makes out of one driver allocation are invisible
-/// here. Reports stop at 10,000. Guarded by the machine's lock.
+/// **Limits.** All host threads count as one. Kernels are checked by the ranges that they declare; when they
+/// run, only mappings are checked. The tracker does not see blocks that an allocator makes out of one driver
+/// allocation. Reports stop at 10,000. Guarded by the machine's lock.
 final class HazardTracker {
     private static final int MAX_REPORTS = 10_000;
 
@@ -44,7 +44,7 @@ final class HazardTracker {
         }
     }
 
-    /// The stream's next work uses a range.
+    /// Records and checks that the stream's next work uses a range.
     void use(DriverCall call, StreamQueue stream, long address, long byteSize) {
         long at = address;
         while (at < address + byteSize) {
@@ -72,7 +72,7 @@ final class HazardTracker {
         }
     }
 
-    /// The stream's next work frees an allocation.
+    /// Checks that the stream's next work may free an allocation.
     void free(DriverCall call, StreamQueue stream, Allocation allocation) {
         StreamQueue other = allocation.uses().find((user, sequence) -> !ordered(user, sequence, stream));
         if (other != null) {

@@ -5,15 +5,16 @@ import java.util.Deque;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/// Runs host functions on a thread of their own, as the driver does, one after the other.
+/// Runs host functions one after the other on a thread of its own, as the driver does.
 ///
-/// The thread also keeps time going: while host functions are outstanding and the program makes no driver call, the
-/// work in front of them still runs, as it would on hardware. It ends when nothing was outstanding for a while.
+/// The thread also keeps time going: while host functions are outstanding and the program makes no driver call,
+/// the work before them still runs, as it would on hardware. The thread ends when nothing was outstanding for a
+/// while.
 final class HostCallbacks implements AutoCloseable {
     /// How long the program may be silent before the clock moves on without it.
     private static final long SILENCE_MILLIS = 1;
 
-    /// How long the thread stays for the next host function: to start one costs more than most of them.
+    /// How long the thread waits for the next host function: to start a thread costs more than most of them.
     private static final long LINGER_MILLIS = 50;
 
     private final Machine machine;
@@ -26,13 +27,13 @@ final class HostCallbacks implements AutoCloseable {
         this.machine = machine;
     }
 
-    /// A gate that stays closed until the function has returned.
+    /// Returns a gate that stays closed until the function has returned.
     Gate gateFor(Runnable function) {
         outstanding.incrementAndGet();
         return new Task(function);
     }
 
-    /// Makes sure somebody looks after the host functions that are outstanding.
+    /// Makes sure that the thread runs while host functions are outstanding.
     synchronized void start() {
         if (thread == null && !closed) {
             thread =
@@ -42,13 +43,13 @@ final class HostCallbacks implements AutoCloseable {
         }
     }
 
-    /// Until something is to be done, or some time has passed. Holding the lock of this.
-    @SuppressWarnings("WaitNotInLoop") // who calls it looks again whatever woke it
+    /// Waits until there is something to do, or some time has passed. The caller holds the lock of this.
+    @SuppressWarnings("WaitNotInLoop") // the caller checks again, whatever woke it
     private void pause(long millis) {
         try {
             wait(millis);
         } catch (InterruptedException e) {
-            // Nobody interrupts this thread on purpose; the next round looks whether to end.
+            // Nobody interrupts this thread on purpose; the next round checks whether to end.
         }
     }
 
@@ -122,7 +123,7 @@ final class HostCallbacks implements AutoCloseable {
             try {
                 function.run();
             } catch (Throwable swallowed) {
-                // The contract of host functions: what they throw is swallowed.
+                // The contract of host functions: exceptions are swallowed.
             } finally {
                 outstanding.decrementAndGet();
                 ended = true;

@@ -7,8 +7,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 
-/// Pinned host memory: the program's own native memory. Accesses after the program gave it back throw, as the
-/// segment does.
+/// Pinned host memory: the program's own native memory. Accesses after the program freed it throw, like the
+/// segment's.
 record HostContents(MemorySegment memory) implements Contents {
     private static final int BUFFER_BYTES = 1 << 16;
     private static final int WORD_BYTES = Integer.BYTES;

@@ -5,7 +5,7 @@ import java.lang.foreign.ValueLayout;
 
 /// Writes runs into host memory that begins at `base`.
 record HostSink(MemorySegment target, long base) implements Contents.RunSink {
-    /// Written word by word; the rest is copied from it.
+    /// Written word by word; the rest is copied from this part.
     private static final int UNIT_BYTES = 4096;
 
     @Override
@@ -21,7 +21,7 @@ record HostSink(MemorySegment target, long base) implements Contents.RunSink {
         for (; at + 4 <= Math.min(end, from + UNIT_BYTES); at += 4) {
             target.set(ValueLayout.JAVA_INT_UNALIGNED, at, phased);
         }
-        while (at + 4 <= end) { // whole words of what is there already
+        while (at + 4 <= end) { // whole words of what is written already
             long more = Math.min(at - from, (end - at) & -4L);
             MemorySegment.copy(target, from, target, at, more);
             at += more;

@@ -5,13 +5,15 @@ import java.util.List;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/// The idle addresses of a memory pool and the pages under all its addresses.
+/// The idle addresses of a memory pool, and the pages under all its addresses.
 ///
-/// A range is *whole* if a page lies under all of it. Ranges that are not come last, and get pages when a block is
-/// placed in them: first idle pages from elsewhere, highest address first, then new ones. At the start one range
-/// that has no pages is all there is; what stands behind the last block is the head of such a range.
+/// An idle range is *whole* if pages lie under all of it, else *partial*. Partial ranges are used last, and get
+/// pages when a block is placed in them: first idle pages from elsewhere, highest address first, then new ones.
+/// At the start a single range without pages holds all addresses; the addresses after the last block are the
+/// head of such a range.
 ///
-/// Invariants: idle ranges neither overlap nor touch; each is in `whole` or in `partial` as it has pages or not.
+/// Invariants: idle ranges neither overlap nor touch; each is in `whole` or in `partial`, according to its
+/// pages.
 final class IdlePoolMemory {
     private final PoolRanges whole = new PoolRanges();
     private final PoolRanges partial = new PoolRanges();
@@ -26,7 +28,7 @@ final class IdlePoolMemory {
         partial.add(new PoolRanges.Range(base, byteSize, nextOrder(), 0));
     }
 
-    /// Later ranges have greater numbers.
+    /// Returns the next number; later ranges have greater numbers.
     long nextOrder() {
         return ++order;
     }
@@ -53,7 +55,7 @@ final class IdlePoolMemory {
         return page >= range.end();
     }
 
-    /// Takes memory that has its pages, or returns 0.
+    /// Takes memory from a whole range; returns 0 if none has room.
     long take(long byteSize) {
         PoolRanges.Range range = whole.bestFit(byteSize);
         if (range != null) {
@@ -69,7 +71,7 @@ final class IdlePoolMemory {
         }
     }
 
-    /// Takes memory and gives it the pages that it lacks; 0 if there are none.
+    /// Takes memory from a partial range and gives it the pages that it lacks; returns 0 if there are no pages.
     ///
     /// @param limitBytes the most that may be reserved
     long takeWithPages(long byteSize, long limitBytes) {
@@ -97,7 +99,7 @@ final class IdlePoolMemory {
         return createAll(missing);
     }
 
-    /// Idle pages outside some addresses, highest first.
+    /// Returns idle pages outside an address range, highest first.
     private List<Long> idlePages(long start, long end, int most) {
         List<Long> found = new ArrayList<>();
         for (long page : pages.descendingSet()) {
@@ -126,7 +128,7 @@ final class IdlePoolMemory {
         }
     }
 
-    /// All, or none where the device has no memory.
+    /// Creates all pages, or none if the device has too little memory.
     private boolean createAll(List<Long> missing) {
         List<Long> made = new ArrayList<>();
         for (long page : missing) {
@@ -142,9 +144,9 @@ final class IdlePoolMemory {
         return true;
     }
 
-    /// Gives idle pages back, highest first, while more than `keepBytes` would still be reserved.
+    /// Gives idle pages back, highest first, as long as at least `keepBytes` stay reserved.
     ///
-    /// @return how many
+    /// @return the number of pages
     int releaseDownTo(long keepBytes) {
         int released = 0;
         Long page = Long.compareUnsigned(reservedBytes(), keepBytes) <= 0 || pages.isEmpty() ? null : pages.last();

@@ -7,7 +7,7 @@ import java.util.List;
 ///
 /// @param device the device it runs on
 /// @param grid its shape
-/// @param arguments its arguments as they were given
+/// @param arguments its arguments as they were passed
 /// @param memory the device's memory
 public record KernelLaunch(int device, Grid grid, List<Object> arguments, KernelMemory memory) {
     /// Copies the arguments.
@@ -15,20 +15,20 @@ public record KernelLaunch(int device, Grid grid, List<Object> arguments, Kernel
         arguments = List.copyOf(arguments);
     }
 
-    /// An argument of any integer type as a `long`.
+    /// Returns a numeric argument as a `long`.
     ///
-    /// @param index from 0
-    /// @throws IndexOutOfBoundsException without such an argument
-    /// @throws ClassCastException if it is no number
+    /// @param index the argument's index, from 0
+    /// @throws IndexOutOfBoundsException if there is no such argument
+    /// @throws ClassCastException if it is not a number
     public long longAt(int index) {
         return ((Number) arguments.get(index)).longValue();
     }
 
-    /// An argument of any integer type as an `int`.
+    /// Returns a numeric argument as an `int`.
     ///
-    /// @param index from 0
-    /// @throws IndexOutOfBoundsException without such an argument
-    /// @throws ClassCastException if it is no number
+    /// @param index the argument's index, from 0
+    /// @throws IndexOutOfBoundsException if there is no such argument
+    /// @throws ClassCastException if it is not a number
     public int intAt(int index) {
         return ((Number) arguments.get(index)).intValue();
     }

@@ -3,8 +3,9 @@ package io.cistern.simulated;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
-/// Memory as a kernel sees it, by device address: its own device's, its peers' where enabled, pinned host memory.
-/// An address that is not mapped or not open to the device ends the kernel and poisons the context, as on hardware.
+/// Memory as a kernel sees it, by device address: its own device's, its peers' if access is enabled, and pinned
+/// host memory. An address that is not mapped or not open to the device ends the kernel and poisons the
+/// context, as on hardware.
 public final class KernelMemory {
     private final DeviceView view;
 
@@ -12,7 +13,7 @@ public final class KernelMemory {
         this.view = view;
     }
 
-    /// Reads a 32-bit word at any address.
+    /// Returns the 32-bit word at any address.
     public int readWord(long address) {
         byte[] bytes = new byte[4];
         view.forEachRun(address, 4, new Collector(address, bytes));
@@ -24,7 +25,7 @@ public final class KernelMemory {
         write(address, new byte[] {(byte) value, (byte) (value >>> 8), (byte) (value >>> 16), (byte) (value >>> 24)});
     }
 
-    /// Reads a 64-bit word at any address.
+    /// Returns the 64-bit word at any address.
     public long readLong(long address) {
         return (readWord(address) & 0xffff_ffffL) | ((long) readWord(address + 4) << 32);
     }
@@ -35,9 +36,10 @@ public final class KernelMemory {
         writeWord(address + 4, (int) (value >>> 32));
     }
 
-    /// Reads floats.
+    /// Returns floats.
     ///
-    /// @param address of the first, a multiple of 4
+    /// @param address address of the first one, a multiple of 4
+    /// @param count number of floats
     public float[] readFloats(long address, int count) {
         byte[] bytes = new byte[Math.multiplyExact(4, count)];
         view.forEachRun(address, bytes.length, new Collector(address, bytes));
@@ -48,16 +50,16 @@ public final class KernelMemory {
 
     /// Writes floats.
     ///
-    /// @param address of the first, a multiple of 4
+    /// @param address address of the first one, a multiple of 4
     public void writeFloats(long address, float... values) {
         byte[] bytes = new byte[Math.multiplyExact(4, values.length)];
         ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().put(values);
         write(address, bytes);
     }
 
-    /// Reads bytes.
+    /// Returns bytes.
     ///
-    /// @param byteSize at least 0
+    /// @param byteSize number of bytes, at least 0
     public byte[] read(long address, int byteSize) {
         byte[] bytes = new byte[byteSize];
         if (byteSize > 0) {
@@ -71,7 +73,7 @@ public final class KernelMemory {
         view.write(address, source, 0, source.length);
     }
 
-    /// Fills whole words, kept as a pattern.
+    /// Fills whole words; the memory keeps them as a pattern.
     ///
     /// @param address a multiple of 4
     /// @param count number of words
@@ -80,7 +82,7 @@ public final class KernelMemory {
         view.fill(address, 4 * count, value);
     }
 
-    /// How many words of a range differ from `first + step × index`; fast where the range is filled.
+    /// Returns how many words of a range differ from `first + step × index`; fast for filled ranges.
     ///
     /// @param address a multiple of 4
     /// @param count number of words
@@ -92,7 +94,7 @@ public final class KernelMemory {
         return scanner.mismatches();
     }
 
-    /// Gathers runs in an array that begins at address `base`.
+    /// Gathers runs in an array that begins at the address `base`.
     private static final class Collector implements Contents.RunSink {
         private final long base;
         private final byte[] bytes;

@@ -5,8 +5,8 @@ import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// The kernels that a simulated GPU can run, by name. Those of [io.cistern.cuda.kernels] are there from the start,
-/// and those of each [SimulatedKernels]. Safe for use by many threads.
+/// The kernels that a simulated GPU can run, by name. At first these are the kernels of
+/// [io.cistern.cuda.kernels], and those that each [SimulatedKernels] registers. Safe for use by many threads.
 public final class Kernels {
     private final Map<String, SimulatedKernel> byName = new ConcurrentHashMap<>();
 
@@ -15,11 +15,11 @@ public final class Kernels {
         ServiceLoader.load(SimulatedKernels.class).forEach(each -> each.register(this));
     }
 
-    /// Adds a kernel or replaces the one of that name. A module's text must have an entry of the name for it to
-    /// be found.
+    /// Adds a kernel, or replaces the one of that name. A program finds it only if the text of its module has
+    /// an entry of that name.
     ///
     /// @param name the name of the `.entry` in the module
-    /// @param kernel what it does
+    /// @param kernel the Java function
     public void register(String name, SimulatedKernel kernel) {
         byName.put(name, kernel);
     }

@@ -5,14 +5,14 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/// Where `cuMemAlloc` puts memory, as observed on an H200 with driver 580 (addresses and `cuMemGetInfo` of
-/// thousands of calls):
+/// Places the memory of `cuMemAlloc` by the rules that were observed on an H200 with driver 580 (addresses and
+/// `cuMemGetInfo` of thousands of calls):
 ///
 /// 1. Physical memory comes in chunks of whole 2 MiB.
-/// 2. A request of at most 2 MiB takes the best fit (lowest address among equals) of the free parts of all shared
-/// chunks of 2 MiB, in multiples of 512 bytes; if none fits, a new shared chunk.
-/// 3. A larger request gets a chunk of its own, rounded up to 2 MiB; its rest is not used by others.
-/// 4. A chunk that nothing is left in goes back at once.
+/// 2. A request of at most 2 MiB takes the best fit (lowest address among equals) among the free parts of all
+///    shared chunks of 2 MiB, in multiples of 512 bytes; if none fits, it takes a new shared chunk.
+/// 3. A larger request gets a chunk of its own, rounded up to 2 MiB; no other request uses the rest.
+/// 4. A chunk without live memory is unmapped at once.
 final class LinearPlacement {
     /// The unit of physical memory.
     static final long CHUNK_BYTES = 2L << 20;
@@ -30,7 +30,7 @@ final class LinearPlacement {
         this.chunks = chunks;
     }
 
-    /// Where the chunks come from.
+    /// Maps and unmaps chunks.
     interface Chunks {
         /// Maps new memory and returns its address.
         long map(long byteSize);
@@ -38,7 +38,7 @@ final class LinearPlacement {
         void unmap(long address);
     }
 
-    /// Finds a place, in a new chunk if need be.
+    /// Returns a place, in a new chunk if necessary.
     long allocate(long byteSize) {
         if (byteSize > LARGEST_SHARED_BYTES) {
             return chunks.map(roundUp(byteSize, CHUNK_BYTES));
@@ -63,13 +63,13 @@ final class LinearPlacement {
         return address;
     }
 
-    /// Whether an allocation of this size would need a new chunk now.
+    /// Returns whether an allocation of this size would need a new chunk now.
     boolean needsChunk(long byteSize) {
         return byteSize > LARGEST_SHARED_BYTES
                 || parts.ceiling(new Part(Long.MIN_VALUE, roundUp(byteSize, UNIT_BYTES))) == null;
     }
 
-    /// Gives a place back; returns the bytes of the chunk that went with it, or 0.
+    /// Frees a place. Returns the bytes of the chunk that was unmapped with it, or 0.
     long free(long address, long byteSize) {
         if (byteSize > LARGEST_SHARED_BYTES) {
             chunks.unmap(address);
@@ -94,7 +94,7 @@ final class LinearPlacement {
         return (value + multiple - 1) / multiple * multiple;
     }
 
-    /// The smallest comes first, of equals that of the lowest address.
+    /// A free part. Smaller ones come first; of equals, the one with the lower address.
     private record Part(long address, long byteSize) implements Comparable<Part> {
         @Override
         public int compareTo(Part other) {

@@ -15,21 +15,21 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
-/// All of a simulated machine: devices, streams, memory and the clock, under one lock.
+/// A whole simulated machine: devices, streams, memory and the clock, under one lock.
 ///
-/// Each driver call goes through [#call]: count it, let it cost its time, run the work that is due by then, fail if
-/// a fault was asked for or the context is poisoned, and only then do what the call does. A thread that waits for
-/// work moves the clock itself; where the work is held by a gate (a latch, a host function) it lets go of the lock
-/// and looks again.
+/// Each driver call goes through [#call]. It counts the call, charges its time, and runs the work that is due
+/// by then. It fails if a fault was requested, the context is poisoned or a capture forbids the call; only then
+/// does it run the call's body. A thread that waits for work moves the clock itself. If a gate (a latch, a host
+/// function) holds the work, the thread releases the lock for a while and checks again.
 final class Machine implements AutoCloseable {
     /// Calls that need no context, and so still work when it is poisoned (as on an H200 after an illegal
     /// address).
     private static final Set<DriverCall> WITHOUT_CONTEXT =
             EnumSet.range(DriverCall.INIT, DriverCall.CONTEXT_GET_CURRENT);
-    /// Calls that ask a device and make no context.
+    /// Calls that query a device and make no context.
     private static final Set<DriverCall> OF_DEVICES = EnumSet.range(DriverCall.INIT, DriverCall.DEVICE_GET_ATTRIBUTE);
 
-    /// How often a waiting thread looks at a closed gate in real time.
+    /// How often a waiting thread checks a closed gate, in real time.
     private static final long POLL_MICROS = 50;
 
     static {
@@ -44,7 +44,8 @@ final class Machine implements AutoCloseable {
     private final StreamEngine engine = new StreamEngine(clock);
     private final AddressSpace space = new AddressSpace();
     private final StreamClock hostClock = new StreamClock();
-    /// What the host synchronised with: pools see that, but no answers of queries (as seen on an H200).
+    /// The work that the host has synchronised with. Pools see this, but not the answers of queries (as seen on
+    /// an H200).
     private final StreamClock synchronisedClock = new StreamClock();
     private final HazardTracker hazards = new HazardTracker(space, hostClock);
     private final CallCounts counts = new CallCounts();
@@ -71,7 +72,7 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Makes one driver call on a device.
+    /// Makes a driver call on a device.
     <T> T call(DriverCall call, int device, Supplier<String> arguments, Supplier<T> body) {
         counts.count(call);
         lock.lock();
@@ -116,7 +117,7 @@ final class Machine implements AutoCloseable {
         clock.advance(costs.nanosForBytes(call, byteSize));
     }
 
-    /// Reads or changes state outside of driver calls.
+    /// Reads or changes state outside driver calls.
     <T> T locked(Supplier<T> body) {
         lock.lock();
         try {
@@ -126,7 +127,7 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Wakes threads that wait behind a gate.
+    /// Wakes threads that wait for work behind a gate.
     void gateOpened() {
         lock.lock();
         try {
@@ -136,8 +137,8 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Waits until the condition holds, moving the clock to the work that makes it hold; fails with the sticky
-    /// error of the device if there is one then.
+    /// Waits until the condition holds, and moves the clock to the work that makes it hold. Fails with the
+    /// device's sticky error if it has one then.
     void waitUntil(int device, BooleanSupplier condition) {
         boolean interrupted = false;
         while (!condition.getAsBoolean() && !closed) {
@@ -172,7 +173,7 @@ final class Machine implements AutoCloseable {
         waitUntil(device, () -> engine.active().stream().noneMatch(stream -> stream.device() == device));
     }
 
-    /// The host has seen that everything of `seen` is done.
+    /// Records that the host has seen all of `seen` as done.
     void hostSaw(StreamClock seen) {
         hostClock.include(seen);
     }
@@ -181,7 +182,7 @@ final class Machine implements AutoCloseable {
         hostSaw(through(stream));
     }
 
-    /// The host has waited for everything of `seen`.
+    /// Records that the host has waited for all of `seen`.
     void hostSynchronised(StreamClock seen) {
         hostClock.include(seen);
         synchronisedClock.include(seen);
@@ -193,12 +194,12 @@ final class Machine implements AutoCloseable {
         return seen;
     }
 
-    /// The host has waited for all work of a device.
+    /// Records that the host has waited for all work of a device.
     void hostSynchronisedAll(int device) {
         streams.finished(device, stream -> hostSynchronised(through(stream)));
     }
 
-    /// Waits for all that was issued to a stream, and for what the legacy default stream stands for.
+    /// Waits for all work issued to a stream, and for the streams that the legacy default stream stands for.
     void awaitAll(StreamQueue stream) {
         List<StreamQueue> all = streams.group(stream);
         long[] last = all.stream().mapToLong(StreamQueue::issued).toArray();
@@ -213,7 +214,7 @@ final class Machine implements AutoCloseable {
         all.forEach(each -> hostSynchronised(through(each)));
     }
 
-    /// What pools do after a synchronisation of the host.
+    /// Lets pools react to a synchronisation of the host.
     void poolsSynchronised(int device) {
         for (PoolSimulation pool : List.copyOf(devices.get(device).pools())) {
             clock.advance(pool.synchronised(synchronisedClock) * costs.poolPageReleaseNanos());
@@ -221,12 +222,12 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Lets a pool see the synchronisations of all devices: one of host memory, which any device may use.
+    /// Adds a pool of host memory to all devices, so that it sees the synchronisations of each.
     void poolOfAllDevices(PoolSimulation pool) {
         devices.forEach(device -> device.pools().add(pool));
     }
 
-    /// Takes back the addresses of a pool that nothing is left of.
+    /// Takes back the addresses of a pool if it is gone.
     void forgetIfGone(PoolSimulation pool) {
         if (pool.gone()) {
             devices.forEach(device -> device.pools().remove(pool));
@@ -234,9 +235,9 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Gives work to a stream: now, or whenever the graph runs that the stream is captured into.
+    /// Gives work to a stream: now, or, if the stream is captured, whenever the graph runs.
     ///
-    /// @param kind what it is
+    /// @param kind the kind of work
     void give(StreamQueue stream, String kind, GraphNode.Issue work) {
         captures.refuseImplicit(stream, devices.get(stream.device()).legacy());
         Capture capture = stream.capture();
@@ -247,21 +248,22 @@ final class Machine implements AutoCloseable {
         }
     }
 
-    /// Says that the stream's next work uses a range.
+    /// Records that the stream's next work uses a range.
     void use(DriverCall call, StreamQueue stream, long address, long byteSize) {
         streams.order(stream);
         hazards.use(call, stream, address, byteSize);
     }
 
-    /// As the other, where the memory may be that of the graph that a stream is captured into.
+    /// Checks the range of work on a stream, which may also lie in memory of the graph into which the stream is
+    /// captured.
     void checkRange(DriverCall call, StreamQueue stream, long address, long byteSize, boolean write) {
         if (stream.capture() == null || !graphMemory(stream.device()).covers(address, byteSize)) {
             checkRange(call, stream.device(), address, byteSize, write);
         }
     }
 
-    /// Checks, at the time of the call, a range that a fill or copy names, as the driver does: inside one live
-    /// allocation, or inside mappings that the device may use.
+    /// Checks the range of a fill or copy at the time of the call, as the driver does: it must lie inside one
+    /// live allocation, or inside mappings that the device may use.
     void checkRange(DriverCall call, int device, long address, long byteSize, boolean write) {
         Allocation allocation = space.allocationAt(address);
         if (allocation != null && address + byteSize > allocation.end()) {
@@ -286,8 +288,8 @@ final class Machine implements AutoCloseable {
         throw new DriverFailure(CudaResult.INVALID_VALUE);
     }
 
-    /// Runs an effect on memory for a device; an illegal address poisons its context, and a poisoned context does
-    /// nothing.
+    /// Returns an effect on memory that runs for a device. An illegal address poisons the device's context, and
+    /// in a poisoned context the effect does nothing.
     Runnable effect(int device, Runnable effect) {
         return () -> {
             DeviceState state = devices.get(device);
@@ -305,12 +307,12 @@ final class Machine implements AutoCloseable {
         };
     }
 
-    /// The memory as work of a device sees it while it runs.
+    /// Returns the memory as work of a device sees it while it runs.
     DeviceView view(DriverCall call, int device) {
         return new DeviceView(this, call, device);
     }
 
-    /// The device whose memory is at an address.
+    /// Returns the device that a block lies on; `otherwise` for host memory.
     static int homeOf(PhysicalBlock block, int otherwise) {
         return block.location().type() == MemoryLocation.Type.DEVICE
                 ? block.location().id()

@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 
 /// The bytes of managed memory, and which of its pages are on a device.
 ///
-/// The bytes themselves stay where they are: what is simulated of a move is that it takes and gives device memory.
-/// Invariant: `home` has given `PAGE_BYTES` for each page in `resident`, which is empty without a home.
+/// The bytes themselves stay in place; a simulated move only takes and gives device memory. Invariant: `home`
+/// has given `PAGE_BYTES` for each page in `resident`, which is empty without a home.
 final class ManagedContents implements Contents {
     static final long PAGE_BYTES = 64 << 10;
 
@@ -19,8 +19,8 @@ final class ManagedContents implements Contents {
         this.bytes = bytes;
     }
 
-    /// Moves the pages of a range to a device, as far as there is room beside what can't move. What is on another
-    /// device leaves that as a whole; other pages of this memory leave if nothing else can.
+    /// Moves the pages of a range to a device, as far as memory that can't move leaves room. Memory that is on
+    /// another device leaves that device completely; other pages of this memory leave if nothing else can.
     void moveTo(MemoryBudget device, long offset, long length) {
         if (home != device) {
             end();
@@ -58,7 +58,7 @@ final class ManagedContents implements Contents {
         Objects.requireNonNull(home).give(PAGE_BYTES);
     }
 
-    /// Moves pages to the host that hold so many bytes, the first ones first, as far as there are some.
+    /// Moves pages that hold this many bytes to the host, the first ones first, as far as there are pages.
     void evict(long wanted) {
         long left = wanted;
         for (int page = resident.nextSetBit(0); page >= 0 && left > 0; page = resident.nextSetBit(page)) {
@@ -67,7 +67,7 @@ final class ManagedContents implements Contents {
         }
     }
 
-    /// Leaves its device.
+    /// Moves all pages off the device.
     void end() {
         if (home != null) {
             evict(Long.MAX_VALUE);

@@ -7,7 +7,7 @@ import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/// Physical memory at an address, with who may use it. One block may have several mappings (aliases).
+/// Physical memory at an address, with the access rights to it. One block may have several mappings (aliases).
 final class Mapping {
     private final Kind kind;
     private final long address;
@@ -17,7 +17,7 @@ final class Mapping {
     private final Map<MemoryLocation, AccessRights> ownRights = new HashMap<>();
     private final UseMarks uses = new UseMarks();
 
-    /// What made a mapping.
+    /// The call families that make mappings.
     enum Kind {
         LINEAR,
         POOL,
@@ -28,7 +28,8 @@ final class Mapping {
         VIRTUAL
     }
 
-    /// A mapping whose rights are kept elsewhere: with the peers of a device, or with a pool.
+    /// Makes a mapping. If `sharedRights` is given, its rights are kept elsewhere: with a device's peers, or
+    /// with a pool.
     Mapping(
             Kind kind,
             long address,

@@ -10,9 +10,9 @@ import java.util.Set;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
-/// The physical memory of a device, and what the system would have this process use of it. Invariant:
-/// `0 ≤ used ≤ total`. Those who listen are told once each time `used` rises above the budget, or that falls
-/// below `used`.
+/// The physical memory of a device, and the budget that the system grants this process. Invariant: `0 ≤ used ≤
+/// total`. Listeners are told once each time that `used` rises above the budget, or the budget falls below
+/// `used`.
 final class MemoryBudget {
     private final long totalBytes;
     private long usedBytes;
@@ -20,7 +20,7 @@ final class MemoryBudget {
     private long lastListener;
     private final Map<Long, LongConsumer> listeners = new LinkedHashMap<>();
 
-    /// Managed memory with pages here, what was used longest ago first.
+    /// Managed memory with pages here, the least recently used first.
     private final Set<ManagedContents> managed = new LinkedHashSet<>();
 
     MemoryBudget(long totalBytes, long contextBytes) {
@@ -36,10 +36,10 @@ final class MemoryBudget {
         return totalBytes - usedBytes;
     }
 
-    /// Moves managed memory to the host until so much is free, as far as there is some: what was used last goes
-    /// last.
+    /// Moves managed memory to the host until this much is free, as far as there is some; the most recently
+    /// used goes last.
     ///
-    /// @param user whose own pages stay; null for none
+    /// @param user the memory whose own pages stay; null for none
     void makeRoom(long byteSize, @Nullable ManagedContents user) {
         for (ManagedContents each : List.copyOf(managed)) {
             if (each != user && byteSize > freeBytes()) {
@@ -48,13 +48,13 @@ final class MemoryBudget {
         }
     }
 
-    /// Managed memory with pages here was used.
+    /// Notes that managed memory with pages here was used.
     void usedLast(ManagedContents contents) {
         managed.remove(contents);
         managed.add(contents);
     }
 
-    /// Managed memory has no pages here any more.
+    /// Forgets managed memory that has no pages here any more.
     void forget(ManagedContents contents) {
         managed.remove(contents);
     }
@@ -73,16 +73,16 @@ final class MemoryBudget {
         usedBytes -= byteSize;
     }
 
-    /// Sets what the process is to use at most.
+    /// Sets the budget of the process.
     void set(long byteSize) {
         boolean before = isOver();
         budgetBytes = byteSize;
         tell(before);
     }
 
-    /// Has a listener told.
+    /// Registers a listener.
     ///
-    /// @return what [#unlisten] takes
+    /// @return the registration, for [#unlisten]
     long listen(LongConsumer whenOver) {
         listeners.put(++lastListener, whenOver);
         return lastListener;
@@ -98,7 +98,7 @@ final class MemoryBudget {
         return usedBytes > budgetBytes;
     }
 
-    /// As the driver does, on a thread of its own.
+    /// Tells the listeners on a thread of its own, as the driver does.
     private void tell(boolean before) {
         if (isOver() && !before && !listeners.isEmpty()) {
             long over = usedBytes - budgetBytes;
@@ -114,7 +114,7 @@ final class MemoryBudget {
         try {
             listener.accept(over);
         } catch (RuntimeException swallowed) {
-            // The contract of the driver's callbacks: what they throw is swallowed.
+            // The contract of the driver's callbacks: exceptions are swallowed.
         }
     }
 }

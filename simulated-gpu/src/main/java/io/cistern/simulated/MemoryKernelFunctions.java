@@ -3,7 +3,7 @@ package io.cistern.simulated;
 import io.cistern.cuda.LinearMemory.AddressRange;
 import java.util.List;
 
-/// The Java twins of the kernels that the driver's own memory tests launch.
+/// The Java twins of the kernels in the driver's own memory tests.
 final class MemoryKernelFunctions {
     /// Reading speed of the counting kernels, in bytes per nanosecond.
     private static final long BYTES_PER_NANO = 2000;
@@ -44,7 +44,7 @@ final class MemoryKernelFunctions {
         }
     }
 
-    /// Spins until the flag at its only argument is not zero.
+    /// A kernel that spins until the flag at its only argument is not zero.
     private static final class Latch implements SimulatedKernel {
         @Override
         public void run(KernelLaunch launch) {}
@@ -55,7 +55,7 @@ final class MemoryKernelFunctions {
         }
     }
 
-    /// A kernel whose first two arguments are the address and the number of the words it works on.
+    /// A kernel whose first two arguments are the address and the number of its words.
     private record OverWords(java.util.function.Consumer<KernelLaunch> work) implements SimulatedKernel {
         @Override
         public void run(KernelLaunch launch) {

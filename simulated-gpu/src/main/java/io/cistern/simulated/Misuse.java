@@ -2,12 +2,12 @@ package io.cistern.simulated;
 
 import io.cistern.cuda.DriverCall;
 
-/// One use of the driver that is wrong, whether or not hardware would notice.
+/// A wrong use of the driver, whether or not hardware would notice it.
 ///
-/// @param kind what kind of mistake
-/// @param call the driver call that showed it
-/// @param device the device it was made on
-/// @param address the memory it is about, or 0
+/// @param kind the kind of mistake
+/// @param call the driver call that revealed it
+/// @param device the device of that call
+/// @param address the memory concerned, or 0
 /// @param description what happened, for people
 public record Misuse(Kind kind, DriverCall call, int device, long address, String description) {
     /// Kinds of mistake.
@@ -18,17 +18,17 @@ public record Misuse(Kind kind, DriverCall call, int device, long address, Strin
         FREE_BEFORE_USE_ENDS,
         /// Memory was used on a stream that does not wait for its allocation on another.
         USE_BEFORE_ALLOCATION,
-        /// An address that nothing is mapped at, or a range that goes over the end of its allocation.
+        /// The use of an address where nothing is mapped, or of a range beyond the end of its allocation.
         UNMAPPED_ACCESS,
-        /// A mapping that the device has no right to use that way.
+        /// The use of a mapping that the device's rights do not allow.
         ACCESS_WITHOUT_RIGHTS,
-        /// Memory was freed that is not (or no longer) allocated.
+        /// The free of memory that is not, or no longer, allocated.
         DOUBLE_FREE,
         /// Memory was unmapped while work that uses it was not finished.
         UNMAP_WHILE_IN_USE,
-        /// A stream, event or pool of another device's context, or of none.
+        /// The use of a handle of another device's context, of another kind, or of a destroyed object.
         FOREIGN_HANDLE,
-        /// A simulated kernel threw; a mistake in its Java function or in its arguments.
+        /// A simulated kernel threw, by a mistake in its Java function or in its arguments.
         BROKEN_KERNEL
     }
 }

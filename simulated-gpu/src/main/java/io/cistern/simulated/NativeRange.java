@@ -10,12 +10,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/// Native memory that the host reads and writes at its address: a file that is deleted at once, of which only what
-/// was written takes room.
+/// Native memory that the host reads and writes at its address: a mapped file that is deleted at once. Only the
+/// bytes that were written take room.
 ///
-/// @param memory begins at the alignment that was asked for
+/// @param memory begins at the requested alignment
 record NativeRange(Arena arena, MemorySegment memory) {
-    /// Fails with OUT_OF_MEMORY.
+    /// Maps memory; fails with OUT_OF_MEMORY.
     ///
     /// @param byteAlignment a power of two
     static NativeRange map(long byteSize, long byteAlignment) {

@@ -3,7 +3,8 @@ package io.cistern.simulated;
 import io.cistern.cuda.MemoryLocation;
 import org.jspecify.annotations.Nullable;
 
-/// Physical memory: counts against its device from creation until no handle and no mapping of it is left.
+/// Physical memory. It counts against its device's budget from creation until no handle and no mapping of it is
+/// left.
 final class PhysicalBlock {
     private final long byteSize;
     private final MemoryLocation location;
@@ -13,7 +14,7 @@ final class PhysicalBlock {
     private int references;
     private int mappings;
 
-    /// Takes the memory from the budget, if it has one.
+    /// Takes the memory from the budget, if there is one.
     PhysicalBlock(
             long byteSize, MemoryLocation location, int handleTypes, Contents contents, @Nullable MemoryBudget budget) {
         this.byteSize = byteSize;
@@ -30,12 +31,12 @@ final class PhysicalBlock {
         return new PhysicalBlock(byteSize, MemoryLocation.device(device), 0, new ByteContents(byteSize), budget);
     }
 
-    /// Takes of a device's budget what is there.
+    /// Makes managed memory, which takes from a device's budget only the pages that are there.
     static PhysicalBlock managed(int device, long byteSize, Contents bytes) {
         return new PhysicalBlock(byteSize, MemoryLocation.device(device), 0, new ManagedContents(bytes), null);
     }
 
-    /// The host's memory has no budget.
+    /// Makes host memory, which has no budget.
     static PhysicalBlock onHost(MemoryLocation location, long byteSize) {
         return new PhysicalBlock(byteSize, location, 0, new ByteContents(byteSize), null);
     }

@@ -8,14 +8,14 @@ import io.cistern.cuda.PointerAttribute;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// What the driver knows about an address.
+/// Answers what the driver knows about an address.
 final class Pointer {
     private final Machine machine;
     private final int device;
     private final @Nullable Allocation allocation;
     private final Mapping mapping;
 
-    /// Fails with INVALID_VALUE for an address that belongs to no live allocation and no mapping of its own.
+    /// Fails with INVALID_VALUE if the address belongs to no live allocation and no mapping of its own.
     Pointer(Machine machine, int device, long address) {
         this.machine = machine;
         this.device = device;

@@ -1,6 +1,7 @@
 package io.cistern.simulated;
 
-/// The units of a memory pool, as observed on an H200 with driver 580: one range of addresses, under which lie pages.
+/// The units of a memory pool, as observed on an H200 with driver 580: one range of addresses, with pages under
+/// it.
 final class PoolGrowth {
     /// The unit in which a pool takes and returns physical memory.
     static final long PAGE_BYTES = 32L << 20;
@@ -9,7 +10,7 @@ final class PoolGrowth {
 
     private PoolGrowth() {}
 
-    /// The most bytes a pool may reserve for a maximum that was asked for; 0 means no maximum.
+    /// Returns the most bytes that a pool may reserve if this maximum was asked for; 0 means no maximum.
     static long limit(long maxByteSize) {
         return maxByteSize == 0 ? Long.MAX_VALUE : LinearPlacement.roundUp(maxByteSize, PAGE_BYTES);
     }

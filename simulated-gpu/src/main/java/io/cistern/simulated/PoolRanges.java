@@ -7,7 +7,7 @@ import java.util.TreeSet;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
-/// Free ranges of a memory pool, by address and by size; of equal sizes the one that came first goes first.
+/// Keeps free ranges of a memory pool, by address and by size; of equal sizes the older one comes first.
 ///
 /// Invariant: both views hold the same ranges, which do not overlap.
 final class PoolRanges {
@@ -17,19 +17,19 @@ final class PoolRanges {
 
     /// A range.
     ///
-    /// @param order when it came to be what it is; no two have the same
-    /// @param sequence the stream's work that freed the last of it
+    /// @param order when it got its present extent; no two ranges have the same
+    /// @param sequence the stream's work that freed the latest part of it
     record Range(long address, long byteSize, long order, long sequence) {
         long end() {
             return address + byteSize;
         }
 
-        /// What is left behind its head, as a range of its own.
+        /// Returns the rest after its head, as a range of its own.
         Range behind(long headBytes, long newOrder) {
             return new Range(address + headBytes, byteSize - headBytes, newOrder, sequence);
         }
 
-        /// The two as one.
+        /// Returns both ranges as one.
         Range joined(Range neighbour) {
             return new Range(
                     Math.min(address, neighbour.address),
@@ -68,13 +68,13 @@ final class PoolRanges {
         return range;
     }
 
-    /// The smallest range that holds so many bytes, or null.
+    /// Returns the smallest range that holds this many bytes, or null.
     @Nullable
     Range bestFit(long byteSize) {
         return bySize.ceiling(new Range(0, byteSize, Long.MIN_VALUE, 0));
     }
 
-    /// The smallest range that holds so many bytes and whose free meets the condition, or null.
+    /// Returns the smallest range that holds this many bytes and whose free meets the condition, or null.
     @Nullable
     Range bestFit(long byteSize, LongPredicate freed) {
         for (Range range : bySize.tailSet(new Range(0, byteSize, Long.MIN_VALUE, 0))) {
@@ -85,14 +85,14 @@ final class PoolRanges {
         return null;
     }
 
-    /// The range that holds all of these bytes, or null.
+    /// Returns the range that holds all of these bytes, or null.
     @Nullable
     Range holding(long address, long byteSize) {
         Map.Entry<Long, Range> entry = byAddress.floorEntry(address);
         return entry != null && entry.getValue().end() >= address + byteSize ? entry.getValue() : null;
     }
 
-    /// All ranges.
+    /// Returns all ranges in the order of addresses.
     Iterable<Range> all() {
         return byAddress.values();
     }

@@ -13,21 +13,24 @@ import java.util.Map;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 
-/// A stream-ordered memory pool, as an H200's with driver 580 places blocks and takes pages.
+/// A stream-ordered memory pool, which places blocks and takes pages as an H200 with driver 580 does.
 ///
-/// A block is the head of the smallest free range that holds it, the first one among equals, looked for
-/// 1. in what its own stream freed, whether that has happened or not;
+/// A block is the head of the smallest free range that holds it, the oldest one among equals. It is looked for
+/// in this order:
+///
+/// 1. in memory that its own stream freed, whether or not the free has happened;
 /// 2. in idle memory that has its pages;
-/// 3. in what another stream freed, if the block's stream waits for that by events (policy 1) or it has happened
-///    (policy 2);
-/// 4. in idle memory again, once all frees that have happened have made theirs idle (policy 2), first what has its
-/// pages,
-///    then what needs some ([IdlePoolMemory]);
-/// 5. in what another stream freed, with an inserted wait (policy 3); else the result is out of memory.
+/// 3. in memory that another stream freed, if the block's stream waits for the free by events (policy 1) or the
+///    free has happened (policy 2);
+/// 4. in idle memory again, after all frees that have happened made their memory idle (policy 2): first in
+///    memory that has its pages, then in memory that needs some ([IdlePoolMemory]);
+/// 5. in memory that another stream freed, with an inserted wait (policy 3). Otherwise the result is out of
+///    memory.
 ///
-/// What a stream freed merges with what it freed beside it, idle memory with all idle memory beside it. A
-/// synchronization of the host makes idle what it waited for; then idle pages go back to the device, highest
-/// address first, while more than the threshold is reserved. Trimming does the same with its own limit.
+/// Memory that a stream freed merges with neighbours that the same stream freed, and idle memory with all idle
+/// neighbours. A synchronisation of the host makes the frees that it waited for idle. Then idle pages go back
+/// to the device, highest address first, while more than the threshold is reserved. Trimming does the same with
+/// its own limit.
 ///
 /// Invariant: `used = Σ bytes asked for of live blocks and of those that `cuMemFree` took`. Guarded by the
 /// machine's lock.
@@ -73,7 +76,7 @@ final class PoolSimulation {
         }
     }
 
-    /// Finds memory for a stream, and says which work of other streams it must wait for.
+    /// Returns memory for a stream, and passes the work of other streams that it must wait for to `waitFor`.
     long allocate(long byteSize, StreamQueue stream, StreamClock hostClock, Consumer<Work> waitFor) {
         long rounded = LinearPlacement.roundUp(byteSize, PoolGrowth.UNIT_BYTES);
         long address = reuse(rounded, stream, hostClock);
@@ -92,7 +95,7 @@ final class PoolSimulation {
         return address;
     }
 
-    /// Takes memory back in stream order; the free is the stream's latest work.
+    /// Takes memory back in stream order; the stream's latest work is the free.
     void free(long address, long byteSize, StreamQueue stream) {
         long rounded = LinearPlacement.roundUp(byteSize, PoolGrowth.UNIT_BYTES);
         live--;
@@ -101,12 +104,12 @@ final class PoolSimulation {
                 .merge(new PoolRanges.Range(address, rounded, idle.nextOrder(), stream.issued()));
     }
 
-    /// Leaves bytes among the used ones that are not live any more.
+    /// Adds bytes to the used ones that are no longer live.
     void countAsUsed(long byteSize) {
         used += byteSize;
     }
 
-    /// Makes memory idle whose frees meet the condition, of each stream the latest first.
+    /// Makes memory idle if its frees meet the condition; of each stream, the latest first.
     private void settle(BiPredicate<StreamQueue, Long> happened) {
         freed.forEach((stream, ranges) -> {
             List<PoolRanges.Range> settled = new ArrayList<>();
@@ -182,7 +185,8 @@ final class PoolSimulation {
         return address;
     }
 
-    /// What a synchronisation of the host does: frees it covers are settled, pages over the threshold go back.
+    /// Reacts to a synchronisation of the host: the frees that it covers become idle, and pages over the
+    /// threshold go back.
     ///
     /// @return pages released
     int synchronised(StreamClock hostClock) {
@@ -190,7 +194,7 @@ final class PoolSimulation {
         return releaseDownTo(destroyed ? 0 : threshold);
     }
 
-    /// Gives idle pages back, highest first, while more than `keepBytes` would still be reserved.
+    /// Gives idle pages back, highest first, as long as at least `keepBytes` stay reserved.
     int releaseDownTo(long keepBytes) {
         return idle.releaseDownTo(keepBytes);
     }
@@ -215,7 +219,7 @@ final class PoolSimulation {
         return properties;
     }
 
-    /// Whether its memory is the host's; then `device` only names a context.
+    /// Returns whether its memory is the host's; then `device` only names a context.
     boolean onHost() {
         return properties.location().type() != MemoryLocation.Type.DEVICE;
     }
@@ -236,7 +240,7 @@ final class PoolSimulation {
         return destroyed;
     }
 
-    /// Whether nothing is left of a destroyed pool.
+    /// Returns whether the pool is destroyed and nothing of it is left.
     boolean gone() {
         return destroyed && live == 0 && reserved() == 0;
     }

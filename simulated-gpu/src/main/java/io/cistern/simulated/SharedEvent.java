@@ -16,17 +16,17 @@ import java.nio.file.StandardOpenOption;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
-/// An event that several simulated GPUs see, each in a process of its own or not.
+/// An event that several simulated GPUs see, in one process or in several.
 ///
 /// ```
 /// 0       8    16            24                  a file without a name, mapped by all
 /// magic   id   last record   last that passed
 /// ```
-/// 1. To record is to take the next number; when the stream gets there, the number has passed.
-/// 2. To wait is to wait until the last number taken has passed. What a process has recorded when it is killed never
-/// passes, as on an H200; a driver that is closed lets its own pass.
-/// 3. The handle names the file as `/proc` does, by process and descriptor, and the id tells whether it is
-/// still this one.
+/// 1. To record, a GPU takes the next number. When the stream gets there, the number has passed.
+/// 2. To wait, a GPU waits until the last number taken has passed. The records of a process that is killed
+///    never pass, as on an H200; a driver that is closed lets its own records pass.
+/// 3. The handle names the file as `/proc` does, by process and descriptor. The id tells whether it is still
+///    the same event.
 ///
 /// Invariant: `passed ≤ recorded`.
 final class SharedEvent implements AutoCloseable {
@@ -38,7 +38,7 @@ final class SharedEvent implements AutoCloseable {
     private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
     private static final long OWN_PID = ProcessHandle.current().pid();
 
-    /// None for an event of another process.
+    /// Null for an event of another process.
     private final @Nullable Descriptor descriptor;
 
     private final MemorySegment words;
@@ -65,7 +65,8 @@ final class SharedEvent implements AutoCloseable {
         }
     }
 
-    /// Opens what [#handle] gave. Fails with INVALID_VALUE if the event is gone, or the bytes are no such handle.
+    /// Opens the event of a [handle][#handle]. Fails with INVALID_VALUE if the event is gone, or the bytes are
+    /// no handle.
     static SharedEvent of(byte[] handle) {
         ByteBuffer named = ByteBuffer.wrap(handle);
         DriverFailure.require(named.getLong() == MAGIC);
@@ -87,7 +88,7 @@ final class SharedEvent implements AutoCloseable {
         }
     }
 
-    /// Names it for another process. Fails with INVALID_HANDLE if it is another process's.
+    /// Returns a handle for another process. Fails with INVALID_HANDLE if the event is another process's.
     byte[] handle() {
         if (descriptor == null) {
             throw new DriverFailure(CudaResult.INVALID_HANDLE);
@@ -113,7 +114,7 @@ final class SharedEvent implements AutoCloseable {
         }
     }
 
-    /// The last number that was taken.
+    /// Returns the last number that was taken.
     long recorded() {
         return (long) WORD.getVolatile(words, RECORDED);
     }
@@ -122,7 +123,7 @@ final class SharedEvent implements AutoCloseable {
         return (long) WORD.getVolatile(words, PASSED) >= record;
     }
 
-    /// This simulated GPU ends, and with it what it was to do.
+    /// Ends this simulated GPU's part: its outstanding record passes.
     void machineEnds() {
         pass(ownRecord);
         close();

@@ -12,15 +12,15 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.SplittableRandom;
 
-/// The memory of a pool that can be exported: a file without a name that other processes map too, so that the
-/// bytes of a simulated GPU reach another one's.
+/// The memory of an exportable pool: an anonymous file that other processes map too, so that simulated GPUs
+/// share its bytes.
 ///
 /// ```
 /// 0       8    16            4096
 /// magic   id   (unused)      the pool's range of addresses, as far as it was backed yet
 /// ```
-/// The file has holes where nothing was written. Unlike other simulated memory, what is written takes as much
-/// of the host's. Guarded by the machine's lock; what two processes do at once is theirs to order.
+/// The file has holes where nothing was written; the written bytes take host memory, unlike other simulated
+/// memory. Guarded by the machine's lock; two processes that access it at once must order that themselves.
 final class SharedStore implements AutoCloseable {
     private static final long MAGIC = 0x31_6c6f6f_70736943L;
     private static final long DATA = 4096;
@@ -35,7 +35,7 @@ final class SharedStore implements AutoCloseable {
         this.id = id;
     }
 
-    /// Makes the memory of a new pool.
+    /// Creates the memory of a new pool.
     static SharedStore create() {
         return run(() -> {
             Descriptor made = Descriptor.ofMemory("cistern-simulated-pool");
@@ -48,7 +48,8 @@ final class SharedStore implements AutoCloseable {
         });
     }
 
-    /// Opens what [#export] gave; the number stays the caller's. Fails with INVALID_VALUE if it is anything else.
+    /// Opens the store of an [exported][#export] descriptor, which the caller still closes. Fails with
+    /// INVALID_VALUE if the descriptor is anything else.
     static SharedStore of(int number) {
         return run(() -> {
             Path path = pathOf(number);
@@ -73,22 +74,22 @@ final class SharedStore implements AutoCloseable {
         return Path.of("/proc/self/fd/" + number);
     }
 
-    /// A number that no other store has.
+    /// Returns a number that no other store has.
     long id() {
         return id;
     }
 
-    /// A descriptor for another process.
+    /// Returns a descriptor for another process.
     int export() {
         return run(() -> descriptor.duplicate().number());
     }
 
-    /// Whether a range lies in what was backed yet.
+    /// Returns whether a range lies in the part that was backed yet.
     boolean contains(long offset, long byteSize) {
         return run(() -> offset >= 0 && byteSize > 0 && offset <= channel.size() - DATA - byteSize);
     }
 
-    /// The bytes of a range, for as long as somebody has the segment.
+    /// Returns the bytes of a range, mapped as long as the segment is reachable.
     MemorySegment map(long offset, long byteSize) {
         return run(() -> channel.map(FileChannel.MapMode.READ_WRITE, DATA + offset, byteSize, Arena.ofAuto()));
     }

@@ -9,14 +9,14 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/// The stores of those pools of a device whose memory other processes see, or is another process's. Guarded by
-/// the machine's lock.
+/// The stores of a device's shared pools: those that other processes may see, and those of other processes.
+/// Guarded by the machine's lock.
 final class SharedStores implements AutoCloseable {
     private final Map<PoolSimulation, SharedStore> stores = new HashMap<>();
     private final Set<PoolSimulation> imported = new HashSet<>();
     private final Set<PoolSimulation> exported = new HashSet<>();
 
-    /// The physical memory of a page, or null for a pool that is not shared.
+    /// Returns the physical memory of a page, or null for a pool that is not shared.
     @Nullable
     PhysicalBlock page(PoolSimulation pool, long address, MemoryBudget budget) {
         if (imported.contains(pool)) {
@@ -33,20 +33,20 @@ final class SharedStores implements AutoCloseable {
         return (pool.properties().handleTypes() & HandleType.POSIX_FILE_DESCRIPTOR.bit()) != 0;
     }
 
-    /// The store of a pool that was created for export, or imported.
+    /// Returns the store of a pool that was created for export, or imported.
     SharedStore store(PoolSimulation pool) {
         DriverFailure.require(isExportable(pool) || imported.contains(pool));
         return stores.computeIfAbsent(pool, _ -> SharedStore.create());
     }
 
-    /// A descriptor of a pool that was created for export.
+    /// Returns a descriptor of a pool that was created for export.
     int export(PoolSimulation pool) {
         int descriptor = store(pool).export();
         exported.add(pool);
         return descriptor;
     }
 
-    /// Before that, no pointer of it is exported either.
+    /// Returns whether the pool was exported; its pointers can be exported only after that.
     boolean wasExported(PoolSimulation pool) {
         return exported.contains(pool);
     }
@@ -60,7 +60,7 @@ final class SharedStores implements AutoCloseable {
         stores.put(pool, store);
     }
 
-    /// The pool is gone; what is mapped of it stays.
+    /// Forgets a pool that is gone; its mappings stay.
     void remove(PoolSimulation pool) {
         imported.remove(pool);
         exported.remove(pool);

@@ -12,8 +12,8 @@ import java.util.List;
 
 /// [Copies] over the model.
 ///
-/// Copies from pageable host memory take the bytes at the call, copies to it wait for the stream, as the driver may
-/// do.
+/// A copy from pageable host memory takes the bytes at the call, and a copy to it waits for the stream, as the
+/// driver may do.
 final class SimulatedCopies implements Copies {
     private final Machine machine;
 
@@ -91,7 +91,7 @@ final class SimulatedCopies implements Copies {
             }
             CaptureTable.refuseCaptured(queue);
             machine.use(call, queue, source, byteSize);
-            // The bytes are read when the stream gets there, and handed over by the thread that called.
+            // The bytes are read when the stream gets there; the calling thread hands them over.
             StagedBytes staged = new StagedBytes(byteSize);
             enqueue(machine, queue, linkNanos(byteSize), () -> staged.readFrom(view, source));
             long last = queue.issued();
@@ -101,7 +101,7 @@ final class SimulatedCopies implements Copies {
         });
     }
 
-    /// `cuMemcpyDtoH` refuses such a source on an H200.
+    /// On an H200, `cuMemcpyDtoH` refuses such a source.
     private boolean inPoolOfHost(long address) {
         Allocation allocation = machine.space().allocationAt(address);
         PoolSimulation pool = allocation == null ? null : allocation.pool();
@@ -204,8 +204,8 @@ final class SimulatedCopies implements Copies {
         return true;
     }
 
-    /// In reverse, since whoever relies on the order of the pieces is to see it. What runs together is charged as if
-    /// it ran one by one, less the latency of all but one.
+    /// Copies in reverse order, so that a program that relies on the order of the pieces sees its mistake. The
+    /// pieces are charged as if they ran one by one, with the latency of one.
     @Override
     public void batch(int device, List<Piece> given, long stream) {
         List<Piece> pieces = List.copyOf(given);
@@ -290,7 +290,7 @@ final class SimulatedCopies implements Copies {
                 + ", byteSize=" + byteSize + ", stream=0x" + Long.toHexString(stream);
     }
 
-    /// Bytes between pageable host memory and the device, in pieces so that any size fits Java arrays.
+    /// Bytes between pageable host memory and the device, in pieces, so that any size fits into Java arrays.
     private static final class StagedBytes {
         private static final int PIECE_BYTES = 1 << 20;
         private final long byteSize;

@@ -4,7 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDriverProvider;
 import java.util.Optional;
 
-/// Offers the simulated GPU as a driver that is always there, after the real one.
+/// Provides the simulated GPU as a driver that is always available, with a lower priority than the real one.
 public final class SimulatedDriverProvider implements CudaDriverProvider {
     /// For [java.util.ServiceLoader].
     public SimulatedDriverProvider() {}

@@ -27,19 +27,20 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 
-/// A machine with NVIDIA H200s in plain Java: a [CudaDriver] whose calls do what the real driver's do, on virtual
-/// time.
+/// A machine with NVIDIA H200s in plain Java: a [CudaDriver] whose calls do what the real driver's do, on
+/// virtual time.
 ///
-/// Memory carries data but costs little heap as long as it is only filled. Pools that can be exported carry
-/// theirs in memory that simulated GPUs of other processes of this machine map too (on Linux); all else is each
-/// process's own. Streams, events and pools follow the driver's rules; return codes, placement, growth and
-/// costs are those of an H200 with driver 580. What hardware would let pass, it reports in [#misuses]. Time
-/// stands still between driver calls, except while host functions are outstanding.
+/// Memory carries data, but costs little heap as long as it is only filled. Exportable pools keep their data in
+/// memory that simulated GPUs of other processes of this machine map too (on Linux); everything else belongs to
+/// one process. Streams, events and pools follow the driver's rules; return codes, placement, growth and costs
+/// are those of an H200 with driver 580. [#misuses] reports mistakes that hardware would let pass. Time stands
+/// still between driver calls, except while host functions are outstanding.
 ///
-/// Any thread may call. Blocking calls hold a virtual thread's carrier only while they run, not while they wait.
+/// Any thread may call. A blocking call holds a virtual thread's carrier only while it runs, not while it
+/// waits.
 public final class SimulatedGpu implements CudaDriver {
-    /// The most memory that a device may have: many times what any GPU has, and little enough for some arenas
-    /// with room for all of it among the 128 TiB of addresses that a process has.
+    /// The most memory that a device may have, in bytes: many times that of any GPU, and little enough that
+    /// several arenas of that size fit into the 128 TiB of addresses that a process has.
     public static final long MAX_CAPACITY_BYTES = 8L << 40;
 
     private static final int VERSION = 13_000;
@@ -76,7 +77,7 @@ public final class SimulatedGpu implements CudaDriver {
         capabilities = probe(builder);
     }
 
-    /// Starts a description of a machine: one H200, with an H200's memory and costs.
+    /// Returns a builder of a machine with one H200, with its memory and costs, unless settings say otherwise.
     public static Builder builder() {
         return new Builder();
     }
@@ -103,33 +104,33 @@ public final class SimulatedGpu implements CudaDriver {
         return new DriverCapabilities(VERSION, List.of("simulated in Java; times are virtual"), devices);
     }
 
-    /// What was done wrong so far, in the order it was found; at most 10,000 reports are kept.
+    /// Returns the mistakes found so far, in the order in which they were found; at most 10,000 are kept.
     public List<Misuse> misuses() {
         return machine.locked(() -> machine.hazards().misuses());
     }
 
-    /// Failures on demand.
+    /// Returns the object that makes calls fail on demand.
     public Faults faults() {
         return machine.faults();
     }
 
-    /// The kernels that this machine can run.
+    /// Returns the kernels that this machine can run.
     public Kernels kernels() {
         return machine.kernels();
     }
 
-    /// The clock: nanoseconds of virtual time since the machine was built.
+    /// Returns the nanoseconds of virtual time since the machine was built.
     public long virtualNanos() {
         return machine.locked(() -> machine.clock().nanos());
     }
 
-    /// Gives a stream work that takes some time and touches no memory, behind what it has been given before. The
+    /// Gives a stream work that takes some time and touches no memory, after all work given to it before. The
     /// host does not wait.
     ///
     /// @param device the stream's device
     /// @param stream a stream that is not captured
-    /// @param nanos how long the work takes, at least 0
-    /// @throws IllegalArgumentException if `nanos` is negative, or there is no such stream
+    /// @param nanos duration of the work in virtual nanoseconds, at least 0
+    /// @throws IllegalArgumentException if `nanos` is negative, or the device has no such stream
     public void keepBusy(int device, long stream, long nanos) {
         if (nanos < 0) {
             throw new IllegalArgumentException("work can't take less than no time: " + nanos + " ns");
@@ -146,10 +147,10 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
-    /// Lets time pass in which the host does something else; work that is due runs.
+    /// Lets time pass in which the host does something else. Work that is due runs.
     ///
-    /// @param nanos at least 0
-    /// @throws IllegalArgumentException for less
+    /// @param nanos virtual nanoseconds, at least 0
+    /// @throws IllegalArgumentException if `nanos` is negative
     public void passTime(long nanos) {
         if (nanos < 0) {
             throw new IllegalArgumentException("time can't pass backwards: " + nanos + " ns");
@@ -161,12 +162,13 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
-    /// Sets how much of a device's memory the system would have this process use: what listens by
-    /// [Devices#onOverBudget] is told, on a thread of the driver, each time more is used. Without this call
-    /// there is no such budget.
+    /// Sets how much of a device's memory the system grants this process. Listeners of [Devices#onOverBudget]
+    /// are told, on a thread of the driver, each time that the use rises above the budget. Without this call
+    /// there is no budget.
     ///
-    /// @param byteSize at least 0
-    /// @throws IllegalArgumentException for less
+    /// @param device the device's ordinal
+    /// @param byteSize bytes, at least 0
+    /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public void setMemoryBudget(int device, long byteSize) {
         if (byteSize < 0) {
@@ -178,7 +180,7 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
-    /// Virtual time, as [#virtualNanos].
+    /// Returns the virtual time, as [#virtualNanos] does.
     @Override
     public long nanoTime() {
         return virtualNanos();
@@ -283,7 +285,7 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
-    /// What it is, for people and logs.
+    /// Returns a description for people and logs.
     @Override
     public String toString() {
         List<DeviceCapabilities> all = capabilities.devices();
@@ -291,14 +293,13 @@ public final class SimulatedGpu implements CudaDriver {
         return "SimulatedGpu[" + all.size() + (all.size() == 1 ? " device" : " devices") + size + "]";
     }
 
-    /// Describes a machine.
+    /// Describes a machine to build.
     public static final class Builder {
-        /// An H200: `cuDeviceTotalMem` says 150,109,880,320 with the memory that ECC takes; 143771 MiB are
-        /// the usable ones that nvidia-smi names, and what a fresh primary context leaves of the former is
-        /// 527 MiB less.
+        /// The answer of `cuDeviceTotalMem` on an H200. It includes the memory that ECC takes; nvidia-smi names
+        /// only the usable memory.
         private static final long H200_TOTAL_BYTES = 150_109_880_320L;
 
-        /// What the primary context of an H200 takes.
+        /// The bytes that the primary context of an H200 takes.
         private static final long H200_CONTEXT_BYTES = 552_402_944L;
 
         private int devices = 1;
@@ -332,10 +333,10 @@ public final class SimulatedGpu implements CudaDriver {
                     set, "'" + set.text() + "' is not " + set.setting().legal());
         }
 
-        /// Sets how many devices there are; by default the setting `cistern.simulated.devices`, or 1.
+        /// Sets the number of devices; by default the setting `cistern.simulated.devices`, or 1.
         ///
         /// @param count at least 0
-        /// @throws IllegalArgumentException for a negative count
+        /// @throws IllegalArgumentException if it is negative
         public Builder devices(int count) {
             if (count < 0) {
                 throw new IllegalArgumentException("devices: " + count + ", must not be negative");
@@ -344,11 +345,11 @@ public final class SimulatedGpu implements CudaDriver {
             return this;
         }
 
-        /// Sets the memory of each device: all of it is free at first. By default the setting
-        /// `cistern.simulated.capacity`, or an H200's memory less what its context takes.
+        /// Sets the memory of each device, all of which is free at first. The default is the setting
+        /// `cistern.simulated.capacity`, or the memory of an H200, of which its context takes a part.
         ///
         /// @param capacity bytes, from 1 to [#MAX_CAPACITY_BYTES]
-        /// @throws IllegalArgumentException for less or more
+        /// @throws IllegalArgumentException if it is out of range
         public Builder capacityBytes(long capacity) {
             if (capacity < 1 || capacity > MAX_CAPACITY_BYTES) {
                 throw new IllegalArgumentException("capacity: " + capacity + " bytes, must be from 1 to 8 TiB");
@@ -358,7 +359,7 @@ public final class SimulatedGpu implements CudaDriver {
             return this;
         }
 
-        /// Sets what calls and device work cost; by default [CallCosts#h200()].
+        /// Sets the costs of calls and device work; the default is [CallCosts#h200()].
         public Builder costs(CallCosts chosen) {
             costs = chosen;
             return this;

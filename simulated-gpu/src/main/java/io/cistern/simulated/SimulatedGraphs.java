@@ -68,7 +68,7 @@ final class SimulatedGraphs implements Graphs {
         });
     }
 
-    /// The stream's capture as the driver tells of it.
+    /// Returns a stream whose capture is to be reported, unless the driver refuses to report it.
     private StreamQueue asked(DriverCall call, int device, long stream) {
         StreamQueue queue = machine.streams().find(call, device, stream);
         machine.captures().refuseToTell(queue, machine.device(device).legacy());
@@ -290,7 +290,7 @@ final class SimulatedGraphs implements Graphs {
         });
     }
 
-    /// Tells whom a graph or an executable retained, once nothing is left and its last launch has ended.
+    /// Drops a reference to a graph. If none is left, the retained code runs after the last launch has ended.
     private void drop(Graph graph, @org.jspecify.annotations.Nullable Work last) {
         for (Runnable whenGone : graph.release()) {
             Gate gate = machine.callbacks().gateFor(whenGone);

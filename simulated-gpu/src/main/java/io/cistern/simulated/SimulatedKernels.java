@@ -1,10 +1,10 @@
 package io.cistern.simulated;
 
-/// Kernels in Java that every simulated GPU of the process has from its start, found by [java.util.ServiceLoader]:
-/// so a program that loads PTX runs where there is no GPU as well, without knowing of it.
+/// Registers Java kernels with every simulated GPU of the process when it is built; found by
+/// [java.util.ServiceLoader]. So a program that loads PTX also runs without a GPU, and need not know it.
 public interface SimulatedKernels {
-    /// Adds them.
+    /// Registers the kernels.
     ///
-    /// @param kernels of a machine that is being built
+    /// @param kernels the kernels of a machine that is being built
     void register(Kernels kernels);
 }

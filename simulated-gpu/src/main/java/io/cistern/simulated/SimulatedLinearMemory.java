@@ -19,7 +19,7 @@ final class SimulatedLinearMemory implements LinearMemory {
 
     private final Machine machine;
     private final SimulatedUnifiedMemory unified;
-    /// Arenas of pinned memory by address; memory that was only registered has none.
+    /// Arenas of pinned memory by address; memory that was only registered has no arena.
     private final Map<Long, Arena> arenas = new HashMap<>();
 
     SimulatedLinearMemory(Machine machine, SimulatedUnifiedMemory unified) {
@@ -83,7 +83,8 @@ final class SimulatedLinearMemory implements LinearMemory {
         });
     }
 
-    /// The live device allocation that starts at an address; anything else is reported and invalid.
+    /// Returns the live device allocation that starts at an address. Anything else is reported as misuse and is
+    /// invalid.
     static Allocation liveAt(Machine machine, DriverCall call, int device, long address) {
         Allocation allocation = machine.space().allocationStartingAt(address);
         if (allocation == null || allocation.kind() == Mapping.Kind.HOST) {
@@ -99,7 +100,7 @@ final class SimulatedLinearMemory implements LinearMemory {
         return allocation;
     }
 
-    /// Gives memory of `cuMemAlloc` back.
+    /// Frees memory of `cuMemAlloc`.
     static void release(Machine machine, Allocation allocation) {
         machine.space().remove(allocation);
         DeviceState home = machine.device(allocation.device());
@@ -175,7 +176,7 @@ final class SimulatedLinearMemory implements LinearMemory {
                 return;
             }
             require(arenas.containsKey(memory.address()));
-            // As cuMemFree: whatever the device still does with it ends first.
+            // Like cuMemFree: work that uses it ends first.
             machine.drain(device);
             Arena arena = arenas.remove(memory.address());
             require(arena != null);
@@ -200,8 +201,7 @@ final class SimulatedLinearMemory implements LinearMemory {
                 throw new DriverFailure(CudaResult.HOST_MEMORY_ALREADY_REGISTERED);
             }
             machine.spend(DriverCall.MEM_HOST_REGISTER, memory.byteSize());
-            // Work runs on whichever thread moves the clock, so a confined segment must be seen without
-            // its confinement.
+            // Work runs on the thread that moves the clock, so it needs a segment without the confinement.
             pin(device, MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize()));
         });
     }

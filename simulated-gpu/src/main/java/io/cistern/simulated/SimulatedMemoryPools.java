@@ -37,7 +37,8 @@ final class SimulatedMemoryPools implements MemoryPools {
         });
     }
 
-    /// One NUMA node, no IMEX channel, no decompression engine.
+    /// Checks properties for a host with one NUMA node, and a device without IMEX channel and decompression
+    /// engine.
     private static void check(MemoryPoolProperties properties) {
         MemoryLocation location = properties.location();
         require(properties.maxByteSize() >= 0);
@@ -197,7 +198,7 @@ final class SimulatedMemoryPools implements MemoryPools {
         pool.free(allocation.address(), allocation.byteSize(), queue);
     }
 
-    /// `cuMemFree` of pool memory: does not wait, and is like a free on the stream that it was allocated on,
+    /// Frees pool memory by `cuMemFree`: does not wait, and acts like a free on the stream of the allocation,
     /// except that the pool goes on counting the bytes as used (as seen on an H200).
     static void freeNow(Machine machine, Allocation allocation) {
         free(machine, allocation, java.util.Objects.requireNonNull(allocation.stream()));

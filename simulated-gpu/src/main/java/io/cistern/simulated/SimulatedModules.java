@@ -17,7 +17,7 @@ import java.util.stream.Collectors;
 /// [Modules] over the model: a kernel runs as the Java function that is registered under its entry's name.
 final class SimulatedModules implements Modules {
     private static final String ENTRY = "\\.entry\\s+([\\w$]+)";
-    /// Limits of an H200: threads in a block, shared bytes without a wish for more.
+    /// Limits of an H200: threads in a block, and shared bytes that a kernel gets without opting in for more.
     private static final int MAX_THREADS = 1024;
     private static final int MAX_SHARED_BYTES = 48 << 10;
 
@@ -100,7 +100,7 @@ final class SimulatedModules implements Modules {
         return extent.x() > 0 && extent.y() > 0 && extent.z() > 0;
     }
 
-    /// Says what the kernel will use, and how long it will run.
+    /// Finds out what memory the kernel will use, and how long it will run.
     private long prepare(Function function, KernelLaunch launch, List<AddressRange> uses) {
         try {
             uses.addAll(function.kernel().uses(launch));
@@ -121,7 +121,7 @@ final class SimulatedModules implements Modules {
 
     private record Function(int device, String name, SimulatedKernel kernel) {}
 
-    /// A kernel that may spin. One that spins on an illegal address ends at once, with the error.
+    /// The gate of a kernel that may spin. If it spins on an illegal address, it ends at once with the error.
     private final class Spinning implements Gate {
         private final SimulatedKernel kernel;
         private final KernelLaunch launch;

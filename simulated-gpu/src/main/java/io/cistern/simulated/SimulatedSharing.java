@@ -15,7 +15,7 @@ import java.util.WeakHashMap;
 
 /// [Sharing] over the model, with real other processes: [SharedStore], [SharedEvent].
 ///
-/// **Limits.** Each process has a device, and a clock, of its own: what others hold takes nothing from its
+/// **Limits.** Each process has its own device and clock: memory of other processes takes nothing from its
 /// capacity, and misuse across processes is not reported. There are no fabric handles.
 final class SimulatedSharing implements Sharing, AutoCloseable {
     private static final long POINTER_MAGIC = 0x31_7274_7073_6943L;
@@ -127,13 +127,13 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         return LinearPlacement.roundUp(byteSize, PoolGrowth.UNIT_BYTES);
     }
 
-    /// `cuMemFreeAsync` of an imported pointer.
+    /// Frees an imported pointer by `cuMemFreeAsync`.
     static void free(Machine machine, Allocation allocation, StreamQueue queue) {
         machine.space().remove(allocation);
         machine.streams().enqueue(queue, Work.of(0, () -> unmap(machine, allocation)));
     }
 
-    /// Takes an imported pointer away now.
+    /// Unmaps an imported pointer now.
     static void unmap(Machine machine, Allocation allocation) {
         machine.space().remove(allocation);
         machine.space().unmap(Objects.requireNonNull(machine.space().mappingAt(allocation.address())));
@@ -209,7 +209,7 @@ final class SimulatedSharing implements Sharing, AutoCloseable {
         return "device=" + device + ", " + name + "=0x" + Long.toHexString(value);
     }
 
-    /// What this machine shared goes; what others have of its memory stays.
+    /// Ends this machine's part in sharing; other processes keep the memory that they have mapped.
     @Override
     public void close() {
         events.forEach(SharedEvent::machineEnds);

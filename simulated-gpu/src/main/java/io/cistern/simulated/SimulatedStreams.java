@@ -96,13 +96,13 @@ final class SimulatedStreams implements Streams {
         });
     }
 
-    /// Orders nodes instead of work, where a capture is concerned; false where none is.
+    /// Orders nodes instead of work if a capture is concerned; returns false if none is.
     private static boolean awaitsInCapture(StreamQueue stream, EventMark mark) {
         Capture own = stream.capture();
         Capture marked = mark.capture();
         if (marked == null) {
             if (own == null || mark.work() == null) {
-                return own != null; // an event never recorded is no wait
+                return own != null; // waiting for an event that was never recorded does nothing
             }
             own.invalidate();
             throw new DriverFailure(CudaResult.STREAM_CAPTURE_ISOLATION);

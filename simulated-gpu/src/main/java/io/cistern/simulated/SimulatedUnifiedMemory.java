@@ -12,8 +12,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;
 
-/// [UnifiedMemory] over the model. The host reads and writes it at its address, so it is native memory. The host's
-/// uses are not seen, so they move nothing.
+/// [UnifiedMemory] over the model. It is native memory, since the host reads and writes it at its address. The
+/// model does not see the host's uses, so they move no pages.
 final class SimulatedUnifiedMemory implements UnifiedMemory {
     private static final long MAX_BYTES = 1L << 46;
     private static final long ALIGNMENT = 512;
@@ -107,7 +107,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
         });
     }
 
-    /// Driver 580 takes no advice for memory of a pool.
+    /// Driver 580 refuses advice for memory of a pool.
     private void requireOfNoPool(long address) {
         Allocation allocation = machine.space().allocationAt(address);
         if (allocation != null && allocation.pool() != null) {
@@ -133,7 +133,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
         return "address=0x" + Long.toHexString(address) + ", byteSize=" + byteSize + ", " + place;
     }
 
-    /// Frees what is left.
+    /// Frees the ranges that remain.
     void close() {
         ranges.values().forEach(NativeRange::close);
         ranges.clear();

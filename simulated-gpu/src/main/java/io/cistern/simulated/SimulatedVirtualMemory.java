@@ -14,7 +14,7 @@ import java.util.Map;
 
 /// [VirtualMemory] over the model; results as observed on an H200 with driver 580.
 final class SimulatedVirtualMemory implements VirtualMemory {
-    /// Smallest and recommended granularity of an H200.
+    /// The smallest granularity of an H200, which is also the recommended one.
     static final long GRANULARITY = 2L << 20;
 
     private final Machine machine;
@@ -61,7 +61,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
                 throw new DriverFailure(CudaResult.INVALID_DEVICE);
             }
             if ((memory.handleTypes() & HandleType.FABRIC.bit()) != 0) {
-                // What a machine without an IMEX channel answers.
+                // The answer of a machine without an IMEX channel.
                 throw new DriverFailure(CudaResult.NOT_PERMITTED);
             }
             MemoryBudget budget = onDevice ? machine.device(location.id()).budget() : null;
@@ -126,7 +126,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
         });
     }
 
-    /// The mappings in a range, none of which may stick out of it.
+    /// Returns the mappings in a range, none of which may reach beyond it.
     private List<Mapping> wholeMappings(long address, long byteSize) {
         Mapping before = machine.space().mappingAt(address);
         require(before == null || before.address() == address);
@@ -136,7 +136,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
                 machine.space().mappings().subMap(address, address + byteSize).values());
     }
 
-    /// Calls on many handles cost as much as one call for each.
+    /// Charges a call on many handles as much as one call for each.
     private void charge(DriverCall call, List<Mapping> mappings) {
         for (Mapping mapping : mappings) {
             machine.spend(call, mapping.byteSize());
@@ -152,7 +152,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             require(accessor.type() != MemoryLocation.Type.DEVICE
                     || (accessor.id() >= 0 && accessor.id() < machine.deviceCount()));
             List<Mapping> whole = wholeMappings(address, byteSize);
-            // An H200 minds a hole at the end, but none between mappings.
+            // An H200 refuses a hole at the end, but accepts holes between mappings.
             require(!whole.isEmpty()
                     && whole.getFirst().address() == address
                     && whole.getLast().end() == address + byteSize);

@@ -5,8 +5,9 @@ import java.util.Map;
 
 /// A vector clock over streams: for each stream, the sequence number up to which its work happened before.
 ///
-/// Streams, events and the host own one each. A stream's clock grows by waiting for events, an event's is the copy
-/// of its stream's at the record, the host's grows by what it synchronised with or saw finished.
+/// Each stream, each event and the host own one. A stream's clock grows when the stream waits for events. An
+/// event's clock is a copy of its stream's at the record. The host's clock grows by what the host synchronised
+/// with or saw finished.
 final class StreamClock {
     private final Map<Long, Long> sequences;
 
@@ -18,7 +19,7 @@ final class StreamClock {
         this.sequences = sequences;
     }
 
-    /// Whether the work of a stream up to `sequence` happened before.
+    /// Returns whether the work of a stream up to `sequence` happened before.
     boolean covers(StreamQueue stream, long sequence) {
         return sequence <= sequences.getOrDefault(stream.id(), 0L);
     }

@@ -6,16 +6,16 @@ import org.jspecify.annotations.Nullable;
 
 /// Runs the work of all streams of a machine in the order of virtual time.
 ///
-/// 1. Only heads of streams can run; a head is due when its stream is free, it was issued, and all it waits for is
-/// done.
-/// 2. Of all heads, the one that is due first goes first (on equal times, the stream that became active first), and
-/// its effect on memory happens at that time. Whatever follows it in its stream is due later, so effects come in
-/// the order of virtual time.
-/// 3. [#runUntilNow] runs what is due up to the clock; [#step] moves the clock to the next thing that is due, for a
-/// host thread that waits.
+/// 1. Only heads of streams can run. A head is due when its stream is free, it was issued, and all work that it
+///    waits for is done.
+/// 2. Of all heads, the one that is due first runs first (on equal times, the one of the stream that became
+///    active first), and its effect on memory happens at that time. The next work in its stream is due later,
+///    so effects happen in the order of virtual time.
+/// 3. [#runUntilNow] runs the work that is due up to the clock; [#step] moves the clock to the next due time,
+///    for a waiting host thread.
 ///
-/// Engines (copy, compute) are not modelled: work of different streams overlaps without slowing each other down.
-/// Guarded by the machine's lock.
+/// Engines (copy, compute) are not modelled: work of different streams overlaps without slowing each other
+/// down. Guarded by the machine's lock.
 final class StreamEngine {
     private final VirtualClock clock;
     private final List<StreamQueue> active = new ArrayList<>();
@@ -31,7 +31,7 @@ final class StreamEngine {
         stream.add(work, clock.nanos());
     }
 
-    /// Runs all that is due now.
+    /// Runs all work that is due now.
     void runUntilNow() {
         while (!active.isEmpty()) {
             StreamQueue next = next();
@@ -42,7 +42,8 @@ final class StreamEngine {
         }
     }
 
-    /// Moves the clock to the next thing that is due and runs it; false if nothing can move until a gate opens.
+    /// Moves the clock to the next due time and runs what is due; returns false if nothing can move until a
+    /// gate opens.
     boolean step() {
         StreamQueue next = next();
         if (next == null) {

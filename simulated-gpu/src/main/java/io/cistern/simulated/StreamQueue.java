@@ -39,12 +39,12 @@ final class StreamQueue {
         return device;
     }
 
-    /// Whether it waits for the legacy default stream and the other way round.
+    /// Returns whether the stream and the legacy default stream wait for each other.
     boolean blocking() {
         return blocking;
     }
 
-    /// What happened before the next work of this stream, its own work aside.
+    /// Returns the clock of all that happened before the next work of this stream, apart from its own work.
     StreamClock clock() {
         return clock;
     }
@@ -57,7 +57,7 @@ final class StreamQueue {
         return completed;
     }
 
-    /// The capture that the stream is in, or null.
+    /// Returns the capture that the stream is in, or null.
     @Nullable
     Capture capture() {
         return capture;
@@ -71,7 +71,7 @@ final class StreamQueue {
         destroyed = true;
     }
 
-    /// Whether its handle is gone and all its work is done.
+    /// Returns whether its handle is gone and all its work is done.
     boolean gone() {
         return destroyed && idle();
     }
@@ -90,7 +90,7 @@ final class StreamQueue {
         return pending.peekLast();
     }
 
-    /// The pending work with a number, or null if it is done.
+    /// Returns the pending work with a number, or null if it is done.
     @Nullable
     Work workAt(long sequence) {
         for (Work work : pending) {
@@ -111,7 +111,7 @@ final class StreamQueue {
         return head == null ? Long.MAX_VALUE : head.dueNanos(freeNanos, nowNanos);
     }
 
-    /// Takes the head out, whose effect is still to be run.
+    /// Removes the head; the caller still runs its effect.
     Work finishHead(long nanos) {
         Work head = pending.removeFirst();
         completed = head.sequence();

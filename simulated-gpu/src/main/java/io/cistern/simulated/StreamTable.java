@@ -14,23 +14,23 @@ import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.Consumer;
 
-/// The streams of a machine, and the order between the legacy default stream of a device and its blocking streams:
-/// work of the one follows all earlier work of the others. Guarded by the machine's lock.
+/// The streams of a machine, and the order between a device's legacy default stream and its blocking streams:
+/// work of either follows all earlier work of the other. Guarded by the machine's lock.
 final class StreamTable {
     private final StreamEngine engine;
     private final HandleTable handles;
     private final HazardTracker hazards;
     /// The legacy default streams, by device.
     private final List<StreamQueue> legacy = new ArrayList<>();
-    /// All that exist, and those destroyed with work that the host has not waited for.
+    /// All live streams, and destroyed ones whose work the host has not waited for.
     private final Set<StreamQueue> all = new LinkedHashSet<>();
 
-    /// Where the end of all streams of a device is marked, by device. No program has their handles.
+    /// By device, the queue that marks the end of all its streams. No program has its handle.
     private final Map<Integer, StreamQueue> ends = new HashMap<>();
 
     private final Map<Thread, Map<Integer, StreamQueue>> perThread = new WeakHashMap<>();
-    /// Handles of streams that are gone. The next stream gets the last of them, as with the driver: a program
-    /// that remembers a handle too long meets another stream.
+    /// Handles of streams that are gone. The next stream gets the latest of them, as with the driver: a program
+    /// that keeps a handle too long meets another stream.
     private final Deque<Long> freeHandles = new ArrayDeque<>();
 
     private long lastId = 6;
@@ -41,7 +41,7 @@ final class StreamTable {
         this.hazards = hazards;
     }
 
-    /// The legacy default stream of the next device.
+    /// Adds the legacy default stream of the next device.
     StreamQueue addLegacy() {
         StreamQueue stream = add(Streams.LEGACY_DEFAULT, legacy.size(), true);
         legacy.add(stream);
@@ -54,12 +54,12 @@ final class StreamTable {
         return stream;
     }
 
-    /// A queue that no program knows.
+    /// Returns a new queue that no program knows.
     StreamQueue unnamed(int device) {
         return new StreamQueue(0, ++lastId, device, false);
     }
 
-    /// Makes a stream.
+    /// Creates a stream.
     ///
     /// @return its handle
     long create(int device, boolean blocking) {
@@ -75,7 +75,7 @@ final class StreamTable {
         stream.destroy();
     }
 
-    /// The stream that a handle names on a device.
+    /// Returns the stream that a handle names on a device.
     StreamQueue find(DriverCall call, int device, long handle) {
         if (handle == 0 || handle == Streams.LEGACY_DEFAULT) {
             return legacy.get(device);
@@ -94,7 +94,7 @@ final class StreamTable {
         return stream;
     }
 
-    /// A stream whose last work follows all that any stream of the device was given until now.
+    /// Returns a stream whose last work follows all work that any stream of the device was given so far.
     StreamQueue followAll(int device) {
         StreamQueue end = ends.computeIfAbsent(device, this::unnamed);
         List<Work> waits = new ArrayList<>();
@@ -107,8 +107,8 @@ final class StreamTable {
         return end;
     }
 
-    /// Shows every stream of a device whose work has all been waited for, and lets go of those that are
-    /// destroyed.
+    /// Passes each stream of a device to an action after the host has waited for all their work, and drops the
+    /// destroyed ones.
     void finished(int device, Consumer<StreamQueue> action) {
         for (StreamQueue stream : all) {
             if (stream.device() == device) {
@@ -118,12 +118,12 @@ final class StreamTable {
         all.removeIf(stream -> stream.device() == device && stream.gone());
     }
 
-    /// Whether a stream is idle; the legacy default stream is so only when all blocking streams are.
+    /// Returns whether a stream is idle; the legacy default stream is idle only when all blocking streams are.
     boolean idle(StreamQueue stream) {
         return group(stream).stream().allMatch(StreamQueue::idle);
     }
 
-    /// A stream, and those that the legacy default stream stands for.
+    /// Returns the stream alone; for the legacy default stream, also the active streams that it waits for.
     List<StreamQueue> group(StreamQueue stream) {
         if (legacy.get(stream.device()) != stream) {
             return List.of(stream);
@@ -135,13 +135,13 @@ final class StreamTable {
         return group;
     }
 
-    /// Adds work to a stream, ordered with the legacy default stream where that applies.
+    /// Adds work to a stream, in order with the legacy default stream if the stream is blocking.
     void enqueue(StreamQueue stream, Work work) {
         order(stream);
         engine.add(stream, work);
     }
 
-    /// Orders a stream's next work with the legacy default stream, before anybody asks what it is ordered with.
+    /// Orders a stream's next work with the legacy default stream, before the work's order is checked.
     void order(StreamQueue stream) {
         if (stream.blocking()) {
             orderWithLegacy(stream);

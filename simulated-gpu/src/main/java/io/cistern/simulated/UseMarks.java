@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
-/// The last use of some memory by each stream. One stream is the common case and costs no map.
+/// Keeps the last use of some memory by each stream. The common case of one stream needs no map.
 final class UseMarks {
     private @Nullable StreamQueue first;
     private long firstSequence;
@@ -23,7 +23,7 @@ final class UseMarks {
         others.put(stream, sequence);
     }
 
-    /// A stream whose last use meets the condition, or null.
+    /// Returns a stream whose last use meets the condition, or null.
     @Nullable
     StreamQueue find(BiPredicate<StreamQueue, Long> condition) {
         if (first != null && condition.test(first, firstSequence)) {

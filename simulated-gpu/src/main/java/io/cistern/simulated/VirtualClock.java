@@ -1,8 +1,8 @@
 package io.cistern.simulated;
 
-/// The one clock of a simulated machine, in nanoseconds since it was built. It moves only when the driver is called
-/// (by the cost of the call), when a call waits for work (to the end of that work), and when a program lets time
-/// pass, never by itself. Guarded by the machine's lock.
+/// The clock of a simulated machine, in nanoseconds since it was built. It moves when the driver is called (by
+/// the cost of the call), when a call waits for work (to the end of that work), and when a program lets time
+/// pass; never by itself. Guarded by the machine's lock.
 final class VirtualClock {
     private long nanos;
 

@@ -4,8 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
-/// Counts the words of consecutive runs that differ from `first + step × index`. Words may be cut by the borders of
-/// runs.
+/// Counts the words of consecutive runs that differ from `first + step × index`. A word may lie across the
+/// border of two runs.
 final class WordScanner implements Contents.RunSink {
     private static final VarHandle INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
@@ -60,7 +60,7 @@ final class WordScanner implements Contents.RunSink {
         if (step == 0) {
             matching = word == first ? count : 0;
         } else {
-            // A sequence of step 1 meets one value at most once in 2^32 words.
+            // A sequence of step 1 has each value only once in 2^32 words.
             long distance = (word - first - (int) index) & 0xffff_ffffL;
             matching = distance < count ? 1 + (count - 1 - distance) / (1L << 32) : 0;
         }

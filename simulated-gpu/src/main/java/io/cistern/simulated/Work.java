@@ -3,9 +3,9 @@ package io.cistern.simulated;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// One entry of a stream: what it waits for, how long it takes, and what it does to memory when it ends.
+/// One entry of a stream: the work it waits for, its duration, and its effect on memory.
 ///
-/// Effects happen at the end of the work, so what was read before that is the old contents.
+/// The effect happens at the end of the work, so earlier reads see the old contents.
 final class Work {
     private final long durationNanos;
     private final Runnable effect;
@@ -46,8 +46,8 @@ final class Work {
         sequence = number;
     }
 
-    /// When the next thing happens to this head of a stream: it begins (behind a gate) or ends; [Long#MAX_VALUE]
-    /// if that is not known yet.
+    /// Returns when this head of a stream begins (if it has a gate) or ends; [Long#MAX_VALUE] if that is not
+    /// known yet.
     long dueNanos(long streamFreeNanos, long nowNanos) {
         long start = Math.max(issuedNanos, streamFreeNanos);
         for (Work other : waitsFor) {
@@ -72,7 +72,7 @@ final class Work {
         return Math.max(start, openedNanos) + durationNanos;
     }
 
-    /// Begins gated work; false if there is nothing to begin any more.
+    /// Begins gated work; returns false if there is nothing left to begin.
     boolean begin() {
         if (gate == null || begun) {
             return false;
@@ -96,7 +96,7 @@ final class Work {
         return done;
     }
 
-    /// When it ended; only for work that is done.
+    /// Returns when it ended; only for work that is done.
     long endNanos() {
         return endNanos;
     }

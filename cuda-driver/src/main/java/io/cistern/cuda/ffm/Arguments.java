@@ -3,9 +3,10 @@ package io.cistern.cuda.ffm;
 import java.util.Set;
 import java.util.StringJoiner;
 
-/// The arguments of a failed call, for people.
+/// Formats the arguments of a failed call for people.
 final class Arguments {
-    /// Numbers that people count with; all others are addresses and handles, read best in hexadecimal.
+    /// Arguments that people read as decimal numbers; all others are addresses and handles, printed in
+    /// hexadecimal.
     private static final Set<String> DECIMAL = Set.of(
             "device",
             "peer",
@@ -33,7 +34,7 @@ final class Arguments {
 
     private Arguments() {}
 
-    /// For example `device=0, address=0x7f0000000000`.
+    /// Returns a text such as `device=0, address=0x7f0000000000`.
     ///
     /// @param names the names, separated by a comma and a space
     static String text(String names, long... values) {

@@ -6,18 +6,18 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/// Makes calls that wait for the GPU. A virtual thread would hold its carrier meanwhile, so its call goes to a
-/// platform thread and it parks; the threads are made when first needed and go when idle.
+/// Makes calls that wait for the GPU. A virtual thread would block its carrier, so a platform thread makes its
+/// call and it parks. The platform threads are made on demand and end when idle.
 final class BlockingCalls {
     private BlockingCalls() {}
 
-    /// In a class of its own, so that no threads are made where there are no virtual threads.
+    /// A class of its own, so that a program without virtual threads makes no such threads.
     private static final class Threads {
         static final ExecutorService EXECUTOR = Executors.newCachedThreadPool(
                 Thread.ofPlatform().daemon().name("cistern-cuda-wait-", 0).factory());
     }
 
-    /// Returns when the call has; an interrupt does not end the wait but is kept.
+    /// Runs a call and returns after it. An interrupt does not end the wait, but is kept.
     static void run(Runnable call) {
         if (!Thread.currentThread().isVirtual()) {
             call.run();

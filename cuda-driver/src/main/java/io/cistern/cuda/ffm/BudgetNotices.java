@@ -13,8 +13,8 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 
-/// Those who want to hear from the driver that the process is over its budget. One stub for all, as for
-/// [host functions][HostFunctions]; the caller's word is the key of whom to tell.
+/// Registers listeners that the driver tells when the process exceeds its budget. They share one stub, as [host
+/// functions][HostFunctions] do; the word that the driver passes along is the listener's key.
 ///
 /// ```
 /// CUasyncNotificationInfo   type 0 (int, 1: over budget) · bytesOverBudget 8 (long)
@@ -55,7 +55,7 @@ final class BudgetNotices {
     private final DriverFunction register;
     private final DriverFunction unregister;
 
-    /// By the driver's handle, the key.
+    /// The listeners' keys, by the driver's registration handle.
     private final ConcurrentMap<Long, Long> keys = new ConcurrentHashMap<>();
 
     BudgetNotices(DriverLibrary library, Contexts contexts) {
@@ -91,7 +91,7 @@ final class BudgetNotices {
         }
     }
 
-    /// Called from C. What is thrown here would end the JVM.
+    /// Called from C, so an exception that left this method would end the JVM.
     @SuppressWarnings({"restricted", "unused"})
     private static void told(MemorySegment info, long key, long registration) {
         try {

@@ -39,10 +39,11 @@ import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
-/// Asks the driver what it and its devices can do: symbols first, then attributes, then, where an attribute is
-/// known to say yes too often, a real try. Makes no context, so that asking costs no device memory.
+/// Asks the driver what it and its devices can do: first symbols, then attributes. If an attribute is known to
+/// say yes too often, it tries the feature. It makes no context, so asking costs no device memory.
 final class CapabilityProbe {
-    /// A virtual GPU's profile ends its name, for example `NVIDIA A100-40C`, or begins it with `GRID`.
+    /// A virtual GPU has its profile at the end of its name, for example `NVIDIA A100-40C`, or the name begins
+    /// with `GRID`.
     private static final Pattern VIRTUAL_GPU = Pattern.compile("^GRID .*|.*-\\d+[ABCQ]$");
 
     private static final int MANAGED_POOLS_SINCE = 13000;
@@ -148,14 +149,14 @@ final class CapabilityProbe {
         }
         Support attribute = attribute(
                 device, DeviceAttribute.MEMORY_POOLS_SUPPORTED, "vGPU profiles without unified memory have none");
-        // A vGPU may report pools and refuse to make one.
+        // A vGPU may report pools but refuse to create one.
         return attribute.supported()
                 ? tried(() -> pools.tryCreate(MemoryPoolProperties.onDevice(device)), "vGPU profiles may refuse pools")
                 : attribute;
     }
 
-    /// Without concurrent access no more fits than the device holds, and the host must stay away while a kernel
-    /// runs.
+    /// Without concurrent access, managed memory is limited to the device's size, and the host must not touch
+    /// it while a kernel runs.
     private Support managed(int device) {
         return attribute(
                 device,
@@ -163,7 +164,7 @@ final class CapabilityProbe {
                 "it needs Linux, a GPU of Pascal or later, and no vGPU without unified memory");
     }
 
-    /// No attribute tells of them.
+    /// No attribute reports them, so they are tried.
     private Support managedPools(int device) {
         Support managed = managed(device);
         if (!managed.supported()) {
@@ -178,7 +179,7 @@ final class CapabilityProbe {
                         "the driver refuses managed pools here; take source=managed");
     }
 
-    /// Pools of a special kind.
+    /// Returns whether pools of a special kind work.
     private Support pools(int device, DeviceAttribute attribute, String needed) {
         Support pools = symbol(DriverCall.MEM_ALLOC_ASYNC, 11020);
         return pools.supported() ? attribute(device, attribute, "it needs " + needed + " or later") : pools;
@@ -211,7 +212,7 @@ final class CapabilityProbe {
         if (!attribute.supported()) {
             return attribute;
         }
-        // The attribute speaks of the hardware; a handle also needs an IMEX channel.
+        // The attribute describes the hardware; a handle also needs an IMEX channel.
         PhysicalMemory memory =
                 new PhysicalMemory(MemoryLocation.device(device), HandleType.FABRIC.bit(), false, device);
         return tried(
@@ -241,7 +242,7 @@ final class CapabilityProbe {
             call.run();
             return Support.yes();
         } catch (CudaException e) {
-            // Being full is no inability.
+            // A full device can still have the feature.
             return e.result() == CudaResult.OUT_OF_MEMORY ? Support.yes() : Support.no(e.getMessage() + ": " + advice);
         }
     }

@@ -8,8 +8,9 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.BooleanSupplier;
 
-/// Lets calls get on with captures under way. As with the context, a mode of the OS thread is set right before a call
-/// and set back right after it, so that a virtual thread may go on as another OS thread between two calls.
+/// Lets driver calls coexist with captures under way. Like the context, the OS thread's mode is set right
+/// before a call and restored right after it, so that a virtual thread may resume on another OS thread between
+/// two calls.
 final class CaptureShelter {
     private static final AtomicIntegerFieldUpdater<CaptureShelter> ALL =
             AtomicIntegerFieldUpdater.newUpdater(CaptureShelter.class, "all");
@@ -17,10 +18,10 @@ final class CaptureShelter {
     private final DriverFunction exchangeMode;
     private final AtomicIntegerArray devices;
 
-    /// Calls that would invalidate a capture, against shelters that begin.
+    /// Calls that would invalidate a capture hold the read lock; a shelter that begins takes the write lock.
     private final ReentrantReadWriteLock beginnings = new ReentrantReadWriteLock();
 
-    /// Read for nearly every call, so it stands here and not behind a reference.
+    /// Read for nearly every call, so it is a field here, not behind a reference.
     private volatile int all;
 
     CaptureShelter(DriverLibrary library, int deviceCount) {
@@ -72,7 +73,7 @@ final class CaptureShelter {
 
     /// Sets the calling thread's mode.
     ///
-    /// @return what it was
+    /// @return the mode before
     int exchange(Frame frame, int mode) {
         frame.setContext(mode);
         int code = exchangeMode.callUncounted(frame.contextOut());

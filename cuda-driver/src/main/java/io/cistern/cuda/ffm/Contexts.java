@@ -8,23 +8,23 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.ReentrantLock;
 
-/// The devices' primary contexts, and which one is current while a call is made.
+/// Keeps the devices' primary contexts, and makes the right one current for each call.
 ///
-/// The driver keeps the current context per OS thread, and a virtual thread changes its OS thread when it parks.
-/// So each call asks what is current, sets its own if need be, and gives a foreign one back, with nothing in
-/// between that parks:
+/// The driver keeps the current context per OS thread, and a virtual thread changes its OS thread when it
+/// parks. So each call asks for the current context, sets its own if necessary, and restores a foreign one, and
+/// nothing in between parks:
 ///
-/// 1. find the primary context, retained at first use (a lock: may park);
-/// 2. take a frame (may make one);
-/// 3. `cuCtxGetCurrent`; `cuCtxSetCurrent` if it is another one;
-/// 4. the call itself;
-/// 5. `cuCtxSetCurrent` of the foreign context, if there was one. Without one the primary context stays current,
-/// so that the next call finds it.
+/// 1. find the primary context, retained at first use (takes a lock, so it may park);
+/// 2. take a frame (may allocate one);
+/// 3. call `cuCtxGetCurrent`, and `cuCtxSetCurrent` if another context is current;
+/// 4. make the call itself;
+/// 5. call `cuCtxSetCurrent` with the foreign context, if there was one. If there was none, the primary context
+///    stays current, so that the next call finds it.
 ///
-/// **Without asking.** A call whose handles name the context anyway, as those of a pool and of a stream do, is
-/// made at once ([#isNamedBy]). If it fails, what is current is asked then: with the primary context the failure
-/// is the call's own, with another one the call is made again by the steps above. So such a pair costs two
-/// questions less, and is right whether the driver looks at the current context or not.
+/// **Without asking.** Some calls have handles that name the context anyway, such as a pool's and a stream's.
+/// Such a call is made at once ([#isNamedBy]). If it fails, the current context is asked then: if it is the
+/// primary one, the failure is final; otherwise the call is made again by the steps above. So such a pair costs
+/// two calls less, and is correct whether or not the driver checks the current context.
 final class Contexts {
     private static final VarHandle PRIMARY = MethodHandles.arrayElementVarHandle(long[].class);
 
@@ -38,7 +38,8 @@ final class Contexts {
     /// `CUdevice` by ordinal.
     private final int[] handles;
 
-    /// By ordinal; 0: not retained yet, or closed. Through PRIMARY, but where a stale 0 only takes the long way.
+    /// By ordinal; 0 if not retained yet, or closed. Accessed through PRIMARY, except where a stale 0 only
+    /// leads to the slow path.
     private final long[] primary;
 
     private final CaptureShelter shelter;
@@ -72,37 +73,37 @@ final class Contexts {
         return handles.length;
     }
 
-    /// The `CUdevice` of an ordinal.
+    /// Returns the `CUdevice` of an ordinal.
     ///
-    /// @param attempted the call it is for, which a failure names
+    /// @param attempted the intended call, which a failure names
     int handle(DriverFunction attempted, int device) {
         requireOpen(attempted);
         requireKnown(attempted, device);
         return handles[device];
     }
 
-    /// The primary context of a device, retained until [#close].
+    /// Returns the primary context of a device, retained until [#close].
     long primary(int device) {
         return primary(retain, device);
     }
 
-    /// The primary context of a device, retained until [#close].
+    /// Returns the primary context of a device, retained until [#close].
     ///
-    /// @param attempted the call it is for, which a failure names
+    /// @param attempted the intended call, which a failure names
     long primary(DriverFunction attempted, int device) {
         requireKnown(attempted, device);
         long context = (long) PRIMARY.getVolatile(primary, device);
         return context != 0 ? context : retain(attempted, device);
     }
 
-    /// Whether a device's primary context was retained.
+    /// Returns whether a device's primary context was retained.
     boolean isRetained(int device) {
         return (long) PRIMARY.getVolatile(primary, device) != 0;
     }
 
     /// Makes a device's primary context current until the frame is closed.
     ///
-    /// @param attempted the call it is for, which a failure names if that call can't even be tried
+    /// @param attempted the intended call, which a failure names if it can't even be tried
     Frame enter(DriverFunction attempted, int device) {
         long wanted = primary(attempted, device);
         Frame frame = Frame.acquire();
@@ -116,24 +117,25 @@ final class Contexts {
         return frame;
     }
 
-    /// Whether a stream names its context, and the device's is retained: default streams are those of the current
-    /// one. Not while calls are sheltered from captures, since that is a mode of the thread.
+    /// Returns whether a stream names its context and the device's context is retained. A default stream names
+    /// none: it belongs to the current context. False while calls are sheltered from captures, since sheltering
+    /// is a mode of the thread.
     boolean isNamedBy(long stream, int device) {
         return !shelter.isOn() && isNamedInCaptures(stream, device);
     }
 
-    /// As [#isNamedBy], also while calls are sheltered: for calls that no capture forbids.
+    /// Answers as [#isNamedBy] does, but also while calls are sheltered: for calls that no capture forbids.
     boolean isNamedInCaptures(long stream, int device) {
         return stream > Streams.PER_THREAD_DEFAULT && device >= 0 && device < primary.length && primary[device] != 0;
     }
 
-    /// Whether a device's primary context is current on this thread.
+    /// Returns whether a device's primary context is current on this thread.
     boolean isCurrent(Frame frame, int device) {
         return getCurrent.callCritical(frame.contextOut()) == 0
                 && frame.context() == (long) PRIMARY.getVolatile(primary, device);
     }
 
-    /// The device whose primary context is current on this thread; −1 if none is current.
+    /// Returns the device whose primary context is current on this thread; −1 if no context is current.
     int currentDevice() {
         requireOpen(getCurrent);
         long current = current();
@@ -158,7 +160,7 @@ final class Contexts {
         }
     }
 
-    /// The device of the current context, if that is a primary one that was not retained here yet.
+    /// Returns the device of the current context, if that is a primary context that was not retained here yet.
     private int deviceOfContext(long current) {
         int device = 0;
         try (Frame frame = Frame.acquire()) {
@@ -193,7 +195,7 @@ final class Contexts {
 
     /// Makes a context current if another one is.
     ///
-    /// @return the one that was; 0 for none
+    /// @return the context that was current before; 0 for none
     long exchange(long wanted) {
         try (Frame frame = Frame.acquire()) {
             getCurrent.check(getCurrent.callCritical(frame.contextOut()), "context", wanted);
@@ -227,8 +229,8 @@ final class Contexts {
         }
     }
 
-    /// Releases what was retained, and goes on if the driver refuses: after a sticky error there is nothing to
-    /// save.
+    /// Releases the retained contexts. It goes on if the driver refuses: after a sticky error nothing is left
+    /// to save.
     void close() {
         lock.lock();
         try {

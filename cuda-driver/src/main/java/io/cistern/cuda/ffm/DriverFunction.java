@@ -14,16 +14,16 @@ import java.lang.invoke.MethodHandle;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// One function of the loaded library: its address, its calls counted, its results checked.
+/// One function of the loaded library; counts its calls and checks its results.
 ///
 /// A *shape* spells a C prototype by the width of its parameters: `L` for 64 bits (pointers, handles, sizes),
 /// `I` for 32 (`int`, `unsigned`, enums), `H` for a handle of 64 bytes by value. All driver functions return an
-/// `int`, so few shapes serve them all. Each shape has one handle that takes the function's address as its
-/// first argument: the handles are constants to the compiler, which inlines them, while the addresses belong to
-/// a library and another library can be loaded beside it.
+/// `int`, so a few shapes serve them all. Each shape has one method handle, which takes the function's address
+/// as its first argument. The handles are constants, so the compiler inlines them; the addresses belong to a
+/// library, and another library can be loaded beside it.
 ///
-/// `assert` compares the shape that a caller's argument types choose with the one given at binding, since an
-/// `int` passed where C reads 64 bits leaves half of them undefined; the tests compare the latter with
+/// An `assert` compares the shape of a caller's argument types with the shape given at binding, since an `int`
+/// passed where C reads 64 bits leaves half of them undefined. The tests compare the shape at binding with
 /// `cuda.h`.
 final class DriverFunction {
     private static final MethodHandle NOTHING = handle("");
@@ -51,7 +51,7 @@ final class DriverFunction {
     private static final MethodHandle ILLL = handle("ILLL");
     private static final MethodHandle LAUNCH = handle("LIIIIIIILLL");
 
-    /// Without the change of thread state that other calls make, which costs more than reading the current
+    /// Leaves out the change of thread state that other calls make, which costs more than reading the current
     /// context.
     private static final MethodHandle CRITICAL_L = handle("L", Linker.Option.critical(false));
 
@@ -69,11 +69,12 @@ final class DriverFunction {
                         Linker.Option.critical(true));
     }
 
-    /// Where the library that was bound first has its functions.
+    /// The addresses of functions in the library that was bound first.
     private static final Map<DriverCall, MemorySegment> FIRST = new ConcurrentHashMap<>();
 
-    /// Those of a pair. The compiler knows of constants that they live for ever, and looks at nothing before a
-    /// call, as it must for a field. A process hardly ever has two libraries.
+    /// The addresses of the functions of an allocation pair. For a constant the compiler knows that it is never
+    /// freed, so it needs no liveness check before a call, as it does for a field. A process hardly ever has
+    /// two libraries.
     private static final class Pair {
         static final MemorySegment ALLOCATE =
                 FIRST.getOrDefault(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC, MemorySegment.NULL);
@@ -85,7 +86,7 @@ final class DriverFunction {
     private final MemorySegment address;
     private final CallCounts counts;
 
-    /// Whether the address is that in [Pair].
+    /// Whether the address is the one in [Pair].
     private final boolean inPair;
 
     /// @param address the symbol's address, or `NULL` if the library has no such symbol
@@ -327,7 +328,7 @@ final class DriverFunction {
         }
     }
 
-    /// @param handle as long as [Structs#HANDLE]
+    /// @param handle a segment as long as [Structs#HANDLE]
     int call(long a, MemorySegment handle) {
         assert shape.equals("LH") : this;
         try {
@@ -337,8 +338,8 @@ final class DriverFunction {
         }
     }
 
-    // Calls that programs make most: counted in their frame, which is cheaper, and before the call, so that
-    // nothing is kept on the stack for that meanwhile.
+    // The most frequent calls. They are counted in their frame, which is cheaper, and before the call, so that
+    // nothing for the count stays on the stack meanwhile.
 
     int call(Frame frame, long a, long b) {
         assert shape.equals("LL") : this;
@@ -372,7 +373,7 @@ final class DriverFunction {
         }
     }
 
-    /// `cuLaunchKernel`.
+    /// Calls `cuLaunchKernel`.
     int launch(Frame frame, long function, Modules.Grid grid, long stream, long parameters) {
         assert shape.equals("LIIIIIIILLL") : this;
         Modules.Extent blocks = grid.blocks();
@@ -397,7 +398,7 @@ final class DriverFunction {
         }
     }
 
-    /// A call that never blocks and takes only nanoseconds; not counted.
+    /// Makes a call that never blocks and takes only nanoseconds. Not counted.
     int callCritical(long a) {
         assert shape.equals("L") : this;
         try {
@@ -407,9 +408,9 @@ final class DriverFunction {
         }
     }
 
-    /// A call that no safepoint interrupts.
+    /// Makes a call during which no safepoint begins.
     ///
-    /// @param array on the heap, where it stays until the function returns
+    /// @param array heap memory, which does not move until the function returns
     int callWithArray(long a, MemorySegment array, long c, long d) {
         assert shape.equals("LLLL") : this;
         try {
@@ -419,7 +420,7 @@ final class DriverFunction {
         }
     }
 
-    /// A call that is not counted.
+    /// Makes a call without counting it.
     int callUncounted(long a) {
         assert shape.equals("L") : this;
         try {
@@ -445,7 +446,7 @@ final class DriverFunction {
         return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
     }
 
-    // The arguments come one by one and their names as one constant, so that a call that succeeds makes no
+    // Arguments are passed one by one and their names as one constant, so that a successful call makes no
     // garbage.
 
     void check(int code, String names, long a) {

@@ -15,15 +15,15 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
-/// The loaded driver library and the addresses of its functions. Once loaded it stays: a driver can't be unloaded
-/// safely.
+/// The loaded driver library and the addresses of its functions. It is never unloaded, since that is not safe.
 final class DriverLibrary {
-    /// Names another library, by its name or its path.
+    /// The property that names another library, by its name or its path.
     static final String PROPERTY = Setting.CUDA_LIBRARY.key();
 
     private static final String NAME = "libcuda.so.1";
 
-    /// Came after CUDA 10.0, the oldest that has all others. Without them a driver works, with less to offer.
+    /// Functions that came after CUDA 10.0, the oldest version that has all others. A driver works without
+    /// them, but offers less.
     static final Set<DriverCall> OPTIONAL = EnumSet.of(
             // 10.2 and 11.0
             DriverCall.MEM_ADDRESS_RESERVE,
@@ -78,9 +78,9 @@ final class DriverLibrary {
             DriverCall.DEVICE_GET_GRAPH_MEM_ATTRIBUTE,
             DriverCall.DEVICE_SET_GRAPH_MEM_ATTRIBUTE,
             DriverCall.DEVICE_GRAPH_MEM_TRIM,
-            // 13.0; 12.8 and 12.9 have a form with one parameter more
+            // 13.0; 12.8 and 12.9 have a form with one more parameter
             DriverCall.MEMCPY_BATCH_ASYNC,
-            // 12.2; before, they named no place on the host
+            // 12.2; earlier forms can't name a place on the host
             DriverCall.MEM_PREFETCH_ASYNC,
             DriverCall.MEM_ADVISE,
             // 11.4, 12.0, 12.4 and 12.5
@@ -99,8 +99,8 @@ final class DriverLibrary {
         this.name = name;
     }
 
-    /// Loads the library that the settings name, or the system's. A library that is named and is no driver is a
-    /// mistake; that the system has none is not.
+    /// Loads the library that the settings name, or the system's. If a named library is not a driver, that is a
+    /// misconfiguration; if the system has none, it is not.
     static DriverLibrary load() throws UnavailableException {
         Optional<Settings.Value> named = Settings.ofProcess().get(Setting.CUDA_LIBRARY);
         if (named.isEmpty()) {
@@ -143,7 +143,7 @@ final class DriverLibrary {
         }
     }
 
-    /// What `--enable-native-access` must name for this code.
+    /// Returns the name that `--enable-native-access` needs for this code.
     static String nativeAccessName() {
         Module module = DriverLibrary.class.getModule();
         return module.isNamed() ? module.getName() : "ALL-UNNAMED";
@@ -159,18 +159,18 @@ final class DriverLibrary {
 
     /// Binds a function.
     ///
-    /// @param shape its parameters, as [DriverFunction] spells them
+    /// @param shape its parameters, in the letters of [DriverFunction]
     DriverFunction function(DriverCall call, String shape) {
         MemorySegment address = addresses.getOrDefault(call, MemorySegment.NULL);
         return bound.computeIfAbsent(call, c -> new DriverFunction(c, shape, address, counts));
     }
 
-    /// The functions bound so far.
+    /// Returns the functions bound so far.
     Map<DriverCall, DriverFunction> bound() {
         return Map.copyOf(bound);
     }
 
-    /// Those of some functions that the library lacks.
+    /// Returns those of the given functions that the library lacks.
     List<DriverCall> missing(DriverCall... calls) {
         return List.of(calls).stream()
                 .filter(call -> addresses.getOrDefault(call, MemorySegment.NULL).address() == 0)

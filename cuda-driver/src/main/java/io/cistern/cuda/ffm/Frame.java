@@ -13,18 +13,18 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
-/// What one driver call needs: native memory for out-parameters and structs, and the foreign context to give
-/// back.
+/// The state of one driver call: native memory for out-parameters and structs, and the foreign context to
+/// restore.
 ///
 /// ```
 /// 0        8      16       24                          152        192           704
 /// context  out    second   a struct, up to 128 bytes   location   64 pointers   the 64 values they point to
 /// ```
 ///
-/// A platform thread has a frame of its own. Virtual threads, of which there may be millions, take one from a
-/// few slots and put it back: no call parks while it has a frame, so no more are in use than there are
-/// carriers. Who finds the slot empty that its id points to, since another thread has its frame, takes the
-/// next one. Either way a frame is used again and again, and a call makes no garbage, in the heap or outside.
+/// A platform thread has its own frame. Virtual threads, of which there may be millions, take a frame from a
+/// few slots and put it back: no call parks while it has a frame, so at most as many are in use as there are
+/// carriers. If a thread's slot is empty because another thread has its frame, it takes the next slot's. Either
+/// way frames are reused, and a call makes no garbage on the heap or outside.
 final class Frame implements AutoCloseable {
     private static final long CONTEXT = 0;
     private static final long OUT = 8;
@@ -34,20 +34,20 @@ final class Frame implements AutoCloseable {
     private static final long LOCATION = STRUCT + STRUCT_BYTES;
     private static final long POINTERS = 192;
 
-    /// More arguments than most kernels take; others get memory of their own.
+    /// More arguments than most kernels take; launches with more allocate their own memory.
     static final int MAX_ARGUMENTS = 64;
 
     private static final long VALUES = POINTERS + 8 * MAX_ARGUMENTS;
     private static final long BYTES = VALUES + 8 * MAX_ARGUMENTS;
 
-    /// All of native memory, for words by their address: the bounds and the life of a frame's own need no looking
-    /// at. Its thread or its slot holds a frame during and after each call.
+    /// All of native memory, for words by their address: access needs no check of a frame's bounds or liveness.
+    /// Its thread or its slot keeps a frame alive during and after each call.
     @SuppressWarnings("restricted")
     private static final MemorySegment EVERYTHING = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
     private static final int NO_SLOT = -1;
 
-    /// More slots than most machines have carriers, a power of two.
+    /// More slots than most machines have carriers. A power of two.
     private static final int SLOTS = 64;
 
     private static final int TABLE_SIZE = 1024;
@@ -55,25 +55,23 @@ final class Frame implements AutoCloseable {
     private static final ThreadLocal<Frame> OF_PLATFORM_THREAD =
             ThreadLocal.withInitial(() -> new Frame(NO_SLOT, Thread.currentThread()));
 
-    /// Those of platform threads by the low bits of their ids: two reads and a comparison, where a thread-local
-    /// takes some thirty instructions. Read and written without order: a thread takes only a frame that bears its
-    /// own id, which it wrote itself.
+    /// Frames of platform threads by the low bits of their ids: faster than a thread-local. Read and written
+    /// without order: a thread takes only a frame with its own id, which it wrote itself.
     private static final @Nullable Frame[] OF_THREADS = new Frame[TABLE_SIZE];
 
     private static final AtomicReferenceArray<@Nullable Frame> OF_VIRTUAL_THREADS = new AtomicReferenceArray<>(SLOTS);
 
-    /// How many were made for them: one a slot, so that most slots have one, and more only if all those are in
-    /// use.
+    /// Frames made for slots: one a slot, so that most slots have one, and more only if all those are in use.
     private static final AtomicInteger MADE_FOR_SLOTS = new AtomicInteger();
 
     private final int slot;
 
-    /// Never another thread's; 0 for a slot's, which is no thread's.
+    /// The id of the owning thread, never another thread's; 0 for a frame of a slot, which no thread owns.
     private final long ownerId;
 
     private final WeakReference<Thread> owner;
 
-    /// Freed with the frame: by the collector, once its thread is gone or its slot was taken.
+    /// The collector frees it with the frame, once the thread is gone or the slots are full.
     private final MemorySegment memory = Arena.ofAuto().allocate(BYTES, 64);
 
     private final long address = memory.address();
@@ -82,15 +80,15 @@ final class Frame implements AutoCloseable {
     private @Nullable CaptureShelter shelter;
     private int modeBefore;
 
-    /// Kept only where assertions are on.
+    /// Maintained only if assertions are on.
     private boolean inUse;
 
-    /// Those of the driver that was called last in this frame; a process hardly ever has two.
+    /// The counters of the driver that was called last in this frame; a process hardly ever has two drivers.
     private CallCounts.@Nullable Local counters;
 
     private @Nullable CallCounts countersOf;
 
-    /// The pointers stay as they are: a launch writes its values alone.
+    /// The pointers never change: a launch writes only values.
     private Frame(int slot, @Nullable Thread owner) {
         this.slot = slot;
         this.ownerId = owner == null ? 0 : owner.threadId();
@@ -100,7 +98,7 @@ final class Frame implements AutoCloseable {
         }
     }
 
-    /// A frame for a call that needs no context.
+    /// Returns a frame for a call that needs no context.
     static Frame acquire() {
         Thread thread = Thread.currentThread();
         long id = thread.threadId();
@@ -160,7 +158,7 @@ final class Frame implements AutoCloseable {
         return frame;
     }
 
-    /// The collector takes what finds all slots full.
+    /// Puts the frame into a slot. If all slots are full, the collector takes it.
     private void toSlot() {
         for (int i = 0; i < SLOTS; i++) {
             if (OF_VIRTUAL_THREADS.compareAndSet((slot + i) & (SLOTS - 1), null, this)) {
@@ -169,19 +167,19 @@ final class Frame implements AutoCloseable {
         }
     }
 
-    /// Remembers the context to make current again when this frame closes.
+    /// Remembers the context to restore when this frame closes.
     void giveBack(Contexts contexts, long foreign) {
         this.contexts = contexts;
         this.foreign = foreign;
     }
 
-    /// Remembers the capture mode to set back when this frame closes.
+    /// Remembers the capture mode to restore when this frame closes.
     void shelter(CaptureShelter setBack, int mode) {
         shelter = setBack;
         modeBefore = mode;
     }
 
-    /// Sets the capture mode back and makes the foreign context current again, if there was one.
+    /// Restores the capture mode and the foreign context, if there is one.
     @Override
     public void close() {
         CaptureShelter left = shelter;
@@ -221,7 +219,7 @@ final class Frame implements AutoCloseable {
         local.count(call);
     }
 
-    /// Address of the word that `cuCtxGetCurrent` writes.
+    /// Returns the address of the word that `cuCtxGetCurrent` writes.
     long contextOut() {
         return address + CONTEXT;
     }
@@ -234,12 +232,12 @@ final class Frame implements AutoCloseable {
         return memory.get(JAVA_LONG, CONTEXT);
     }
 
-    /// Address of the first out-parameter, 8 bytes.
+    /// Returns the address of the first out-parameter, 8 bytes.
     long out() {
         return address + OUT;
     }
 
-    /// Address of the first out-parameter, set to 0: for functions that write 1, 4 or 8 bytes, as they like.
+    /// Returns the address of the first out-parameter, set to 0: for functions that write 1, 4 or 8 bytes.
     long zeroedOut() {
         setOut(0);
         return out();
@@ -261,7 +259,7 @@ final class Frame implements AutoCloseable {
         return memory.get(JAVA_FLOAT, OUT);
     }
 
-    /// Address of the second out-parameter, 8 bytes.
+    /// Returns the address of the second out-parameter, 8 bytes.
     long secondOut() {
         return address + SECOND;
     }
@@ -270,22 +268,22 @@ final class Frame implements AutoCloseable {
         return memory.get(JAVA_LONG, SECOND);
     }
 
-    /// Zeroed memory for a struct.
+    /// Returns zeroed memory for a struct.
     MemorySegment struct() {
         return memory.asSlice(STRUCT, STRUCT_BYTES).fill((byte) 0);
     }
 
-    /// Memory for a `CUmemLocation`.
+    /// Returns memory for a `CUmemLocation`.
     MemorySegment location() {
         return memory.asSlice(LOCATION, Structs.LOCATION.byteSize());
     }
 
-    /// The address of an array of pointers, one to each value of a launch.
+    /// Returns the address of an array of pointers, one to each argument of a launch.
     long arguments() {
         return address + POINTERS;
     }
 
-    /// Sets a value of a launch; of one that is shorter, the first bytes count.
+    /// Sets an argument of a launch; if it is shorter than 8 bytes, its first bytes count.
     void setArgument(int index, long bits) {
         memory.set(JAVA_LONG, VALUES + 8L * index, bits);
     }

@@ -12,11 +12,11 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// Java code that the driver calls: when a stream gets there, when a graph is gone.
+/// Runs Java code that the driver calls: when a stream reaches it, or when a graph is gone.
 ///
-/// C calls one function with a word of the caller's. That function is one stub for all, which lives as long as the
-/// program (a stub can't be freed by the code it is running), and the word is the key under which the code is kept
-/// until it has run. The driver calls on a thread of its own.
+/// C calls a function with one word that the caller chose. All code shares one stub as that function. The stub
+/// lives as long as the program, since a stub can't be freed by the code that it runs. The word is the key
+/// under which the code is kept until it has run. The driver calls on its own thread.
 final class HostFunctions {
     private static final System.Logger LOG = System.getLogger(HostFunctions.class.getName());
     private static final ConcurrentMap<Long, Runnable> WAITING = new ConcurrentHashMap<>();
@@ -42,19 +42,19 @@ final class HostFunctions {
         }
     }
 
-    /// The C function to give to the driver.
+    /// Returns the C function to give to the driver.
     static long entryPoint() {
         return ENTRY_POINT;
     }
 
-    /// The C function for code that runs more than once, until it is [forgotten][#forget].
+    /// Returns the C function for code that runs repeatedly, until it is [forgotten][#forget].
     static long repeatingEntryPoint() {
         return REPEATING_ENTRY_POINT;
     }
 
     /// Keeps code until it has run, or is forgotten.
     ///
-    /// @return the word to give to the driver
+    /// @return the key, which is the word to give to the driver
     static long keep(Runnable function) {
         long key = LAST_KEY.incrementAndGet();
         WAITING.put(key, function);
@@ -80,7 +80,7 @@ final class HostFunctions {
         run(WAITING.get(key));
     }
 
-    /// What is thrown here would end the JVM.
+    /// An exception that left this method would end the JVM.
     private static void run(@Nullable Runnable function) {
         try {
             if (function != null) {
@@ -95,7 +95,7 @@ final class HostFunctions {
         try {
             LOG.log(Level.ERROR, "a host function threw", thrown);
         } catch (Throwable _) {
-            // A logger that throws has no one left to tell.
+            // The logger throws: there is no way to report it.
         }
     }
 }

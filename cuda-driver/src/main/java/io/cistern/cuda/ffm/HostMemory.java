@@ -2,11 +2,11 @@ package io.cistern.cuda.ffm;
 
 import java.lang.foreign.MemorySegment;
 
-/// Host memory as the driver may take it.
+/// Checks host memory that is passed to the driver.
 final class HostMemory {
     private HostMemory() {}
 
-    /// The address of native memory that is alive and long enough.
+    /// Returns the address of native memory that is alive and long enough.
     ///
     /// @throws IllegalArgumentException if it is on the heap or too short
     /// @throws IllegalStateException if its arena was closed

@@ -9,8 +9,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/// Copies and fills. Those of zero bytes are not passed on: drivers differ in what they say to an address of
-/// nothing.
+/// Copies and fills through the real driver. Operations of zero bytes are not passed on, since drivers differ
+/// in how they treat the addresses of such.
 final class NativeCopies implements Copies {
     /// `CU_MEMCPY_SRC_ACCESS_ORDER_STREAM`: sources are read when the stream gets there.
     static final int STREAM_ORDER = 1;
@@ -142,7 +142,7 @@ final class NativeCopies implements Copies {
                 sources.setAtIndex(JAVA_LONG, i, piece.source());
                 byteSizes.setAtIndex(JAVA_LONG, i, piece.byteSize());
             }
-            // One set of attributes, from piece 0 on.
+            // One set of attributes, which applies from piece 0 on.
             MemorySegment attributes = arena.allocate(Structs.COPY_ATTRIBUTES);
             attributes.set(JAVA_INT, 0, STREAM_ORDER);
             MemorySegment firstPiece = arena.allocate(JAVA_LONG);
@@ -167,7 +167,7 @@ final class NativeCopies implements Copies {
             return;
         }
         try (Frame _ = contexts.enter(fillBytes, device)) {
-            // C widens an unsigned char in the caller.
+            // In C, the caller widens an unsigned char.
             int code = fillBytes.call(target, value & 0xff, byteSize, stream);
             fillBytes.check(code, "device, target, value, byteSize, stream", device, target, value, byteSize, stream);
         }

@@ -10,9 +10,9 @@ import java.lang.foreign.ValueLayout;
 import java.util.HexFormat;
 import java.util.function.LongConsumer;
 
-/// Devices; all but [#synchronize] and [#primaryContext] need no context.
+/// Devices of the real driver. Queries of names, sizes and attributes need no context.
 final class NativeDevices implements Devices {
-    /// More than any name of a device.
+    /// Longer than any name of a device.
     private static final int NAME_BYTES = 256;
 
     private static final int UUID_BYTES = 16;

@@ -19,9 +19,9 @@ import io.cistern.cuda.VirtualMemory;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// The driver in a loaded library, one facet beside the other.
+/// The driver in a loaded library, made of one object for each facet.
 ///
-/// No lock is held during a call, so nobody may still be in one when the driver is closed.
+/// No lock is held during a call, so the driver may be closed only when no thread is in a call.
 final class NativeDriver implements CudaDriver {
     private final Startup startup;
     private final Contexts contexts;
@@ -76,7 +76,7 @@ final class NativeDriver implements CudaDriver {
     public DriverCapabilities capabilities() {
         DriverCapabilities known = capabilities;
         if (known == null) {
-            // Two threads may both probe: they find the same.
+            // Two threads may both probe; their results are equal.
             known = new CapabilityProbe(startup, devices, pools, virtualMemory).probe();
             capabilities = known;
         }
@@ -153,7 +153,7 @@ final class NativeDriver implements CudaDriver {
         contexts.close();
     }
 
-    /// The functions that the facets bound.
+    /// Returns the functions that the facets bound.
     Map<DriverCall, DriverFunction> bound() {
         return startup.library().bound();
     }

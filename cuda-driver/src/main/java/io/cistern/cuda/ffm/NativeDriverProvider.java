@@ -4,9 +4,9 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaDriverProvider;
 import java.util.Optional;
 
-/// The real driver: `libcuda.so.1`, or the library that the property `cistern.cuda.library` names.
+/// Provides the real driver: `libcuda.so.1`, or the library that the property `cistern.cuda.library` names.
 public final class NativeDriverProvider implements CudaDriverProvider {
-    /// Before the simulated GPU.
+    /// Higher than the simulated GPU's.
     private static final int PRIORITY = 100;
 
     /// For [java.util.ServiceLoader].

@@ -4,7 +4,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Events;
 
-/// Events.
+/// Events of the real driver.
 final class NativeEvents implements Events {
     private static final int TIMED = 0;
 

@@ -13,7 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 
-/// Graphs and captures.
+/// Graphs and captures of the real driver.
 final class NativeGraphs implements Graphs {
     /// `CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH`
     static final long AUTO_FREE_ON_LAUNCH = 1;
@@ -102,8 +102,8 @@ final class NativeGraphs implements Graphs {
         }
     }
 
-    /// Asked for each allocation while anything is captured: so at once, without a look at the context and the
-    /// thread's mode, where the stream names its context.
+    /// Called for each allocation during a capture. So if the stream names its context, the driver is asked at
+    /// once, without a check of the context or the thread's mode.
     @Override
     public long captureId(int device, long stream) {
         if (contexts.isNamedInCaptures(stream, device)) {
@@ -123,7 +123,8 @@ final class NativeGraphs implements Graphs {
         return info.call(frame, stream, frame.zeroedOut(), frame.secondOut(), 0L, 0L, 0L, 0L);
     }
 
-    /// As [#capturingGraph], with 0 for whatever can't be asked: what follows fails itself if it must.
+    /// Returns the graph as [#capturingGraph] does, but 0 if the driver can't answer: the following call then
+    /// reports the failure itself, if it is one.
     long capturingGraphIfAny(int device, long stream) {
         if (!info.present()) {
             return 0;
@@ -168,7 +169,7 @@ final class NativeGraphs implements Graphs {
         return all;
     }
 
-    /// The mode is the OS thread's: no context is needed.
+    /// The mode belongs to the OS thread, so no context is needed.
     @Override
     public CaptureMode exchangeThreadMode(CaptureMode mode) {
         try (Frame frame = Frame.acquire()) {
@@ -260,7 +261,7 @@ final class NativeGraphs implements Graphs {
         }
     }
 
-    /// The address of an array of handles; 0 for none.
+    /// Returns the address of an array of handles; 0 if there are none.
     private static long array(Arena arena, List<Long> handles) {
         return handles.isEmpty()
                 ? 0
@@ -307,7 +308,7 @@ final class NativeGraphs implements Graphs {
             long object = frame.outLong();
             code = retainObject.call(graph, object, 1, MOVE);
             if (code != CudaResult.SUCCESS.code()) {
-                HostFunctions.forget(key); // before its destructor would run it
+                HostFunctions.forget(key); // before the object's destructor would run it
                 releaseObject.call(object, 1);
             }
             retainObject.check(code, "device, graph", device, graph);

@@ -7,7 +7,7 @@ import io.cistern.cuda.LinearMemory;
 import io.cistern.cuda.PointerAttribute;
 import java.lang.foreign.MemorySegment;
 
-/// `cuMemAlloc` and relatives, pinned host memory, pointer attributes.
+/// `cuMemAlloc` and relatives, pinned host memory and pointer attributes of the real driver.
 final class NativeLinearMemory implements LinearMemory {
     /// `CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP`
     static final int ALLOC_PORTABLE_MAPPED = 1 | 2;
@@ -95,7 +95,8 @@ final class NativeLinearMemory implements LinearMemory {
         }
     }
 
-    /// Holds wherever addressing is unified, so on every 64-bit system the driver still supports.
+    /// Checks that pinned memory has one address on host and device. This holds if addressing is unified, as on
+    /// every 64-bit system that the driver still supports.
     private void requireSameOnDevice(Frame frame, int device, long address) {
         int code = hostDevicePointer.call(frame.out(), address, 0);
         if (code == 0 && frame.outLong() == address) {
@@ -143,7 +144,7 @@ final class NativeLinearMemory implements LinearMemory {
         try (Frame frame = contexts.enter(pointerAttribute, device)) {
             int code = pointerAttribute.call(frame.zeroedOut(), attribute.code(), address);
             pointerAttribute.check(code, "device, attribute, address", device, attribute.code(), address);
-            // The one attribute that may be negative; it has 32 bits.
+            // The only attribute that may be negative; it has 32 bits.
             return attribute == PointerAttribute.DEVICE_ORDINAL ? frame.outInt() : frame.outLong();
         }
     }

@@ -7,7 +7,7 @@ import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 
-/// `cuMemAllocAsync` and pools.
+/// `cuMemAllocAsync` and pools of the real driver.
 final class NativeMemoryPools implements MemoryPools {
     private final Contexts contexts;
     private final DriverFunction create;
@@ -44,7 +44,7 @@ final class NativeMemoryPools implements MemoryPools {
     @Override
     public long create(MemoryPoolProperties properties) {
         MemoryLocation location = properties.location();
-        // A pool of host memory names no device: any context will do.
+        // A pool of host memory names no device, so any context will do.
         int device = location.type() == MemoryLocation.Type.DEVICE ? location.id() : 0;
         try (Frame frame = contexts.enter(create, device)) {
             create(frame, properties);
@@ -112,7 +112,8 @@ final class NativeMemoryPools implements MemoryPools {
         }
     }
 
-    /// The common way asks nothing, and ends with the frame: what it changes is the frame alone.
+    /// The fast path asks for no context. It releases the frame instead of closing it, since it changes only
+    /// the frame.
     @Override
     public long allocateFrom(int device, long pool, long byteSize, long stream) {
         if (contexts.isNamedBy(stream, device)) {
@@ -180,7 +181,7 @@ final class NativeMemoryPools implements MemoryPools {
     @Override
     public void setAttribute(int device, long pool, PoolAttribute attribute, long value) {
         try (Frame frame = contexts.enter(setAttribute, device)) {
-            // Little-endian: the low half is where the driver reads an int.
+            // Little-endian: the driver reads an int from the low half.
             frame.setOut(value);
             int code = setAttribute.call(pool, attribute.code(), frame.out());
             setAttribute.check(code, "device, pool, attribute, value", device, pool, attribute.code(), value);

@@ -6,7 +6,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/// Modules from PTX text, and launches.
+/// Modules from PTX text, and launches, through the real driver.
 final class NativeModules implements Modules {
     private final Contexts contexts;
     private final DriverFunction load;
@@ -57,7 +57,8 @@ final class NativeModules implements Modules {
         }
     }
 
-    /// A stream names its context, and so does the function: the context is asked for only if the launch fails.
+    /// The stream and the function name their context, so the current context is asked for only if the launch
+    /// fails.
     @Override
     public void launch(int device, long function, Grid grid, long stream, Object... arguments) {
         if (arguments.length > Frame.MAX_ARGUMENTS) {
@@ -108,8 +109,8 @@ final class NativeModules implements Modules {
         return frame.arguments();
     }
 
-    /// As 64 bits, of which the driver reads as many as the kernel's parameter has: on all processors that it
-    /// knows the lowest come first.
+    /// Returns an argument as 64 bits. The driver reads as many of its bytes as the kernel's parameter has; on
+    /// all supported processors the lowest bytes come first.
     private static long bits(Object argument) {
         return switch (argument) {
             case Long v -> v;

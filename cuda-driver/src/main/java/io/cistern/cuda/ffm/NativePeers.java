@@ -3,7 +3,7 @@ package io.cistern.cuda.ffm;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Peers;
 
-/// Access between devices.
+/// Access between devices through the real driver.
 final class NativePeers implements Peers {
     private final Contexts contexts;
     private final DriverFunction canAccess;

@@ -8,7 +8,7 @@ import io.cistern.cuda.process.Descriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/// Pools, pointers and events for other processes.
+/// Exports and imports pools, pointers and events through the real driver.
 final class NativeSharing implements Sharing {
     /// `CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS`
     static final int INTERPROCESS = NativeEvents.DISABLE_TIMING | 4;
@@ -41,7 +41,7 @@ final class NativeSharing implements Sharing {
     public int exportPool(int device, long pool) {
         try (Frame frame = contexts.enter(exportPool, device)) {
             export(frame.zeroedOut(), HandleType.POSIX_FILE_DESCRIPTOR, device, pool);
-            // The driver does not promise it.
+            // The driver does not promise close-on-exec.
             return new Descriptor(frame.outInt()).closedOnExec().number();
         }
     }
@@ -64,7 +64,7 @@ final class NativeSharing implements Sharing {
     public long importPool(int device, int fileDescriptor) {
         try (Frame frame = contexts.enter(importPool, device)) {
             int type = HandleType.POSIX_FILE_DESCRIPTOR.bit();
-            // The descriptor itself stands where other types have a pointer.
+            // The descriptor itself takes the place of the pointer that other types have.
             int code = importPool.call(frame.out(), (long) fileDescriptor, type, NO_FLAGS);
             importPool.check(code, "device, fileDescriptor, handleType", device, fileDescriptor, type);
             return frame.outLong();

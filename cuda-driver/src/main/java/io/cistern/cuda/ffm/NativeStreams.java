@@ -4,7 +4,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.Streams;
 
-/// Streams and host functions.
+/// Streams and host functions of the real driver.
 final class NativeStreams implements Streams {
     private static final int BLOCKING = 0;
 
@@ -65,7 +65,7 @@ final class NativeStreams implements Streams {
     @Override
     public void synchronize(int device, long stream) {
         if (stream == PER_THREAD_DEFAULT) {
-            // On another thread it would be another stream.
+            // On another thread this handle would mean another stream.
             synchronizeHere(device, stream);
         } else {
             BlockingCalls.run(() -> synchronizeHere(device, stream));
@@ -128,7 +128,7 @@ final class NativeStreams implements Streams {
             }
         }
         if (graph != 0) {
-            graphs.retain(device, graph, () -> HostFunctions.forget(key)); // each launch calls it
+            graphs.retain(device, graph, () -> HostFunctions.forget(key)); // each launch of the graph calls it
         }
     }
 }

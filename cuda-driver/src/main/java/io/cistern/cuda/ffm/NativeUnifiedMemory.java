@@ -5,9 +5,8 @@ import io.cistern.cuda.MemoryAdvice;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.UnifiedMemory;
 
-/// `cuMemAllocManaged`, prefetches and advice. A `CUmemLocation` by value is 64 bits of one register: its type
-/// below, its
-/// number above.
+/// `cuMemAllocManaged`, prefetches and advice through the real driver. A `CUmemLocation` by value is 64 bits in
+/// one register: its type in the low half, its number in the high half.
 final class NativeUnifiedMemory implements UnifiedMemory {
     /// `CU_MEM_ATTACH_GLOBAL`
     static final int ATTACH_GLOBAL = 1;

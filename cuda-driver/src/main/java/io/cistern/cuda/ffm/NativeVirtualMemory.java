@@ -7,7 +7,8 @@ import io.cistern.cuda.PhysicalMemory;
 import io.cistern.cuda.VirtualMemory;
 import java.util.List;
 
-/// Address ranges, physical handles, mappings. Flags and offsets of these functions must be 0.
+/// Address ranges, physical handles and mappings of the real driver. The flags and offsets of these functions
+/// must be 0.
 final class NativeVirtualMemory implements VirtualMemory {
     static final int MINIMUM = 0;
     static final int RECOMMENDED = 1;
@@ -59,7 +60,7 @@ final class NativeVirtualMemory implements VirtualMemory {
         return frame.outLong();
     }
 
-    /// The smallest granularity, asked without a context.
+    /// Returns the smallest granularity, asked for without a context.
     long smallestGranularity(PhysicalMemory memory) {
         try (Frame frame = Frame.acquire()) {
             return granularity(frame, memory, false);

@@ -14,8 +14,8 @@ import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.List;
 
-/// The few functions of NVML that tell who holds memory of a device. Initialised at each question: they are rare,
-/// and a library that is never shut down holds files of the driver.
+/// Asks NVML which processes hold memory of a device. The library is initialised for each question: questions
+/// are rare, and a library that is never shut down keeps files of the driver open.
 ///
 /// ```
 /// nvmlProcessInfo_t   pid 0 (int) · usedGpuMemory 8 (long, −1 unknown) · gpuInstanceId 16 · computeInstanceId 20
@@ -48,11 +48,11 @@ public final class Nvml {
         return Linker.nativeLinker().downcallHandle(symbols.findOrThrow(name), descriptor);
     }
 
-    /// The processes but this one that hold memory of a device.
+    /// Returns the processes, except this one, that hold memory of a device.
     ///
-    /// @param uuid the device's, without the prefix `GPU-`
-    /// @throws IllegalArgumentException if there is no such library
-    /// @throws IllegalStateException if it refuses
+    /// @param uuid the device's UUID, without the prefix `GPU-`
+    /// @throws IllegalArgumentException if the library is not installed
+    /// @throws IllegalStateException if the library refuses to answer
     public static List<Holding> processes(String uuid) {
         try (Arena arena = Arena.ofConfined()) {
             Nvml nvml = new Nvml(arena);

@@ -3,10 +3,10 @@ package io.cistern.cuda.ffm;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 
-/// The first calls to a library: whether it works here, and what it reports. They make no context.
+/// The first calls to a library: they find out whether it works here and what it reports, and make no context.
 ///
 /// @param library the library, initialised
-/// @param version what `cuDriverGetVersion` reports
+/// @param version the result of `cuDriverGetVersion`
 /// @param devices number of devices, at least 1
 record Startup(DriverLibrary library, int version, int devices) {
     static Startup of(DriverLibrary library) throws UnavailableException {
@@ -27,7 +27,7 @@ record Startup(DriverLibrary library, int version, int devices) {
         }
     }
 
-    /// The version for people, for example `13.0`.
+    /// Returns the version for people, for example `13.0`.
     static String versionName(int version) {
         return version / 1000 + "." + version % 1000 / 10;
     }

@@ -18,13 +18,13 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.util.List;
 
-/// The structs of `cuda.h` that calls take, each under its C name with its C members. Members that stay 0 and
-/// end a struct are padding here.
+/// The structs of `cuda.h` that calls take, each with its C name and its C members. Trailing members that stay
+/// 0 are padding here.
 final class Structs {
     static final StructLayout LOCATION = MemoryLayout.structLayout(JAVA_INT.withName("type"), JAVA_INT.withName("id"))
             .withName("CUmemLocation");
 
-    /// Older toolkits have no `maxSize` and `usage`: reserved bytes there, which are 0 in both readings.
+    /// Older toolkits have reserved bytes in place of `maxSize` and `usage`; 0 is right in both readings.
     static final StructLayout POOL_PROPERTIES = MemoryLayout.structLayout(
                     JAVA_INT.withName("allocType"),
                     JAVA_INT.withName("handleTypes"),
@@ -52,7 +52,7 @@ final class Structs {
                     LOCATION.withName("location"), JAVA_INT.withName("flags"))
             .withName("CUmemAccessDesc");
 
-    /// `CUipcEventHandle`, and the other handles of as many bytes.
+    /// `CUipcEventHandle`, and the other handles of the same length.
     static final StructLayout HANDLE = MemoryLayout.structLayout(
                     MemoryLayout.sequenceLayout(Sharing.HANDLE_BYTES, JAVA_BYTE).withName("reserved"))
             .withName("CUipcEventHandle");
@@ -85,7 +85,7 @@ final class Structs {
                     JAVA_INT.withName("flags"))
             .withName("CUmemcpyAttributes");
 
-    /// `CU_MEMORYTYPE_UNIFIED`: whatever the address says.
+    /// `CU_MEMORYTYPE_UNIFIED`: the address determines the kind of memory.
     static final int UNIFIED = 4;
 
     static final StructLayout ALLOCATION_NODE = MemoryLayout.structLayout(
@@ -105,7 +105,7 @@ final class Structs {
                     JAVA_LONG.withName("height"))
             .withName("CUDA_MEMSET_NODE_PARAMS");
 
-    /// What a frame has room for; a host has eight devices.
+    /// As many as a frame has room for; a host has eight devices.
     static final int MAX_ACCESSORS = 10;
 
     /// `CU_MEM_ALLOCATION_TYPE_PINNED`
@@ -179,7 +179,7 @@ final class Structs {
         return memory;
     }
 
-    /// The address that the driver wrote into a `CUDA_MEM_ALLOC_NODE_PARAMS`.
+    /// Returns the address that the driver wrote into a `CUDA_MEM_ALLOC_NODE_PARAMS`.
     static long allocatedAddress(MemorySegment allocationNode) {
         return allocationNode.get(JAVA_LONG, ALLOCATION_NODE_ADDRESS);
     }

@@ -2,7 +2,7 @@ package io.cistern.cuda.ffm;
 
 import java.io.Serial;
 
-/// Why the driver can't be used here, in words for people. It tells a fact, so it has no stack trace.
+/// Says why the driver can't be used here, for people. It states a fact, so it has no stack trace.
 final class UnavailableException extends Exception {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -20,7 +20,7 @@ final class UnavailableException extends Exception {
         this.misconfigured = misconfigured;
     }
 
-    /// Tells that somebody set the driver up, but wrongly.
+    /// Returns an exception for a driver that was configured, but wrongly.
     static UnavailableException misconfigured(String reason) {
         return new UnavailableException(reason, true);
     }

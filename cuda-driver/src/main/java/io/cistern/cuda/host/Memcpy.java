@@ -9,20 +9,20 @@ import java.lang.invoke.MethodHandle;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// C's `memcpy` for arrays on the heap, called without a transition ([Linker.Option#critical]). It is
-/// faster than [MemorySegment#copyFrom] while what is copied fits a core's cache.
+/// Calls C's `memcpy` for arrays on the heap, without a thread-state transition ([Linker.Option#critical]). For
+/// copies that fit a core's cache it is faster than [MemorySegment#copyFrom].
 ///
-/// No safepoint begins while it runs, so copy large arrays in pieces. It waits for nobody, so
-/// that is all it can hold up.
+/// No safepoint begins while it runs, so copy large arrays in pieces. `memcpy` waits for nothing, so it delays
+/// a safepoint for no longer than the copy takes.
 ///
-/// It is linked at the first copy. Where that fails, since the program gives this module no native access or the C
-/// library has no such function, [MemorySegment#copyFrom] does the same.
+/// It is linked at the first copy. If that fails, because this module has no native access or the C library has
+/// no such function, [MemorySegment#copyFrom] is used.
 ///
 /// **Threads.** Any.
 public final class Memcpy {
     private Memcpy() {}
 
-    /// So that nothing is linked before the first copy.
+    /// A holder class, so that nothing is linked before the first copy.
     private static final class Linked {
         static final @Nullable MethodHandle MEMCPY = Memcpy.class.getModule().isNativeAccessEnabled()
                 ? link(Linker.nativeLinker().defaultLookup())
@@ -31,12 +31,12 @@ public final class Memcpy {
 
     /// Copies all of the source to the beginning of the target.
     ///
-    /// @param source what may be read, an array or native memory, which does not overlap the target
-    /// @param target what may be written and is at least as long
+    /// @param source a readable array or native memory that does not overlap the target
+    /// @param target writable memory, at least as long
     /// @throws IndexOutOfBoundsException if the target is shorter than the source
     /// @throws IllegalArgumentException if the target is read-only
-    /// @throws IllegalStateException if the arena of one was closed
-    /// @throws WrongThreadException if one belongs to another thread's confined arena
+    /// @throws IllegalStateException if the arena of either was closed
+    /// @throws WrongThreadException if either belongs to another thread's confined arena
     public static void copy(MemorySegment source, MemorySegment target) {
         copy(Linked.MEMCPY, source, target);
     }
@@ -57,7 +57,7 @@ public final class Memcpy {
         }
     }
 
-    /// The function, or null if there is none.
+    /// Returns the function, or null if the library has none.
     @SuppressWarnings("restricted")
     static @Nullable MethodHandle link(SymbolLookup library) {
         FunctionDescriptor shape =

@@ -7,16 +7,16 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 
-/// Kernels that hold a stream, write patterns and check them: what tests and checked replays need of a GPU.
+/// Kernels that hold a stream, write patterns and check them, for tests and checked replays.
 ///
-/// They come as PTX text through [CudaDriver#modules()], so the simulated GPU runs them too, as Java functions of
-/// the same names. Every launch is in stream order and returns at once. Addresses are of device memory or pinned
-/// host memory and multiples of 4, those of counters multiples of 8. Any thread may call.
+/// They are PTX text loaded through [CudaDriver#modules()]. The simulated GPU runs Java functions of the same
+/// names. Every launch is in stream order and returns at once. Addresses are of device memory or pinned host
+/// memory, and multiples of 4; addresses of counters are multiples of 8. Any thread may call.
 public final class MemoryKernels implements AutoCloseable {
     private static final String TEXT = "kernels.ptx";
     private static final int THREADS = 256;
 
-    /// Enough to fill the largest GPU; longer ranges go round.
+    /// Enough to fill the largest GPU; for longer ranges each thread loops.
     private static final int MAX_BLOCKS = 2048;
 
     private final CudaDriver driver;
@@ -44,7 +44,7 @@ public final class MemoryKernels implements AutoCloseable {
         return new MemoryKernels(driver, device);
     }
 
-    /// The text of the module that holds the kernels.
+    /// Returns the text of the module that holds the kernels.
     public static String ptx() {
         try (InputStream text = MemoryKernels.class.getResourceAsStream(TEXT)) {
             if (text == null) {
@@ -62,13 +62,13 @@ public final class MemoryKernels implements AutoCloseable {
 
     /// Holds a stream until the 32-bit word at an address is no longer 0.
     ///
-    /// @param flagAddress of pinned host memory
+    /// @param flagAddress address of the word, in pinned host memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void latch(long flagAddress, long stream) {
         driver.modules().launch(device, latch, Modules.Grid.of(1, 1), stream, flagAddress);
     }
 
-    /// Adds to a 64-bit counter the number of 32-bit words that are not the expected one.
+    /// Adds the number of 32-bit words that differ from the expected one to a 64-bit counter.
     ///
     /// @param count number of words
     /// @throws io.cistern.cuda.CudaException if the driver refuses
@@ -84,7 +84,7 @@ public final class MemoryKernels implements AutoCloseable {
         driver.modules().launch(device, writeSequence, grid(count), stream, address, count, first);
     }
 
-    /// Adds to a 64-bit counter the number of 32-bit words that [#writeSequence] would change.
+    /// Adds the number of 32-bit words that [#writeSequence] would change to a 64-bit counter.
     ///
     /// @param count number of words
     /// @throws io.cistern.cuda.CudaException if the driver refuses
@@ -97,7 +97,7 @@ public final class MemoryKernels implements AutoCloseable {
         return Modules.Grid.of(Math.clamp((count + THREADS - 1) / THREADS, 1, MAX_BLOCKS), THREADS);
     }
 
-    /// Unloads the kernels; those launched must have finished.
+    /// Unloads the kernels; their launches must have finished.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     @Override

@@ -6,22 +6,21 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/// What native code and a module hand each other, for modules that have no native access of their own.
+/// Gives native memory and functions to modules that have no native access of their own.
 ///
 /// **Threads.** Any.
 public final class NativeCode {
     private NativeCode() {}
 
-    /// Returns the memory at an address, which nothing checks: that of a wrong address ends the JVM when it is
-    /// read.
+    /// Returns the memory at an address. Nothing checks the address: reading at a wrong one ends the JVM.
     @SuppressWarnings("restricted")
     public static MemorySegment memory(long address, long byteSize) {
         return MemorySegment.ofAddress(address).reinterpret(byteSize);
     }
 
-    /// Returns a C function that calls Java, for as long as the process lives.
+    /// Returns a C function that calls Java; it exists as long as the process lives.
     ///
-    /// @param target throws nothing, since that would end the JVM
+    /// @param target a method that throws nothing, since an exception would end the JVM
     @SuppressWarnings("restricted")
     public static MemorySegment function(MethodHandle target, FunctionDescriptor shape) {
         return Linker.nativeLinker().upcallStub(target, shape, Arena.global());

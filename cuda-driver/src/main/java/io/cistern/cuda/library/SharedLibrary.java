@@ -13,13 +13,13 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 
-/// A shared library that is found at run time, and its functions. Once loaded it stays.
+/// A shared library that is found at run time, and its functions. A loaded library is never unloaded.
 ///
-/// Libraries are loaded and called by this module, so a module that binds one needs no native access of its own.
+/// This module loads and calls libraries, so a module that binds one needs no native access of its own.
 ///
 /// **Threads.** Any.
 public final class SharedLibrary {
-    /// More than any text that a library returns.
+    /// Longer than any text that a library returns.
     private static final long MAX_TEXT_BYTES = 1 << 16;
 
     private final String product;
@@ -32,11 +32,14 @@ public final class SharedLibrary {
         this.symbols = symbols;
     }
 
-    /// Loads the library that a setting names, else the first of some names that the system's loader finds.
+    /// Loads the library that a setting names, or else the first of several names that the system's loader
+    /// finds.
     ///
-    /// @param product what the library belongs to, for messages, as `NCCL`
-    /// @param setting names a file, or a folder that has a file of one of the names
-    /// @throws UnsupportedOperationException if there is none or native access is denied, with what to do about it
+    /// @param product the product that the library belongs to, for messages, for example `NCCL`
+    /// @param setting may name a file, or a folder that contains a file of one of the names
+    /// @param names names of the library, in the order of preference
+    /// @throws UnsupportedOperationException if none is found or native access is denied; the message says what
+    ///     to do
     public static SharedLibrary find(String product, Setting setting, String... names) {
         return Settings.ofProcess()
                 .get(setting)
@@ -46,8 +49,9 @@ public final class SharedLibrary {
 
     /// Loads a library by its name or its path.
     ///
-    /// @param place a file, or a folder that has a file of one of the names
-    /// @throws UnsupportedOperationException if there is none or native access is denied, with what to do about it
+    /// @param place a file, or a folder that contains a file of one of the names
+    /// @throws UnsupportedOperationException if none is found or native access is denied; the message says what
+    ///     to do
     public static SharedLibrary load(String product, Setting setting, String place, String... names) {
         boolean folder = place.contains("/") && Files.isDirectory(Path.of(place));
         List<String> candidates = folder
@@ -65,7 +69,7 @@ public final class SharedLibrary {
                         "native access is denied to Cistern; start java with --enable-native-access=" + accessName(),
                         denied);
             } catch (IllegalArgumentException absent) {
-                // the next one
+                // Try the next candidate.
             }
         }
         throw new UnsupportedOperationException(product + " can't be loaded: tried " + String.join(", ", candidates)
@@ -80,25 +84,25 @@ public final class SharedLibrary {
                 : SymbolLookup.libraryLookup(name, Arena.global());
     }
 
-    /// What `--enable-native-access` must name for this code.
+    /// Returns the name that `--enable-native-access` needs for this code.
     private static String accessName() {
         Module module = SharedLibrary.class.getModule();
         return module.isNamed() ? module.getName() : "ALL-UNNAMED";
     }
 
-    /// Returns the name or path by which it was found.
+    /// Returns the name or path by which the library was found.
     public String name() {
         return name;
     }
 
-    /// Returns the address of a function.
+    /// Returns the address of an optional function.
     ///
-    /// @return [MemorySegment#NULL] if the library has no such function
+    /// @return the address, or [MemorySegment#NULL] if the library has no such function
     public MemorySegment address(String function) {
         return symbols.find(function).orElse(MemorySegment.NULL);
     }
 
-    /// Returns the address of a function that every version has.
+    /// Returns the address of a required function.
     ///
     /// @throws UnsupportedOperationException if the library has no such function
     public MemorySegment require(String function) {
@@ -107,7 +111,7 @@ public final class SharedLibrary {
                         name + " has no symbol " + function + ": it is no " + product + ", or another version"));
     }
 
-    /// Returns a function that every version has.
+    /// Returns a required function, ready to be called.
     ///
     /// @throws UnsupportedOperationException if the library has no such function
     @SuppressWarnings("restricted")
@@ -115,8 +119,8 @@ public final class SharedLibrary {
         return Linker.nativeLinker().downcallHandle(require(function), shape);
     }
 
-    /// Returns what calls functions of a shape: a handle that takes the address of the function first. Kept in a
-    /// constant it is inlined, whatever the library is.
+    /// Returns a handle that calls any function of one shape; its first argument is the function's address. In
+    /// a constant the handle is inlined, whatever the library is.
     @SuppressWarnings("restricted")
     public static MethodHandle call(FunctionDescriptor shape) {
         return Linker.nativeLinker().downcallHandle(shape);
@@ -130,15 +134,15 @@ public final class SharedLibrary {
 
     /// Returns the memory at an address.
     ///
-    /// @param byteSize how much of it the caller knows to be there
+    /// @param byteSize bytes that the caller knows to exist there
     @SuppressWarnings("restricted")
     public static MemorySegment memory(MemorySegment address, long byteSize) {
         return address.reinterpret(byteSize);
     }
 
-    /// Returns a C function that calls a method. What the method throws ends the process.
+    /// Returns a C function that calls a method. An exception that the method throws ends the process.
     ///
-    /// @param arena how long C may call it
+    /// @param arena the lifetime during which C may call it
     @SuppressWarnings("restricted")
     public static MemorySegment callback(MethodHandle method, FunctionDescriptor shape, Arena arena) {
         return Linker.nativeLinker().upcallStub(method, shape, arena);

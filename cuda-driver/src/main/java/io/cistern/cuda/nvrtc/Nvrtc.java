@@ -2,13 +2,13 @@ package io.cistern.cuda.nvrtc;
 
 import java.util.List;
 
-/// NVIDIA's run-time compiler: CUDA C++ to PTX. It comes with the CUDA toolkit, and with Python packages that use the
-/// GPU; not with the driver. It needs no GPU itself.
+/// Compiles CUDA C++ to PTX with NVIDIA's run-time compiler. The compiler comes with the CUDA toolkit and with
+/// Python packages that use the GPU, but not with the driver. It needs no GPU itself.
 ///
-/// The library is looked for under the name in the setting `cistern.nvrtc.library`, if there is one, else as
-/// `libnvrtc.so` and with the versions 13 to 11, where the system's loader looks.
+/// If the setting `cistern.nvrtc.library` names a library, that one is used. Otherwise the system's loader
+/// looks for `libnvrtc.so`, and then for the versions 13 to 11.
 ///
-/// **Threads.** Any; the compiler takes a lock of its own.
+/// **Threads.** Any; the compiler has a lock of its own.
 public final class Nvrtc {
     private final NvrtcLibrary library;
 
@@ -18,17 +18,18 @@ public final class Nvrtc {
 
     /// Finds the compiler.
     ///
-    /// @throws UnsupportedOperationException if it is not installed where it was looked for, with the names tried
+    /// @throws UnsupportedOperationException if it is not installed; the message lists the names that were
+    ///     tried
     public static Nvrtc find() {
         return new Nvrtc(NvrtcLibrary.find());
     }
 
-    /// The library that was found.
+    /// Returns the name or path of the library that was found.
     public String libraryName() {
         return library.name();
     }
 
-    /// Its version, for example `13.0`.
+    /// Returns its version, for example `13.0`.
     public String version() {
         return library.version();
     }
@@ -36,11 +37,11 @@ public final class Nvrtc {
     /// Compiles a program.
     ///
     /// @param source CUDA C++; a kernel declared `extern "C"` keeps its name
-    /// @param name of the source file in messages, for example `filter.cu`
+    /// @param name the name of the source file in messages, for example `filter.cu`
     /// @param options such as `--gpu-architecture=compute_90` or `--use_fast_math`; without an architecture the
-    ///     compiler takes its oldest
+    ///     compiler uses its oldest one
     /// @return PTX text for [io.cistern.cuda.Modules#load]
-    /// @throws NvrtcException if it does not compile, with the compiler's log
+    /// @throws NvrtcException if the program does not compile, with the compiler's log
     public String compile(String source, String name, List<String> options) {
         return library.compile(source, name, options);
     }

@@ -3,7 +3,7 @@ package io.cistern.cuda.nvrtc;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// A program that did not compile, with the log of the compiler.
+/// Thrown when a program does not compile; contains the compiler's log.
 public final class NvrtcException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -17,12 +17,12 @@ public final class NvrtcException extends CisternException {
         this.log = log;
     }
 
-    /// The `nvrtcResult`; 6 is an error in the program.
+    /// Returns the `nvrtcResult`; 6 is an error in the program.
     public int code() {
         return code;
     }
 
-    /// What the compiler said, line by line; empty if it did not get so far.
+    /// Returns the compiler's messages, line by line; empty if the compilation did not begin.
     public String log() {
         return log;
     }

@@ -13,10 +13,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.util.List;
 
-/// The functions of a loaded `libnvrtc`. Once loaded it stays.
+/// The functions of a loaded `libnvrtc`, which is never unloaded.
 ///
-/// Steps of a compilation: `nvrtcCreateProgram`, `nvrtcCompileProgram`, then the text of PTX or log by asking for
-/// its length first, `nvrtcDestroyProgram` in any case.
+/// A compilation calls `nvrtcCreateProgram` and `nvrtcCompileProgram`; then it asks for the length of the PTX
+/// or the log, and for the text. `nvrtcDestroyProgram` follows in any case.
 final class NvrtcLibrary {
     private final String name;
     private final MethodHandle create;
@@ -118,7 +118,7 @@ final class NvrtcLibrary {
         }
     }
 
-    /// A text of a program: a function for its length with the closing zero, and one that writes it.
+    /// Reads a text of a program: one function returns its length with the closing zero, another writes it.
     private final class Text {
         private final String function;
         private final MethodHandle size;

@@ -5,9 +5,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// An open file descriptor of this process, by its number. All that are made here are close-on-exec.
+/// An open file descriptor of this process, by its number. All descriptors made here are close-on-exec.
 ///
-/// **Threads.** Any; of several closes one closes.
+/// **Threads.** Any; of several concurrent closes one closes.
 public final class Descriptor implements AutoCloseable {
     private static final int F_SETFD = 2;
     private static final int F_DUPFD_CLOEXEC = 1030;
@@ -17,14 +17,14 @@ public final class Descriptor implements AutoCloseable {
     private final int number;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /// Takes over a number.
+    /// Takes ownership of a descriptor.
     public Descriptor(int number) {
         this.number = number;
     }
 
-    /// Makes memory without a name that processes can share, of 0 bytes at first (`memfd_create`).
+    /// Creates anonymous memory that processes can share, of 0 bytes at first (`memfd_create`).
     ///
-    /// @param label what `/proc` shows for it
+    /// @param label the name that `/proc` shows for it
     /// @throws SystemCallException if the system refuses
     public static Descriptor ofMemory(String label) throws SystemCallException {
         try (Arena arena = Arena.ofConfined()) {
@@ -33,35 +33,37 @@ public final class Descriptor implements AutoCloseable {
         }
     }
 
-    /// The number that C knows it by.
+    /// Returns the number of the descriptor.
     public int number() {
         return number;
     }
 
-    /// Another descriptor of the same open file (`F_DUPFD_CLOEXEC`).
+    /// Returns another descriptor of the same open file (`F_DUPFD_CLOEXEC`).
     ///
     /// @throws SystemCallException if this one is closed, or no number is left
     public Descriptor duplicate() throws SystemCallException {
         return new Descriptor((int) SystemCall.FCNTL.call(number, F_DUPFD_CLOEXEC, 0));
     }
 
-    /// Makes this number another descriptor of the open file that the other one is of; what it was of is closed.
+    /// Makes this number a descriptor of the other one's open file (`dup3`); its former file is closed.
     ///
     /// @throws SystemCallException if the other one is closed
     public void replaceBy(Descriptor other) throws SystemCallException {
         SystemCall.DUP3.call(other.number, number, 0);
     }
 
-    /// Writes all of some bytes. Where the file takes only some of them, it writes the rest after them.
+    /// Writes all bytes of a range. If the file takes only some of them at once, it goes on with the rest.
     ///
-    /// @throws SystemCallException if the system refuses: then some may be written
+    /// @param from index of the first byte
+    /// @param length number of bytes
+    /// @throws SystemCallException if the system refuses; some bytes may be written then
     public void write(byte[] bytes, int from, int length) throws SystemCallException {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment text = arena.allocate(Math.max(1, length));
             MemorySegment.copy(bytes, from, text, ValueLayout.JAVA_BYTE, 0, length);
             for (long written = 0; written < length; ) {
                 long more = SystemCall.WRITE.call(number, text.address() + written, length - written);
-                if (more == 0) { // takes nothing and says nothing: else this would go on for ever
+                if (more == 0) { // it would go on for ever
                     throw new SystemCallException(SystemCall.WRITE, SystemCallException.EAGAIN);
                 }
                 written += more;
@@ -72,7 +74,7 @@ public final class Descriptor implements AutoCloseable {
     /// Sets close-on-exec.
     ///
     /// @return this
-    /// @throws IllegalStateException if this is no open descriptor
+    /// @throws IllegalStateException if this descriptor is not open
     public Descriptor closedOnExec() {
         try {
             SystemCall.FCNTL.call(number, F_SETFD, FD_CLOEXEC);
@@ -82,7 +84,7 @@ public final class Descriptor implements AutoCloseable {
         }
     }
 
-    /// Closes it. Closing twice does nothing.
+    /// Closes the descriptor. Closing twice does nothing.
     @Override
     public void close() {
         if (!closed.compareAndSet(false, true)) {
@@ -91,7 +93,7 @@ public final class Descriptor implements AutoCloseable {
         try {
             SystemCall.CLOSE.call(number);
         } catch (SystemCallException alreadyGone) {
-            // Closed either way.
+            // The descriptor is closed either way.
             assert alreadyGone.errno() != 0;
         }
     }

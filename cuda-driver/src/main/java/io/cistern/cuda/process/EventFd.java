@@ -3,26 +3,27 @@ package io.cistern.cuda.process;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 
-/// A descriptor that becomes readable when somebody says so, and stays it (`eventfd`): ends a wait in [Poll].
+/// A descriptor that becomes readable when [#wake] is called, and stays readable (`eventfd`); ends a wait in
+/// [Poll].
 public final class EventFd implements AutoCloseable {
     /// `EFD_CLOEXEC | EFD_NONBLOCK`
     private static final int FLAGS = 0x80000 | 0x800;
 
     private final Descriptor descriptor;
 
-    /// Makes one.
+    /// Creates a descriptor that is not readable yet.
     ///
     /// @throws SystemCallException if the system refuses
     public EventFd() throws SystemCallException {
         descriptor = new Descriptor((int) SystemCall.EVENTFD2.call(0, FLAGS));
     }
 
-    /// The descriptor to wait for.
+    /// Returns the descriptor to wait for.
     public Descriptor descriptor() {
         return descriptor;
     }
 
-    /// Makes it readable.
+    /// Makes the descriptor readable.
     public void wake() {
         try (Arena arena = Arena.ofConfined()) {
             SystemCall.WRITE.call(

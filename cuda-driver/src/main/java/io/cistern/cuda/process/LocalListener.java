@@ -11,9 +11,9 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Listens for [LocalSocket]s at a path that the user of this process alone may connect to.
+/// Accepts [LocalSocket] connections at a path to which only the user of this process may connect.
 ///
-/// Nothing waits: see [Poll].
+/// No method waits: see [Poll].
 public final class LocalListener implements AutoCloseable {
     private static final int WAITING_CONNECTIONS = 64;
 
@@ -28,15 +28,15 @@ public final class LocalListener implements AutoCloseable {
         this.file = file;
     }
 
-    /// Begins to listen. A socket that a process which is gone left at the path is replaced.
+    /// Starts to listen. If an ended process left a socket at the path, that socket is replaced.
     ///
-    /// @throws IOException if somebody listens there, something else is there, or the folder can't be written
+    /// @throws IOException if a process listens there, something else is there, or the folder can't be written
     /// @throws IllegalArgumentException if the path has more bytes than the system allows
     public static LocalListener open(Path path) throws IOException {
         Descriptor made = LocalSocket.newSocket();
         try (Arena arena = Arena.ofConfined()) {
             bind(made, LocalSocket.address(arena, path), path);
-            // Before anybody can connect, which takes the listening.
+            // The rights are set before `listen`, since nobody can connect earlier.
             Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-------"));
             SystemCall.LISTEN.call(made.number(), WAITING_CONNECTIONS);
             return new LocalListener(path, made, fileAt(path));
@@ -58,7 +58,7 @@ public final class LocalListener implements AutoCloseable {
         }
     }
 
-    /// Whether a socket is there that nobody listens at.
+    /// Returns whether the path is a socket at which no process listens.
     private static boolean isLeftOver(Path path) throws IOException {
         if (!Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
                 .isOther()) {
@@ -78,14 +78,14 @@ public final class LocalListener implements AutoCloseable {
         return key != null ? key : attributes.creationTime();
     }
 
-    /// The descriptor to wait for.
+    /// Returns the descriptor to wait for.
     public Descriptor descriptor() {
         return descriptor;
     }
 
-    /// Takes the next connection.
+    /// Accepts the next connection.
     ///
-    /// @return empty if nobody wants one now
+    /// @return the connection, or empty if none is waiting now
     /// @throws SystemCallException if the system refuses
     public Optional<LocalSocket> accept() throws SystemCallException {
         try {
@@ -100,8 +100,7 @@ public final class LocalListener implements AutoCloseable {
         }
     }
 
-    /// Ends the listening and takes the path away, unless something else is there by now. Closing twice does
-    /// nothing.
+    /// Stops listening and removes the path, unless something else is there by now. Closing twice does nothing.
     @Override
     public void close() {
         if (!closed.compareAndSet(false, true)) {
@@ -113,7 +112,7 @@ public final class LocalListener implements AutoCloseable {
                 Files.delete(path);
             }
         } catch (IOException gone) {
-            // Somebody else removed it.
+            // Another process removed it.
             assert !gone.toString().isEmpty();
         }
     }

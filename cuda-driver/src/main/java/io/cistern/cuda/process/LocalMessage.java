@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// A message of a [LocalSocket], with the descriptor that came with it.
+/// A message of a [LocalSocket], with the descriptor that came with it, if any.
 public final class LocalMessage {
     /// `struct msghdr`: name, its length, the pieces, their number, the control bytes, their length, flags.
     private static final int HEADER_BYTES = 56;
@@ -28,7 +28,7 @@ public final class LocalMessage {
     /// `struct cmsghdr`: length, level, type; then the descriptors.
     private static final int CONTROL_HEADER_BYTES = 16;
 
-    /// Room for four descriptors, so that more than the one that may come are seen and closed.
+    /// Room for four descriptors: if more than the allowed one come, they are seen and closed.
     private static final int CONTROL_BYTES = CONTROL_HEADER_BYTES + 4 * Integer.BYTES;
 
     private static final int SOL_SOCKET = 1;
@@ -46,12 +46,12 @@ public final class LocalMessage {
         this.attached = attached;
     }
 
-    /// What was sent.
+    /// Returns a copy of the bytes that were sent.
     public byte[] bytes() {
         return bytes.clone();
     }
 
-    /// The descriptor that came with it, the receiver's to close, if one came.
+    /// Returns the descriptor that came with the message, if any; the receiver closes it.
     public Optional<Descriptor> attached() {
         return Optional.ofNullable(attached);
     }
@@ -68,7 +68,7 @@ public final class LocalMessage {
                 control.set(JAVA_INT, CONTROL_HEADER_BYTES, attached.number());
                 setControl(header, control);
             }
-            // Without NOSIGNAL a closed end would end the process.
+            // Without NOSIGNAL, a closed other end would end this process.
             SystemCall.SENDMSG.call(socket.number(), header.address(), MSG_NOSIGNAL);
         }
     }
@@ -98,7 +98,7 @@ public final class LocalMessage {
         } catch (SystemCallException failure) {
             return switch (failure.errno()) {
                 case SystemCallException.EAGAIN -> Optional.empty();
-                // Told once, in front of what the other side sent before it closed.
+                // Reported once, before the messages that the other side sent before it closed.
                 case SystemCallException.ECONNRESET -> receive(socket, mostBytes);
                 default -> throw failure;
             };

@@ -11,10 +11,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Optional;
 
-/// One end of a connection between two processes of this machine that keeps the bounds of messages and carries
-/// file descriptors: a Unix socket of type `SOCK_SEQPACKET`.
+/// One end of a connection between two processes of this machine, which preserves message boundaries and
+/// carries file descriptors: a Unix socket of type `SOCK_SEQPACKET`.
 ///
-/// Nothing waits: see [Poll].
+/// No method waits: see [Poll].
 ///
 /// **Threads.** One at a time.
 public final class LocalSocket implements AutoCloseable {
@@ -32,15 +32,15 @@ public final class LocalSocket implements AutoCloseable {
         this.descriptor = descriptor;
     }
 
-    /// Who is at the other end, as the system says: as it was when the connection was made.
+    /// The process at the other end, as the system saw it when the connection was made.
     ///
-    /// @param pid the process, as this one counts; 0 if it can't be seen from here
+    /// @param pid the process's number in this process's name space; 0 if it can't be seen from here
     /// @param userId its effective user
     public record Peer(long pid, long userId) {}
 
-    /// Connects to who listens at a path.
+    /// Connects to the listener at a path.
     ///
-    /// @throws SystemCallException if nobody does, or it is not allowed
+    /// @throws SystemCallException if no process listens there, or it is not allowed
     /// @throws IllegalArgumentException if the path has more bytes than the system allows
     public static LocalSocket connect(Path path) throws SystemCallException {
         Descriptor made = newSocket();
@@ -71,7 +71,7 @@ public final class LocalSocket implements AutoCloseable {
         return address;
     }
 
-    /// The effective user of this process.
+    /// Returns the effective user of this process.
     public static long ownUserId() {
         try {
             return SystemCall.GETEUID.call();
@@ -80,14 +80,14 @@ public final class LocalSocket implements AutoCloseable {
         }
     }
 
-    /// The descriptor to wait for.
+    /// Returns the descriptor to wait for.
     public Descriptor descriptor() {
         return descriptor;
     }
 
-    /// Who is at the other end.
+    /// Returns the process at the other end.
     ///
-    /// @throws SystemCallException if the system does not say
+    /// @throws SystemCallException if the system does not tell
     public Peer peer() throws SystemCallException {
         try (Arena arena = Arena.ofConfined()) {
             // struct ucred: pid, uid, gid
@@ -103,24 +103,24 @@ public final class LocalSocket implements AutoCloseable {
 
     /// Sends one message.
     ///
-    /// @throws SystemCallException if the other end is closed, or has left so much unread that there is no room
+    /// @throws SystemCallException if the other end is closed, or its unread messages leave no room
     public void send(byte[] message) throws SystemCallException {
         LocalMessage.send(descriptor, message, null);
     }
 
-    /// Sends one message with a file descriptor (`SCM_RIGHTS`). The other end gets one of its own.
+    /// Sends one message with a file descriptor (`SCM_RIGHTS`). The other end gets a descriptor of its own.
     ///
     /// @throws SystemCallException if the other end is closed, or there is no room, or it is not allowed
     public void send(byte[] message, Descriptor attached) throws SystemCallException {
         LocalMessage.send(descriptor, message, attached);
     }
 
-    /// Takes the next message.
+    /// Receives the next message.
     ///
-    /// @param mostBytes what it may have; a longer one is an error
-    /// @return empty if none is there now
-    /// @throws java.io.EOFException if the other end is closed, and nothing more will come
-    /// @throws IOException if the message is longer, or brings more than one descriptor
+    /// @param mostBytes the longest message to accept, in bytes
+    /// @return the message, or empty if none is there now
+    /// @throws java.io.EOFException if the other end is closed and all its messages were received
+    /// @throws IOException if the message is longer, or has more than one descriptor
     public Optional<LocalMessage> receive(int mostBytes) throws IOException {
         return LocalMessage.receive(descriptor, mostBytes);
     }

@@ -9,7 +9,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.BitSet;
 
-/// Waits for descriptors (`ppoll`).
+/// Waits until descriptors are readable (`ppoll`).
 public final class Poll {
     private static final short POLLIN = 1;
 
@@ -22,10 +22,11 @@ public final class Poll {
         return !readable(Duration.ZERO, number).isEmpty();
     }
 
-    /// Waits until one of some descriptors has something to read, has ended, or is broken.
+    /// Waits until a descriptor has something to read, has ended, or is broken.
     ///
-    /// @param patience how long at most
-    /// @return which, by their place; empty when the patience ended
+    /// @param patience the longest time to wait
+    /// @param numbers the descriptors' numbers
+    /// @return the indices of such descriptors; empty if the time has run out
     /// @throws SystemCallException if the system refuses
     public static BitSet readable(Duration patience, int... numbers) throws SystemCallException {
         try (Arena arena = Arena.ofConfined()) {

@@ -1,18 +1,19 @@
 package io.cistern.cuda.process;
 
-/// A memory fence on every processor that runs a thread of this process, paid by the caller alone.
+/// Issues a memory fence on every processor that runs a thread of this process; only the caller pays for it.
 ///
-/// Two threads that each write one word and then read the other's need a fence between write and read on both sides.
-/// Where one side is hot and the other rare, the rare side can pay for both: the hot side keeps only the order of its
-/// instructions ([java.lang.invoke.VarHandle#acquireFence], which costs nothing on x86), and the rare side calls
-/// [#everywhere], which interrupts the others. That is `membarrier(2)` on Linux (4.14, private expedited): some
-/// microseconds. Where the system refuses the call (an older one, a sandbox that filters calls, native access denied),
-/// all threads are stopped instead, as for a dump of their stacks: tens of microseconds and more.
+/// Two threads that each write one word and then read the other's word both need a fence between write and
+/// read. If one side is hot and the other rare, the rare side can pay for both. The hot side only keeps its
+/// instructions in order ([java.lang.invoke.VarHandle#acquireFence], which costs nothing on x86), and the rare
+/// side calls [#everywhere], which interrupts the other threads. On Linux that is `membarrier(2)` (4.14,
+/// private expedited). If the system refuses the call (an older system, a sandbox that filters calls, native
+/// access denied), it stops all threads instead, as for a dump of their stacks, which takes longer.
 ///
-/// **Why stopping orders.** HotSpot dumps stacks at a safepoint. A thread that runs Java code reaches it by a poll, at
-/// which it waits for a lock; one that is outside Java code has a full fence on its way back, before it looks whether
-/// a safepoint is under way. So what a thread did before is seen by the one who stopped it, and what that one did
-/// before is seen by the thread afterwards.
+/// **Why stopping orders.** HotSpot dumps stacks at a safepoint. A thread that runs Java code reaches the
+/// safepoint by a poll, at which it waits for a lock. A thread outside Java code executes a full fence on its
+/// way back, before it checks whether a safepoint is under way. So the stopping thread sees everything that a
+/// stopped thread did before, and the stopped thread afterwards sees everything that the stopping thread did
+/// before.
 ///
 /// **Threads.** Any, at any time.
 public final class ProcessFence {
@@ -21,22 +22,22 @@ public final class ProcessFence {
 
     private static final boolean SUPPORTED = SystemCall.isLinux() && SystemCall.isNumbered();
 
-    /// Asked of the system at the first fence: to link a process's first native function takes long, which the
-    /// start of a program can do without.
+    /// The system is asked at the first fence: linking a process's first native function takes long, and would
+    /// slow down the start of the program.
     private static final class Membarrier {
         static final boolean WORKS = succeeds(REGISTER_PRIVATE_EXPEDITED) && succeeds(PRIVATE_EXPEDITED);
     }
 
     private ProcessFence() {}
 
-    /// Whether [#everywhere] works here. Takes no time, and never changes.
+    /// Returns whether [#everywhere] works here. Costs nothing; the answer never changes.
     public static boolean isSupported() {
         return SUPPORTED;
     }
 
-    /// Orders all that any thread of this process did before, against all that it does after.
+    /// Orders everything that any thread of this process did before against everything that it does after.
     ///
-    /// @throws IllegalStateException if it is not supported
+    /// @throws IllegalStateException if it is not [supported][#isSupported]
     public static void everywhere() {
         if (!SUPPORTED) {
             throw new IllegalStateException("no process-wide fence on this system");
@@ -50,11 +51,11 @@ public final class ProcessFence {
         try {
             return Membarrier.WORKS && succeeds(PRIVATE_EXPEDITED);
         } catch (LinkageError unusable) {
-            return false; // an initialiser that once lacked Java heap fails for ever
+            return false; // once its initialiser has failed, for lack of Java heap, it fails for ever
         }
     }
 
-    /// The slow way.
+    /// The slow way: stops all threads.
     static void stopAll() {
         Thread.getAllStackTraces();
     }

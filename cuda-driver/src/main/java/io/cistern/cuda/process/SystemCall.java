@@ -13,8 +13,8 @@ import java.lang.invoke.VarHandle;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/// System calls of Linux that Java has no way to make, by their numbers on x86-64, and on arm64 and
-/// RISC-V, which share theirs. All go through `syscall(2)`, whose arguments and result have 64 bits whatever the call.
+/// System calls of Linux that Java can't make itself, by their numbers on x86-64 and on arm64 and RISC-V, which
+/// share theirs. All go through `syscall(2)`, whose arguments and result always have 64 bits.
 enum SystemCall {
     CLOSE(3, 57),
     FCNTL(72, 25),
@@ -47,12 +47,12 @@ enum SystemCall {
         this.onNewer = onNewer;
     }
 
-    /// Bound at the first call, so that nothing is looked up where no call is made.
+    /// Bound at the first call, so that a program without calls looks nothing up.
     private static final class Bound {
         static final StructLayout STATE = Linker.Option.captureStateLayout();
         static final VarHandle ERRNO = STATE.varHandle(PathElement.groupElement("errno"));
 
-        /// Null where native access is denied: what an initialiser throws, nobody could tell from a defect.
+        /// Null if native access is denied: an exception in the initialiser could not be told from a defect.
         static final @Nullable MethodHandle SYSCALL = bind();
 
         private static @Nullable MethodHandle bind() {
@@ -76,11 +76,12 @@ enum SystemCall {
         }
     }
 
-    /// Makes the call, again after signals.
+    /// Makes the call, and repeats it if a signal interrupts it.
     ///
     /// @throws SystemCallException if it returned -1
     /// @throws IllegalCallerException if native access is denied
-    /// @throws UnsupportedOperationException elsewhere than on Linux, and on processors of unknown numbers
+    /// @throws UnsupportedOperationException on other systems than Linux, and on processors whose numbers are
+    ///     unknown
     long call(long... arguments) throws SystemCallException {
         if (!isLinux()) {
             throw new UnsupportedOperationException(this + " is a call of Linux");
@@ -100,7 +101,7 @@ enum SystemCall {
                     return result;
                 }
                 int errno = (int) Bound.ERRNO.get(state, 0L);
-                // Linux has closed the descriptor even when a signal came.
+                // Linux has closed the descriptor even if a signal came.
                 if (errno != EINTR || this == CLOSE) {
                     throw new SystemCallException(this, errno);
                 }
@@ -112,14 +113,15 @@ enum SystemCall {
         }
     }
 
-    /// What `--enable-native-access` must name for this code.
+    /// Returns the name that `--enable-native-access` needs for this code.
     private static String accessName() {
         Module module = SystemCall.class.getModule();
         return module.isNamed() ? module.getName() : "ALL-UNNAMED";
     }
 
     /// @param architecture Java's name of the processor
-    /// @throws UnsupportedOperationException if its numbers are unknown: those of another one mean other calls
+    /// @throws UnsupportedOperationException if its numbers are unknown; those of another processor mean other
+    ///     calls
     long number(String architecture) {
         return switch (architecture) {
             case "amd64", "x86_64" -> onX86;
@@ -130,7 +132,7 @@ enum SystemCall {
         };
     }
 
-    /// Whether calls can be made on this processor.
+    /// Returns whether the call numbers of this processor are known.
     static boolean isNumbered() {
         return switch (architecture()) {
             case "amd64", "x86_64", "aarch64", "riscv64" -> true;

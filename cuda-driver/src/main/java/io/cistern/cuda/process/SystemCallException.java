@@ -5,7 +5,7 @@ import java.io.Serial;
 import java.util.Locale;
 import java.util.Map;
 
-/// A system call that failed: which one, and with what.
+/// Thrown when a system call fails; names the call and its `errno`.
 public final class SystemCallException extends IOException {
     /// Nothing to read or no room to write now.
     static final int EAGAIN = 11;
@@ -42,12 +42,12 @@ public final class SystemCallException extends IOException {
         this.errno = errno;
     }
 
-    /// Whether a write failed since nobody reads the pipe any more.
+    /// Returns whether a write failed because nobody reads the pipe any more.
     public boolean isBrokenPipe() {
         return errno == EPIPE;
     }
 
-    /// The number that the system gave.
+    /// Returns the `errno`.
     public int errno() {
         return errno;
     }

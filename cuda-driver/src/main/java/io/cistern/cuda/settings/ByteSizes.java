@@ -5,13 +5,13 @@ import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/// Numbers of bytes as people write them: `1048576`, `64KiB`, `2MiB`, `0.5GiB`, `1TiB`.
+/// Reads and prints numbers of bytes as people write them: `1048576`, `64KiB`, `2MiB`, `0.5GiB`, `1TiB`.
 ///
-/// Units are binary and any letter case will do; a fraction needs a unit and is rounded down to whole bytes. `KB`,
-/// `MB`, `GB` are refused rather than guessed: 80 GB is 80·10⁹ on a data sheet and 80·2³⁰ in most people's heads, 7
-/// % apart.
+/// Units are binary, in any letter case. A fraction needs a unit and is rounded down to whole bytes. `KB`, `MB`
+/// and `GB` are refused, because their meaning would be a guess: 80 GB is 80·10⁹ on a data sheet and 80·2³⁰ in
+/// most people's heads, 7 % apart.
 public final class ByteSizes {
-    /// The digits are bounded, so that a hostile text costs nothing; 2^63 has 19.
+    /// The number of digits is bounded, so that a hostile text costs nothing; 2^63 has 19.
     private static final Pattern FORM = Pattern.compile("(\\d{1,19})(\\.\\d{1,19})?\\s?([a-z]*)");
     private static final String UNITS = "kmgt";
     private static final String LEGAL = "write it like 1048576, 64KiB, 2MiB, 0.5GiB or 1TiB";
@@ -20,9 +20,9 @@ public final class ByteSizes {
 
     /// Reads a number of bytes.
     ///
-    /// @return at least 0
-    /// @throws IllegalArgumentException if it is none, is negative, or exceeds 2^63 − 1; the message quotes the
-    ///     text and says what is legal
+    /// @return bytes, at least 0
+    /// @throws IllegalArgumentException if the text is no number of bytes, is negative, or exceeds 2^63 − 1;
+    ///     the message quotes the text and says what is legal
     public static long parse(String text) {
         Matcher form = FORM.matcher(text.strip().toLowerCase(Locale.ROOT));
         if (!form.matches()) {
@@ -40,7 +40,7 @@ public final class ByteSizes {
         return bytes.longValue();
     }
 
-    /// The shortest exact text, which [#parse] reads back: `64KiB`, `1536MiB`, `1000`.
+    /// Returns the shortest exact text, which [#parse] reads back: `64KiB`, `1536MiB`, `1000`.
     public static String print(long bytes) {
         int power = bytes == 0 ? 0 : Math.min(Long.numberOfTrailingZeros(bytes) / 10, UNITS.length());
         String unit = power == 0 ? "" : Character.toUpperCase(UNITS.charAt(power - 1)) + "iB";

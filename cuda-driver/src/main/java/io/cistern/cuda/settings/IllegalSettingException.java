@@ -3,12 +3,13 @@ package io.cistern.cuda.settings;
 import java.io.Serial;
 import org.jspecify.annotations.Nullable;
 
-/// A setting has a value that it can't have. The message names who set it, the value, and what is legal.
+/// Thrown when a setting has an illegal value. The message names the value's source, the value, and the legal
+/// values.
 public final class IllegalSettingException extends IllegalArgumentException {
     @Serial
     private static final long serialVersionUID = 1L;
 
-    /// @param what is wrong, for people
+    /// @param what says what is wrong, for people
     public IllegalSettingException(Settings.Value set, @Nullable String what) {
         super(set.source() + ": " + what);
     }

@@ -5,9 +5,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/// The user whose rights this process has. Java knows a name, which a container may lack.
+/// Finds the user whose rights this process has. Java only knows a name, which a container may lack.
 final class ProcessUser {
-    /// Where there is no `/proc`.
+    /// The number if there is no `/proc`.
     static final int UNKNOWN = -1;
 
     /// The number of the user.
@@ -15,8 +15,8 @@ final class ProcessUser {
 
     private ProcessUser() {}
 
-    /// The line `Uid:` has the real, the effective, the saved number and that for files. `/proc/self` itself belongs to
-    /// root where the process may not be traced.
+    /// The line `Uid:` has the real, the effective, the saved and the file-system user. The owner of
+    /// `/proc/self` does not help: it is root if the process may not be traced.
     private static int number() {
         try {
             List<String> lines = Files.readAllLines(Path.of("/proc/self/status"));

@@ -3,25 +3,25 @@ package io.cistern.cuda.settings;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/// Everything that can be set from outside a program. `docs/settings.md` is made from this list.
+/// All settings that can be made from outside a program. `docs/settings.md` is generated from this list.
 ///
-/// A key may hold one part that the person who sets it chooses: [#DEVICE_PART], a device's ordinal, or
-/// [#NAME_PART], a name. As an environment variable a key is written in capitals, with `_` for `.`.
+/// A key may have one part that the person who sets it chooses: [#DEVICE_PART], a device's ordinal, or
+/// [#NAME_PART], a name. As an environment variable, a key is in capitals, with `_` for `.`.
 public enum Setting {
-    /// The file that the other settings may stand in.
+    /// The file that may contain the other settings.
     CONFIG(
             "cistern.config",
             "a path",
             "no file",
             "a file of settings in the format of Java properties, in UTF-8, with the keys of this table; not in the"
                     + " file itself"),
-    /// Which allocator is current.
+    /// The allocator that is current at first.
     ALLOCATOR(
             "cistern.allocator",
             "the spec of an allocator",
             "the highest priority of those available",
             "the allocator that is current when the program does not choose"),
-    /// The same for one device.
+    /// The allocator that is current at first on one device.
     DEVICE_ALLOCATOR(
             "cistern.device.N.allocator", "the spec of an allocator", "`cistern.allocator`", "the same for device N"),
     /// A limit on each device.
@@ -30,22 +30,22 @@ public enum Setting {
             "a number of bytes, as `8GiB`",
             "none",
             "the most bytes requested at once on each device, over all allocators"),
-    /// The same for one device.
+    /// A limit on one device.
     DEVICE_LIMIT("cistern.device.N.limit", "a number of bytes", "`cistern.limit`", "the same for device N"),
-    /// An allocator by a name of one's own.
+    /// A definition of an allocator under a name of one's own.
     DEFINE(
             "cistern.define.NAME",
             "the spec of an allocator",
             "none",
             "makes NAME an allocator: that spec, for example a shared library"),
-    /// Where plug-ins are dropped.
+    /// The directory of plug-ins.
     PLUGINS(
             "cistern.plugins",
             "a path",
             "none",
             "a directory of plug-ins: JARs, folders of JARs, and shared libraries; nobody else may be able to write"
                     + " there"),
-    /// Which plug-ins are allowed.
+    /// The plug-ins that are allowed.
     PLUGINS_ALLOWED(
             "cistern.plugins.allowed",
             "a path",
@@ -55,34 +55,34 @@ public enum Setting {
     LEAKS("cistern.leaks", "`off`, `sampled`, `sites`, `all`", "`off`", "how much is kept about live blocks"),
     /// How much the caching allocator checks.
     CHECK("cistern.check", "`off`, `checked`, `paranoid`", "`off`", "how much `caching` checks"),
-    /// Which observers begin with each device memory.
+    /// The observers that start with each device memory.
     OBSERVE(
             "cistern.observe",
             "names of observers, as `jfr,jmx`",
             "none",
             "the observers of each device memory that is opened: `history`, `snapshots`, `jfr`, `jmx` and `nvtx` of"
                     + " `cistern-observability`, and your own (`ModuleSupport.Observer`)"),
-    /// Scopes that were forgotten or not carried.
+    /// Whether scopes are reported that were forgotten or not carried to other threads.
     SCOPES_REPORT(
             "cistern.scopes.report",
             "`true`, `false`",
             "`false`",
             "whether scopes are reported that were forgotten, and threads that allocate outside every scope while"
                     + " others are in one"),
-    /// Copies that can't go on beside other work.
+    /// Whether copies are reported that can't run beside other work.
     COPIES_REPORT(
             "cistern.copies.report",
             "`true`, `false`",
             "`false`",
             "whether non-blocking copies are reported whose host memory is not pinned"),
-    /// How arrays get to a device.
+    /// How arrays are copied to a device.
     COPIES_DIRECT(
             "cistern.copies.direct",
             "`true`, `false`",
             "`false`",
             "whether the driver reads arrays of less than 8 MiB where they are: faster, but only for programs in which"
                     + " no GPU waits for Java code (docs/buffers.md)"),
-    /// Which driver is opened.
+    /// The driver to open.
     DRIVER(
             "cistern.driver",
             "`auto`, or the name of a driver: `cuda`, `simulated`",
@@ -130,9 +130,9 @@ public enum Setting {
             "a name or a path, of the file or its folder",
             "`libnvToolsExt.so.1`, else `libnvtx3interop.so.1`",
             "the library that hands marks and ranges to NVIDIA's profilers"),
-    /// How many devices the simulated GPU has.
+    /// The number of simulated devices.
     SIMULATED_DEVICES("cistern.simulated.devices", "a number from 1 to 999", "1", "devices of the simulated GPU"),
-    /// How much memory they have.
+    /// The memory of each simulated device.
     SIMULATED_CAPACITY(
             "cistern.simulated.capacity",
             "a number of bytes from 1 to 8TiB",
@@ -160,42 +160,42 @@ public enum Setting {
         this.meaning = meaning;
     }
 
-    /// The key, as property and in the file.
+    /// Returns the key, as written in a property and in the file.
     public String key() {
         return key;
     }
 
-    /// What may be set, for people.
+    /// Returns a description of the legal values, for people.
     public String legal() {
         return legal;
     }
 
-    /// What holds where it is not set, for people.
+    /// Returns what applies if the setting is missing, for people.
     public String otherwise() {
         return otherwise;
     }
 
-    /// What it is about, for people.
+    /// Returns what the setting means, for people.
     public String meaning() {
         return meaning;
     }
 
-    /// Whether the key has a part that a person chooses.
+    /// Returns whether the key has a part that a person chooses.
     public boolean isFamily() {
         return key.contains("." + DEVICE_PART + ".") || key.endsWith("." + NAME_PART);
     }
 
-    /// Whether the chosen part of the key is a device's ordinal.
+    /// Returns whether the chosen part of the key is a device's ordinal.
     public boolean isOfDevice() {
         return isFamily() && chosenPart().equals(DEVICE_PART);
     }
 
-    /// The key as an environment variable.
+    /// Returns the key as an environment variable.
     public String variable() {
         return variable(key);
     }
 
-    /// The key with its chosen part.
+    /// Returns the key with its chosen part.
     ///
     /// @throws IllegalArgumentException if it has none
     String keyOf(Object part) {
@@ -217,10 +217,9 @@ public enum Setting {
         return key.endsWith("." + NAME_PART) ? NAME_PART : DEVICE_PART;
     }
 
-    /// What the chosen part of a key is, if the key is one of this setting: empty for a setting without such a
-    /// part.
+    /// Returns the chosen part of a written key of this setting.
     ///
-    /// @return null for another key
+    /// @return the part; empty if this setting has none; null if the key is of another setting
     @Nullable
     String partOf(String written) {
         if (!isFamily()) {
@@ -235,7 +234,7 @@ public enum Setting {
         return part.matches(chosenPart().equals(DEVICE_PART) ? DEVICE_FORM : NAME_FORM) ? part : null;
     }
 
-    /// A key as an environment variable.
+    /// Returns a key as an environment variable.
     static String variable(String key) {
         return key.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
     }

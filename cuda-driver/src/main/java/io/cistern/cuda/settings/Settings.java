@@ -8,46 +8,46 @@ import java.util.Optional;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/// What is set from outside the program, and where. What code says comes before all of it; then the first of
-/// these that speaks decides:
+/// The settings that were made outside the program, and their sources. Code that sets an option overrides all
+/// of them. Otherwise the first of these sources that has a value decides:
 ///
 /// 1. a system property, `-Dcistern.allocator=async`
 /// 2. an environment variable, `CISTERN_ALLOCATOR=async`
 /// 3. the file that `cistern.config` (or `CISTERN_CONFIG`) names: lines `cistern.allocator=async`
 ///
-/// So what is set for one device in a file gives way to what a property sets for all; of one origin, what is set
-/// for a device comes first. A blank value counts as not set, since that is how a script takes a variable back.
+/// So a property for all devices overrides a file's value for one device; within one source, the value for one
+/// device comes first. A blank value counts as not set, since scripts unset a variable in this way.
 ///
-/// Immutable: it is what was set when it was made. Written without lambdas, since it is among the first things that
-/// run.
+/// Immutable: a snapshot of the time when it was made. The code uses no lambdas, since it is among the first
+/// that runs.
 public final class Settings {
     private static final String PROPERTIES = "cistern.";
     private static final String VARIABLES = "CISTERN_";
 
-    /// Properties of the programs around: tests, benchmarks.
+    /// Properties of surrounding programs: tests, benchmarks.
     private static final List<String> OTHER_PROPERTIES =
             List.of("cistern.testkit.", "cistern.benchmark.", "cistern.docs.", "cistern.stress.");
 
-    /// Variables of the programs around: the script, and hosts that start Java.
+    /// Variables of surrounding programs: the script, and hosts that start Java.
     private static final List<String> OTHER_VARIABLES =
             List.of("CISTERN_CLASSPATH", "CISTERN_HOME", "CISTERN_JAVA_HOME", "CISTERN_JAVA_OPTS");
 
     /// A value and where it was set.
     ///
-    /// @param setting what it is for
-    /// @param part the device or the name in its key; empty if that has none
+    /// @param setting the setting
+    /// @param part the device or the name in its key; empty if the key has no such part
     /// @param text the value
-    /// @param source for people: `property cistern.allocator`, `environment variable CISTERN_ALLOCATOR`,
-    ///     `cistern.allocator in /etc/cistern.properties`
+    /// @param source its source, for people: `property cistern.allocator`,
+    ///     `environment variable CISTERN_ALLOCATOR`, `cistern.allocator in /etc/cistern.properties`
     public record Value(Setting setting, String part, String text, String source) {
-        /// The key as it is written as a property.
+        /// Returns the key as it is written in a property.
         public String key() {
             return setting.isFamily() ? setting.keyOf(part) : setting.key();
         }
 
-        /// The value of a setting that is a number of bytes.
+        /// Returns the value as a number of bytes.
         ///
-        /// @throws IllegalSettingException if it is none
+        /// @throws IllegalSettingException if it is not one
         public long bytes() {
             try {
                 return ByteSizes.parse(text);
@@ -57,10 +57,10 @@ public final class Settings {
         }
     }
 
-    /// A key that was set and is none.
+    /// A key that was set but does not exist.
     ///
-    /// @param key as it is written
-    /// @param source for people
+    /// @param key the key as it was written
+    /// @param source its source, for people
     /// @param isVariable whether it is an environment variable
     public record Unknown(String key, String source, boolean isVariable) {}
 
@@ -76,13 +76,13 @@ public final class Settings {
     private final Map<Id, Value> fromVariables = new TreeMap<>();
     private final Map<Id, Value> fromFile = new TreeMap<>();
 
-    /// The strongest first.
+    /// The source with the highest precedence comes first.
     private final List<Map<Id, Value>> values = List.of(fromProperties, fromVariables, fromFile);
 
     private final List<Unknown> unknown = new ArrayList<>();
     private final List<String> problems = new ArrayList<>();
 
-    /// Reads what is set.
+    /// Takes a snapshot of the settings.
     ///
     /// @param properties the system properties
     /// @param variables the environment
@@ -105,8 +105,8 @@ public final class Settings {
         }
     }
 
-    /// In any case of letters, and a property in the style of a variable or the other way round: what is almost a key
-    /// is told, and not passed over.
+    /// In any letter case, and a property in the style of a variable or the other way round: a key that is
+    /// almost right is reported, not ignored.
     private static boolean isMeantForCistern(String key) {
         return startsWith(PROPERTIES, key) || startsWith(VARIABLES, key);
     }
@@ -124,7 +124,7 @@ public final class Settings {
         return false;
     }
 
-    /// What is set for this process now.
+    /// Returns the settings of this process at this time.
     public static Settings ofProcess() {
         Map<String, String> properties = new TreeMap<>();
         for (String key : System.getProperties().stringPropertyNames()) {
@@ -162,7 +162,7 @@ public final class Settings {
         }
     }
 
-    /// @return whether there is such a key; a blank text is not put
+    /// @return whether such a key exists; a blank text is not stored
     private static boolean isPut(Map<Id, Value> to, String key, String text, String source) {
         for (Setting setting : Setting.values()) {
             String part = setting.partOf(key);
@@ -176,7 +176,7 @@ public final class Settings {
         return false;
     }
 
-    /// `CISTERN_DEFINE_MY_POOL` defines `my_pool`: in a name `_` is no dot.
+    /// `CISTERN_DEFINE_MY_POOL` defines `my_pool`: in the name, `_` does not stand for a dot.
     private static String keyOfVariable(String name) {
         String define = Setting.variable(Setting.DEFINE.keyOf(""));
         String lower = name.toLowerCase(Locale.ROOT);
@@ -185,13 +185,13 @@ public final class Settings {
                 : lower.replace('_', '.');
     }
 
-    /// What is set for a setting without a chosen part.
+    /// Returns the value of a setting without a chosen part; empty if it is not set.
     public Optional<Value> get(Setting setting) {
         return Optional.ofNullable(value(new Id(setting, "")));
     }
 
-    /// Whether a setting is `true`. A word that is neither is `false`, with a warning: what is set so is no reason to
-    /// stop a program.
+    /// Returns whether a setting is `true`. A value that is neither `true` nor `false` counts as `false`, with
+    /// a warning: a wrong value here is no reason to stop a program.
     public boolean isTrue(Setting setting) {
         Value set = value(new Id(setting, ""));
         if (set == null || set.text().equalsIgnoreCase("true")) {
@@ -208,11 +208,12 @@ public final class Settings {
         return false;
     }
 
-    /// What is set for a device: of the strongest origin that says anything about it or about all, what it says
-    /// about it.
+    /// Returns the value for a device. The source with the highest precedence that has a value for this device
+    /// or for all decides; within that source, the value for this device comes first.
     ///
     /// @param ofDevice the setting for one device
-    /// @param ofAll the setting for all
+    /// @param ofAll the setting for all devices
+    /// @param device the device's ordinal
     public Optional<Value> get(Setting ofDevice, Setting ofAll, int device) {
         Id one = new Id(ofDevice, Integer.toString(device));
         Id all = new Id(ofAll, "");
@@ -235,7 +236,7 @@ public final class Settings {
         return null;
     }
 
-    /// Every value that holds, in the order of [Setting], then of device and name.
+    /// Returns every effective value, in the order of [Setting], then of device and name.
     public List<Value> all() {
         Map<Id, Value> holding = new TreeMap<>();
         for (Map<Id, Value> set : values.reversed()) {
@@ -244,13 +245,13 @@ public final class Settings {
         return List.copyOf(holding.values());
     }
 
-    /// Keys that were set and are no settings.
+    /// Returns the keys that were set but do not exist.
     public List<Unknown> unknown() {
         return List.copyOf(unknown);
     }
 
-    /// What is wrong with the file: that it can't be read, or that others can write to it; then nothing of it
-    /// holds.
+    /// Returns what is wrong with the file: for example that it can't be read or that others can write to it,
+    /// and then none of its values apply; or that it sets a key twice.
     public List<String> problems() {
         return List.copyOf(problems);
     }

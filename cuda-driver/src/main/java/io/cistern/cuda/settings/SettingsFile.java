@@ -13,15 +13,15 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
 
-/// A file of settings, as it was read.
+/// A file of settings that was read.
 ///
-/// @param entries keys and values; none if the file can't be used
-/// @param problems what is wrong with it
+/// @param entries keys and values; empty if the file can't be used
+/// @param problems problems of the file, for people
 record SettingsFile(Map<String, String> entries, List<String> problems) {
-    /// Hundreds of times what all settings take.
+    /// Hundreds of times the size of all settings.
     private static final int MAX_BYTES = 1 << 20;
 
-    /// Reads it; whatever is wrong is told and not thrown.
+    /// Reads a file. Problems are reported in the result, not thrown.
     static SettingsFile read(Settings.Value named) {
         try {
             return parse(named, text(Path.of(named.text())));
@@ -58,7 +58,7 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
         return new SettingsFile(Map.of(), List.of(named.source() + ": " + named.text() + " " + what));
     }
 
-    /// Remembers keys that come twice, of which [Properties] would keep the last in silence.
+    /// Remembers keys that are set twice; [Properties] would silently keep the last value.
     private static final class OnceProperties extends Properties {
         @Serial
         private static final long serialVersionUID = 1L;

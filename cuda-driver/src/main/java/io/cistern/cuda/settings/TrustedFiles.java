@@ -11,17 +11,17 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 
-/// Looks at files that decide what a program runs, and reads them in bounded memory. All of one instance share what it
-/// knows of directories.
+/// Checks files that decide what a program runs, and reads them in bounded memory. Checks of one instance share
+/// their knowledge about directories.
 ///
-/// What is trusted, only root and the user of this process can change, as OpenSSH asks of its own files: the file and
-/// every directory above it belong to one of these two, and neither their group nor everybody may write to them.
-/// Symbolic links are followed first. Two things are trusted besides:
+/// A file is trusted if only root and the user of this process can change it. This is the rule of OpenSSH for
+/// its own files: the file and every directory above it belong to one of these two users, and neither their
+/// group nor everybody may write to them. Symbolic links are followed first. Two more cases are trusted:
 ///
-/// - above a file, a directory with the sticky bit, as `/tmp`: only its owner replaces what lies there;
-/// - what is mounted read-only: whoever mounted it answers for it.
+/// - a directory above the file with the sticky bit, such as `/tmp`: only the owner of an entry can replace it;
+/// - a read-only mount: the user who mounted it answers for it.
 ///
-/// Where the file system knows no such rights, everything is trusted. For one thread.
+/// If the file system has no such rights, everything is trusted. For one thread.
 public final class TrustedFiles {
     private static final int STICKY = 01000;
     private static final int GROUP_WRITES = 020;
@@ -31,21 +31,21 @@ public final class TrustedFiles {
     private final int user;
     private final Set<Path> trustedAbove = new HashSet<>();
 
-    /// For this process's user.
+    /// Trusts files of this process's user.
     public TrustedFiles() {
         this(ProcessUser.NUMBER);
     }
 
-    /// @param user the number of the user beside root who may change files; [ProcessUser#UNKNOWN]: whoever owns them
+    /// @param user the user besides root who may change files; [ProcessUser#UNKNOWN] accepts any owner
     TrustedFiles(int user) {
         this.user = user;
     }
 
-    /// Looks at a file before it is opened: to open a FIFO would wait for somebody who writes to it.
+    /// Checks a file before it is opened, since opening a FIFO would wait for a writer.
     ///
     /// @return its path without symbolic links, to be opened instead
-    /// @throws RefusedFileException if it is no regular file, or others can change it
-    /// @throws IOException if it is not there
+    /// @throws RefusedFileException if it is not a regular file, or others can change it
+    /// @throws IOException if it does not exist
     public Path requireFile(Path path) throws IOException {
         Path real = path.toRealPath();
         if (!Files.isRegularFile(real)) {
@@ -55,10 +55,10 @@ public final class TrustedFiles {
         return real;
     }
 
-    /// Looks at a directory, whose entries others may not add to.
+    /// Checks a directory to which others must not add entries.
     ///
-    /// @throws RefusedFileException if it is no directory, or others can change it
-    /// @throws IOException if it is not there
+    /// @throws RefusedFileException if it is not a directory, or others can change it
+    /// @throws IOException if it does not exist
     public void requireDirectory(Path path) throws IOException {
         Path real = path.toRealPath();
         if (!Files.isDirectory(real)) {
@@ -67,9 +67,9 @@ public final class TrustedFiles {
         requireTrusted(real);
     }
 
-    /// Reads a file that was looked at.
+    /// Reads a file that was checked.
     ///
-    /// @param maxBytes how long it may be
+    /// @param maxBytes the longest allowed length
     /// @throws RefusedFileException if it is longer
     public static byte[] read(Path file, int maxBytes) throws IOException {
         try (InputStream in = Files.newInputStream(file)) {
@@ -91,7 +91,7 @@ public final class TrustedFiles {
             refuse(problem.isEmpty() ? "" : "lies in " + above + ", which " + problem);
             passed.add(above);
         }
-        trustedAbove.addAll(passed); // Not before all above them passed too.
+        trustedAbove.addAll(passed); // only after all directories above them passed too
     }
 
     private static void refuse(String problem) throws RefusedFileException {
@@ -100,7 +100,7 @@ public final class TrustedFiles {
         }
     }
 
-    /// What is wrong with one file or directory alone; nothing, if it is trusted.
+    /// Returns what is wrong with one file or directory alone; empty if it is trusted.
     private String problem(Path path, boolean isAbove) throws IOException {
         Map<String, Object> rights;
         try {

@@ -3,47 +3,48 @@ package io.cistern.buffers.dlpack;
 import io.cistern.CudaStream;
 import io.cistern.buffers.DeviceBuffer;
 
-/// Hands buffers to other libraries in the process as tensors of DLPack, and takes theirs. Nothing is copied.
+/// Hands buffers to other libraries in the process as DLPack tensors, and takes theirs. Nothing is copied.
 ///
 /// ```java
 /// long tensor = Dlpack.share(buffer, TensorLayout.compact(TensorType.FLOAT32, rows, columns), consumerStream);
 /// try (DlpackTensor theirs = Dlpack.take(address, stream)) { launch(theirs.buffer().address()); }
 /// ```
 ///
-/// A tensor is the address of a `DLManagedTensorVersioned`. Python wraps it in a capsule named
-/// `dltensor_versioned`, or, in the form before DLPack 1.0, of a `DLManagedTensor` in one named `dltensor`.
-/// Renaming the capsule, and calling the deleter of one that nobody took, is the business of who makes and takes
-/// capsules.
+/// A tensor is the address of a `DLManagedTensorVersioned`; before DLPack 1.0, of a `DLManagedTensor`. Python
+/// wraps it in a capsule named `dltensor_versioned` or `dltensor`. The code that makes or takes capsules
+/// renames them, and calls the deleter if nobody takes a capsule.
 ///
-/// **Streams.** The consumer of a tensor tells its producer on which stream it is going to use it, by the number
-/// that Python's `__dlpack__(stream=…)` has: 1 or `None` is the legacy default stream, 2 the calling thread's own,
-/// any other a `CUstream`, and -1 asks for no order. 0 is refused, as the standard says. The producer makes that
-/// stream wait.
+/// **Streams.** The consumer of a tensor tells its producer the stream on which it will use the tensor, and the
+/// producer makes that stream wait. The numbers are those of Python's `__dlpack__(stream=…)`: 1 (or `None`) is
+/// the legacy default stream, 2 the calling thread's default stream, -1 asks for no order, and any other number
+/// is a `CUstream`. The standard forbids 0, so it is refused.
 ///
-/// **Lifetime.** A shared tensor holds the memory until its deleter is called, which any thread may do, known to
-/// Java or not, once. The buffer that it was made of may be closed at any time: the last holder frees. The JVM has
-/// to outlive all consumers.
+/// **Lifetime.** A shared tensor holds the memory until its deleter is called, once, by any thread, known to
+/// Java or not. The buffer that it was made from may be closed at any time: the last holder frees the memory.
+/// The JVM must outlive all consumers.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Dlpack {
-    /// The stream of a consumer that asks for no order: its tensor is freed after all work that the device has
-    /// been given when it is deleted.
+    /// The stream of a consumer that asks for no order. When such a tensor is deleted, its memory is freed
+    /// after all work that the device has been given by then.
     public static final long NO_STREAM = -1;
 
     private Dlpack() {}
 
     /// Makes a tensor of DLPack 1.0 that shares a buffer's memory.
     ///
-    /// @param buffer the tensor begins with its first byte; it may be longer
-    /// @param stream the consumer's: what it is given from now on comes after what the buffer's stream has been
-    ///     given. Work that it is given until the deleter is called comes before the memory is used again; the
+    /// @param buffer the buffer at whose first byte the tensor begins; it may be longer than the tensor
+    /// @param stream the consumer's stream. Its later work runs after all work enqueued so far on the buffer's
+    ///     stream. The memory is reused only after the work enqueued on it before the deleter is called; the
     ///     consumer orders its other streams with it
     /// @return the address of a `DLManagedTensorVersioned`, whose deleter must be called
-    /// @throws IllegalArgumentException if the buffer is too short or not aligned, or the stream is 0
+    /// @throws IllegalArgumentException if the buffer is too short or not aligned, or the stream is 0 or below
+    ///     -1
     /// @throws IllegalStateException if the buffer is closed
-    /// @throws UnsupportedOperationException if the buffer does not own its memory, as a slice or an arena's
+    /// @throws UnsupportedOperationException if the buffer does not own its memory, like a slice or an arena's
+    ///     buffer
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread
-    /// @throws io.cistern.cuda.CudaException if the driver refuses the order
+    /// @throws io.cistern.cuda.CudaException if the driver refuses to order the streams
     public static long share(DeviceBuffer buffer, TensorLayout layout, long stream, TensorFlag... flags) {
         long bits = 0;
         for (TensorFlag flag : flags) {
@@ -55,7 +56,7 @@ public final class Dlpack {
     /// Makes a tensor in the form before DLPack 1.0, which has no flags, for consumers that ask for no version.
     ///
     /// @return the address of a `DLManagedTensor`, whose deleter must be called
-    /// @throws RuntimeException as [#share]
+    /// @throws RuntimeException as [#share] does
     public static long shareUnversioned(DeviceBuffer buffer, TensorLayout layout, long stream) {
         return share(buffer, layout, stream, 0, false);
     }
@@ -89,27 +90,29 @@ public final class Dlpack {
         }
     }
 
-    /// Takes a tensor of DLPack 1.0 from another library. It is the caller's from now on: its close calls the
-    /// deleter. If this throws, it is not.
+    /// Takes a tensor of DLPack 1.0 from another library. The caller owns it from now on, and closing it calls
+    /// the deleter. If this method throws, the caller does not own it.
     ///
     /// @param tensor the address of a `DLManagedTensorVersioned`
     /// @param stream the stream that its producer was told, on which it is used first
+    /// @throws IllegalArgumentException if the address is 0
     /// @throws io.cistern.errors.SharingException if it is of another major version or device, or malformed
     /// @throws IllegalStateException if it was taken before and is not closed, or the stream is closed
     public static DlpackTensor take(long tensor, CudaStream stream) {
         return DlpackTensor.take(tensor, true, stream);
     }
 
-    /// Takes a tensor in the form before DLPack 1.0, as [#take].
+    /// Takes a tensor in the form before DLPack 1.0, as [#take] does.
     ///
     /// @param tensor the address of a `DLManagedTensor`
+    /// @throws IllegalArgumentException if the address is 0
     /// @throws io.cistern.errors.SharingException if it is of another device, or malformed
     /// @throws IllegalStateException if it was taken before and is not closed, or the stream is closed
     public static DlpackTensor takeUnversioned(long tensor, CudaStream stream) {
         return DlpackTensor.take(tensor, false, stream);
     }
 
-    /// Returns the number of a stream in `__dlpack__(stream=…)`, for what a producer is to be told.
+    /// Returns the number that names a stream in `__dlpack__(stream=…)`, to be told to a producer.
     public static long streamNumber(CudaStream stream) {
         return stream.handle() == 0 ? 1 : stream.handle();
     }

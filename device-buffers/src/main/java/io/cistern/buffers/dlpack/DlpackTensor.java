@@ -5,14 +5,14 @@ import io.cistern.buffers.DeviceBuffer;
 import java.util.EnumSet;
 import java.util.Set;
 
-/// A tensor that was taken from another library: its memory as a buffer, and what it is.
+/// A tensor that was taken from another library: its memory as a buffer, its layout and its flags.
 ///
-/// Closing it, or its buffer, waits until the work that uses the memory is done and calls the deleter: its
-/// producer may use the memory again at once, on a stream that is not known here. Where it is known,
-/// [#closeBefore] waits for nothing.
+/// Closing it, or its buffer, waits until the work that uses the memory is done, and then calls the deleter:
+/// the producer may reuse the memory at once, on a stream that is not known here. If that stream is known,
+/// [#closeBefore] avoids the wait.
 ///
-/// **Threads.** Any thread may call any method at any time. The deleter runs on the thread that closes; of a
-/// tensor of Python's it takes the interpreter's lock.
+/// **Threads.** Any thread may call any method at any time. The deleter runs on the closing thread; the deleter
+/// of a Python tensor takes the interpreter's lock.
 public final class DlpackTensor implements AutoCloseable {
     private final DeviceBuffer buffer;
     private final TensorLayout layout;
@@ -48,34 +48,34 @@ public final class DlpackTensor implements AutoCloseable {
         }
     }
 
-    /// Returns the memory, from the first element to the end of the last. It ends with the tensor, and the tensor
-    /// with it.
+    /// Returns the memory, from the first element to the end of the last. Closing the buffer closes the tensor,
+    /// and the other way round.
     public DeviceBuffer buffer() {
         return buffer;
     }
 
-    /// Returns type, shape and strides.
+    /// Returns the tensor's type, shape and strides.
     public TensorLayout layout() {
         return layout;
     }
 
-    /// Returns what its producer says of it; nothing of the form before DLPack 1.0.
+    /// Returns the flags that the producer set; none in the form before DLPack 1.0.
     public Set<TensorFlag> flags() {
         return EnumSet.copyOf(flags);
     }
 
-    /// Gives the tensor back: waits until the work of the buffer's stream, and of others that were recorded, is
-    /// done, and calls the deleter. Closing twice does nothing.
+    /// Gives the tensor back: waits for the work of the buffer's stream and of other recorded streams, and
+    /// calls the deleter. Closing twice does nothing.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses to wait, as while the stream is captured; the
-    ///     tensor is still open then
+    /// @throws io.cistern.cuda.CudaException if the driver refuses to wait, as it does while the stream is
+    ///     captured; the tensor is still open then
     @Override
     public void close() {
         buffer.close();
     }
 
-    /// Gives the tensor back without waiting: makes what the producer's stream is given from now on wait for the
-    /// work that uses the memory, and calls the deleter. Does nothing if the tensor is closed.
+    /// Gives the tensor back without waiting on the host: makes later work of the producer's stream wait for
+    /// the work that uses the memory, and calls the deleter. Does nothing if the tensor is closed.
     ///
     /// @param producer the stream on which its producer uses the memory next
     /// @throws IllegalStateException if the stream is closed; the tensor is still open then
@@ -89,7 +89,7 @@ public final class DlpackTensor implements AutoCloseable {
         }
     }
 
-    /// Layout, flags and buffer.
+    /// Returns layout, flags and buffer.
     @Override
     public String toString() {
         return "DlpackTensor[" + layout + ", " + flags + ", " + buffer + "]";

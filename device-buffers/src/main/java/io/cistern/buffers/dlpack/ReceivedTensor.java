@@ -7,20 +7,22 @@ import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 import java.lang.foreign.ValueLayout;
 
-/// Reads the struct of another library, and believes nothing that can be checked.
+/// Reads another library's struct, and checks everything in it that can be checked.
 final class ReceivedTensor {
-    /// NumPy, which has the most, allows no more.
+    /// NumPy allows this many, more than any other library.
     private static final int MAX_RANK = 64;
 
     private ReceivedTensor() {}
 
-    /// Where its first element is.
+    /// Returns the address of the first element.
     static long address(TensorStruct struct) {
         return struct.getLong(TensorStruct.DATA) + struct.getLong(TensorStruct.BYTE_OFFSET);
     }
 
-    /// @return its layout
-    /// @throws SharingException if it can't be used on a device
+    /// Checks that a device can use the tensor.
+    ///
+    /// @return the tensor's layout
+    /// @throws SharingException if the device can't use it
     static TensorLayout check(TensorStruct struct, CudaStream stream) {
         requireVersion(struct);
         int device = stream.device();
@@ -32,7 +34,7 @@ final class ReceivedTensor {
         return layout;
     }
 
-    /// Of another major version only the deleter may be looked at.
+    /// In a struct of another major version, only the deleter may be read.
     private static void requireVersion(TensorStruct struct) {
         if (struct.major() != TensorStruct.MAJOR) {
             throw new SharingException(

@@ -11,8 +11,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// A buffer that another library holds as a tensor. The struct lives in an arena of the collector's, so that its
-/// end can't fail and one that is deleted twice is not found rather than read after its end.
+/// A buffer that another library holds as a tensor. The struct lives in an arena that the collector frees. So
+/// its end can't fail, and a tensor that is deleted twice is not found, instead of being read after its end.
 final class SharedTensor {
     private final DeviceBuffer held;
     private final boolean streamKnown;
@@ -30,8 +30,8 @@ final class SharedTensor {
 
     /// Makes a tensor that holds a buffer's memory.
     ///
-    /// @param held ends with the tensor
-    /// @param stream the consumer's, or [Dlpack#NO_STREAM]
+    /// @param held the holder of the memory, which the tensor closes
+    /// @param stream the consumer's stream, or [Dlpack#NO_STREAM]
     static SharedTensor of(DeviceBuffer held, TensorLayout layout, long stream, long flags, boolean versioned) {
         TensorStruct struct = struct(held, layout, versioned);
         struct.setManager(SharedTensors.deleter(), flags);
@@ -60,7 +60,7 @@ final class SharedTensor {
         return struct;
     }
 
-    /// In the same arena, whose memory lives as long as any of its segments is reachable.
+    /// Allocates in the given arena, whose memory lives as long as any of its segments is reachable.
     private static long array(Arena arena, List<Long> values) {
         long[] numbers = values.stream().mapToLong(Long::longValue).toArray();
         return numbers.length == 0
@@ -68,12 +68,12 @@ final class SharedTensor {
                 : arena.allocateFrom(ValueLayout.JAVA_LONG, numbers).address();
     }
 
-    /// Where its struct is.
+    /// Returns the address of the struct.
     long address() {
         return struct.address();
     }
 
-    /// Frees the memory after the work of the stream that the consumer named; of all streams if it named none.
+    /// Frees the memory after the work of the consumer's stream, or of all streams if the consumer named none.
     void end() {
         if (streamKnown) {
             held.close();
@@ -88,13 +88,13 @@ final class SharedTensor {
         }
     }
 
-    /// Whether its memory is still held.
+    /// Returns whether the memory is still held.
     boolean isAlive() {
         return !held.isClosed();
     }
 
-    /// The stream on which the tensor's memory ends: any thread may delete it, so not a thread's own. The legacy
-    /// default stream waits for all of those.
+    /// Returns a holder of the buffer's memory for the tensor. Any thread may delete the tensor, so the holder
+    /// must not end on a thread's own stream; the legacy default stream waits for all of those.
     static DeviceBuffer hold(DeviceBuffer buffer, long byteSize) {
         DeviceBuffer held = buffer.retainedSlice(0, byteSize);
         if (held.stream() != Streams.PER_THREAD_DEFAULT) {

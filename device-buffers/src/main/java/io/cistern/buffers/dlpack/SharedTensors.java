@@ -11,11 +11,11 @@ import org.jspecify.annotations.Nullable;
 
 /// Tensors that other libraries hold, by the address of their struct, and the C function that ends them.
 ///
-/// Finding one takes nothing of the Java heap, and neither does keeping one for later whose memory can't be freed
-/// now: so a full heap loses none. What is kept is tried again with the next tensor that begins or ends.
+/// Finding a tensor allocates nothing on the Java heap. Neither does keeping one whose memory can't be freed
+/// now: so a full heap loses none. Kept tensors are tried again when the next tensor begins or ends.
 ///
-/// **Invariant**: a tensor is in `table` from the moment that another library may have it to the first call of its
-/// deleter; then in the list of those `owed`, or nowhere.
+/// **Invariant**: a tensor is in `table` from the moment that another library may have it to the first call of
+/// its deleter; then in the `owed` list, or nowhere.
 ///
 /// **Threads.** Any.
 final class SharedTensors {
@@ -40,7 +40,7 @@ final class SharedTensors {
 
     private SharedTensors() {}
 
-    /// The C function `void deleter(self)` of all of them.
+    /// Returns the address of the C function `void deleter(self)` of all tensors.
     static long deleter() {
         return Stub.DELETER.address();
     }
@@ -73,7 +73,7 @@ final class SharedTensors {
         return (int) (address >>> 4) & (TABLE.length - 1);
     }
 
-    /// Called from C. What is thrown here would end the JVM.
+    /// Called from C, so an exception that left this method would end the JVM.
     static void delete(long address) {
         try {
             endOwed();
@@ -111,7 +111,7 @@ final class SharedTensors {
         return all;
     }
 
-    /// Tries again what could not be freed.
+    /// Tries again to free the memory of tensors that could not be freed before.
     static void endOwed() {
         SharedTensor next = owed == null ? null : takeOwed();
         while (next != null) {
@@ -125,7 +125,7 @@ final class SharedTensors {
         try {
             System.getLogger(SharedTensors.class.getName()).log(Level.WARNING, what, thrown);
         } catch (Throwable _) {
-            // A full heap, or a logger that throws: nothing can be told.
+            // The heap is full or the logger throws: there is no way to report it.
         }
     }
 }

@@ -11,7 +11,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// The end of a tensor that was taken from another library: after the work that uses it, its deleter is called.
+/// Ends a tensor that was taken from another library: after the work that uses it, calls its deleter.
 final class TakenTensor implements DeviceBuffer.ForeignOwner {
     private static final Set<Long> ALL = ConcurrentHashMap.newKeySet();
 
@@ -46,12 +46,12 @@ final class TakenTensor implements DeviceBuffer.ForeignOwner {
         return struct;
     }
 
-    /// Not taken after all.
+    /// Forgets a tensor, because it was not taken or is given back.
     void forget() {
         ALL.remove(struct.memory().address());
     }
 
-    /// What is to wait for the work that uses the tensor; null for the host.
+    /// Sets the stream that waits for the work that uses the tensor; null makes the host wait.
     void waitingStream(@Nullable CudaStream producer) {
         waiting = producer;
     }

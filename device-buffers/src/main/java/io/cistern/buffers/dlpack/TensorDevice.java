@@ -25,7 +25,7 @@ enum TensorDevice {
         return code;
     }
 
-    /// What lies at an address, as the driver says; device memory where it says nothing.
+    /// Returns the kind of memory at an address, as the driver reports it; device memory if it reports nothing.
     static TensorDevice of(LinearMemory memory, int device, long address) {
         if (address == 0) {
             return CUDA;
@@ -54,7 +54,7 @@ enum TensorDevice {
         }
     }
 
-    /// Checks that the driver knows an address: what comes from elsewhere is not believed.
+    /// Checks that the driver knows an address, since other code supplied it.
     static void requireKnown(LinearMemory memory, int device, long address) {
         try {
             memory.attribute(device, PointerAttribute.MEMORY_TYPE, address);

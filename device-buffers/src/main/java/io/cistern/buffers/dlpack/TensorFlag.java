@@ -1,10 +1,10 @@
 package io.cistern.buffers.dlpack;
 
-/// What DLPack 1.0 says about a tensor besides its layout.
+/// Properties that DLPack 1.0 states about a tensor besides its layout.
 public enum TensorFlag {
-    /// Nobody may write to it. Nothing enforces that.
+    /// Nobody may write to the tensor. Nothing enforces that.
     READ_ONLY(1),
-    /// It was copied for this consumer, which is the only one to use it.
+    /// The tensor was copied for this consumer, its only user.
     COPIED(2);
 
     private final long bit;

@@ -4,11 +4,11 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 
-/// Type, shape and strides of a tensor.
+/// The type, shape and strides of a tensor.
 ///
-/// @param type of each element
+/// @param type the type of each element
 /// @param shape elements along each dimension; empty for a single element
-/// @param strides elements from one to the next along each dimension; 0 repeats one
+/// @param strides distance between neighbours along each dimension, in elements; 0 repeats one element
 public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides) {
     /// Copies the lists.
     ///
@@ -25,7 +25,7 @@ public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides
         byteSize(type, shape, strides);
     }
 
-    /// Returns the layout of a compact tensor in row-major order, as C has arrays.
+    /// Returns the layout of a compact tensor in row-major order, like arrays in C.
     ///
     /// @throws IllegalArgumentException if a number is negative, or no address space has so many bytes
     public static TensorLayout compact(TensorType type, long... shape) {
@@ -39,9 +39,9 @@ public record TensorLayout(TensorType type, List<Long> shape, List<Long> strides
         return new TensorLayout(type, boxed(shape), strides);
     }
 
-    /// Returns a layout with strides, as of a transposed tensor or a part of one.
+    /// Returns a layout with strides, such as that of a transposed tensor or of a part of one.
     ///
-    /// @throws IllegalArgumentException as the constructor
+    /// @throws IllegalArgumentException as the constructor does
     public static TensorLayout strided(TensorType type, long[] shape, long[] strides) {
         return new TensorLayout(type, boxed(shape), boxed(strides));
     }

@@ -7,17 +7,16 @@ import java.lang.foreign.ValueLayout;
 /// A managed tensor in memory. Both forms hold a `DLTensor`.
 ///
 /// ```
-/// DLTensor                  data 0 · device_type 8 (int) · device_id 12 (int) · ndim 16 (int) · dtype 20 (code 20:
-/// byte,
-///                           bits 21: byte, lanes 22: short) · shape 24 · strides 32 · byte_offset 40         48 bytes
-/// DLManagedTensorVersioned  major 0 (int) · minor 4 (int) · manager_ctx 8 · deleter 16 · flags 24 · DLTensor 32
-/// 80
-/// DLManagedTensor           DLTensor 0 · manager_ctx 48 · deleter 56
-/// 64
+/// DLTensor                  data 0 · device_type 8 (int) · device_id 12 (int) · ndim 16 (int)
+///                           dtype 20: code 20 (byte), bits 21 (byte), lanes 22 (short)
+///                           shape 24 · strides 32 · byte_offset 40; 48 bytes
+/// DLManagedTensorVersioned  major 0 (int) · minor 4 (int) · manager_ctx 8 · deleter 16 · flags 24
+///                           DLTensor 32; 80 bytes
+/// DLManagedTensor           DLTensor 0 · manager_ctx 48 · deleter 56; 64 bytes
 /// ```
 ///
-/// @param memory the whole of it
-/// @param versioned which of the two
+/// @param memory the whole struct
+/// @param versioned whether it is a `DLManagedTensorVersioned`
 record TensorStruct(MemorySegment memory, boolean versioned) {
     static final int MAJOR = 1;
     static final int MINOR = 0;
@@ -36,7 +35,7 @@ record TensorStruct(MemorySegment memory, boolean versioned) {
     private static final long MINOR_AT = 4;
     private static final long FLAGS = 24;
 
-    /// The struct at an address.
+    /// Returns the struct at an address.
     static TensorStruct at(long address, boolean versioned) {
         return new TensorStruct(NativeCode.memory(address, byteSize(versioned)), versioned);
     }
@@ -45,12 +44,12 @@ record TensorStruct(MemorySegment memory, boolean versioned) {
         return versioned ? 80 : 64;
     }
 
-    /// Where its `DLTensor` begins.
+    /// Returns the offset of its `DLTensor`.
     long tensor() {
         return versioned ? 32 : 0;
     }
 
-    /// Where the address of its deleter is.
+    /// Returns the offset of the deleter's address.
     private long deleterAt() {
         return versioned ? 16 : 56;
     }

@@ -4,8 +4,8 @@ package io.cistern.buffers.dlpack;
 ///
 /// @param code the kind of number, as `DLDataTypeCode`: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6
 ///     boolean …
-/// @param bits bits of one number; of both parts of a complex one
-/// @param lanes numbers in an element; 1 but for vector types
+/// @param bits bits of one number; for a complex number, of both parts
+/// @param lanes numbers in an element; 1 except for vector types
 public record TensorType(int code, int bits, int lanes) {
     public static final TensorType INT8 = new TensorType(0, 8, 1);
     public static final TensorType INT16 = new TensorType(0, 16, 1);
@@ -41,7 +41,7 @@ public record TensorType(int code, int bits, int lanes) {
         return bits / 8 * lanes;
     }
 
-    /// Returns what an element's address has to be a multiple of.
+    /// Returns the alignment of an element's address.
     int byteAlignment() {
         return Integer.highestOneBit(code == COMPLEX ? bits / 16 : bits / 8);
     }
