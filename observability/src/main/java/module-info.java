@@ -1,6 +1,6 @@
-/// What happened to device memory, and what it looks like now: the history of events, and snapshots for
-/// people and tools; events of Java Flight Recorder ([io.cistern.observability.jfr]); a bean of JMX
-/// ([io.cistern.observability.jmx]); ranges for NVIDIA's profilers ([io.cistern.observability.nvtx]).
+/// Shows the past and present of device memory: a history of events, and snapshots for people and tools; events
+/// of Java Flight Recorder ([io.cistern.observability.jfr]); a JMX bean ([io.cistern.observability.jmx]);
+/// ranges for NVIDIA's profilers ([io.cistern.observability.nvtx]).
 ///
 /// @provides io.cistern.ModuleSupport.Observer
 @org.jspecify.annotations.NullMarked
