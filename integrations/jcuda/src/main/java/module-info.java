@@ -1,4 +1,4 @@
-/// Memory, streams, events, contexts and handles to and from JCuda ([io.cistern.jcuda]).
+/// Converts memory, streams, events, contexts and handles to and from JCuda's ([io.cistern.jcuda]).
 @org.jspecify.annotations.NullMarked
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"}) // JCuda has no module descriptor
 module io.cistern.jcuda {
