@@ -39,12 +39,12 @@ import java.util.Set;
 /// |---|---|
 /// | [DeviceMemory], [Catalog] | those of the injector |
 /// | [Allocator] | the current one of device 0 at the time of the request |
-/// | [MemoryPool], [PoolConfiguration] with `@Named("gradients")` or `@Pool("gradients")` | the pool that [#pool] named so |
+/// | [MemoryPool], [PoolConfiguration] with `@Named("gradients")` or `@Pool("gradients")` | that pool |
 /// | [CisternLifecycle] | the object that closes all of these |
 ///
 /// | taken from the injector | used |
 /// |---|---|
-/// | `Multibinder` of [AllocatorProvider] and [SegmentSourceProvider] | in addition to the providers that are discovered |
+/// | `Multibinder` of [AllocatorProvider] and [SegmentSourceProvider] | beside discovered providers |
 /// | `Multibinder` of [AllocationListener] | to report the blocks of the current allocator and of all pools |
 /// | `OptionalBinder` of [MemoryLimit] | to limit all blocks of all allocators together |
 ///
