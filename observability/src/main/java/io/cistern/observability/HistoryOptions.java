@@ -4,7 +4,7 @@ package io.cistern.observability;
 ///
 /// @param capacity events kept for each device, 1 to 2^28; rounded up to a power of two. An event takes some
 ///     hundred bytes, and more with its stack
-/// @param stacks whether to record the place in the program with each event, which takes about a microsecond
+/// @param stacks whether to record the place in the program with each event, which makes each event slower
 public record HistoryOptions(int capacity, boolean stacks) {
     private static final int USUAL_CAPACITY = 1 << 17;
     private static final int MAX_CAPACITY = 1 << 28;

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 
-/// What the framework counts is what was done, whoever the allocator is.
+/// The framework's counts are right, whatever the allocator.
 abstract class StatisticsPart extends ConformancePart {
     StatisticsPart(AllocatorConformance suite) {
         super(suite);

@@ -119,7 +119,8 @@ abstract class DeviceCopyPart extends BufferFixture {
         there.close();
     }
 
-    /// Here to here, here to there, from pinned memory, and what depends on these, in one batch; then back.
+    /// Copies on one device, between devices, from pinned memory, and copies that depend on these, in
+    /// one batch; then back.
     @Test
     void aBatchBetweenDevicesIsAsIfInOrder() {
         CudaStream other = streamOfAnotherDevice();

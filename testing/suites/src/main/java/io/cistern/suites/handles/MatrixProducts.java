@@ -33,8 +33,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/// What cuBLAS and cuBLASLt compute for threads of both kinds, beside the same in Java. On the driver in the system
-/// property `cistern.testkit.driver`; the simulated GPU has no such libraries, and skips it.
+/// Compares products of cuBLAS and cuBLASLt, for platform and virtual threads, with the same in Java. The
+/// driver is the one in the system property `cistern.testkit.driver`; the simulated GPU has no such libraries,
+/// so the tests are skipped there.
 @Tag("handles")
 @Timeout(180)
 public class MatrixProducts {
@@ -144,7 +145,8 @@ public class MatrixProducts {
         int count = 6;
         Gemm one = Gemm.of(8, 8, 8);
         GemmBatch batch = one.batch(count);
-        // Side by side, six products are one of A's with as many columns: the first is compared, and the last.
+        // In column-major order, six products with the same A are one product with six times the columns; the
+        // first and the last are compared.
         try (HostProduct first = product(one, 0, streams.getFirst().handle());
                 DeviceBuffer a = repeated(first.a, count);
                 DeviceBuffer b = repeated(first.b, count);
