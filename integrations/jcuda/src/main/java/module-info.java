@@ -2,7 +2,7 @@
 @org.jspecify.annotations.NullMarked
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"}) // JCuda has no module descriptor
 module io.cistern.jcuda {
-    requires static transitive io.cistern.handles; // for handles of JCublas, as the next
+    requires static transitive io.cistern.handles; // for handles of JCublas, like the next one
     requires static transitive jcublas;
     requires static org.jspecify;
     requires transitive io.cistern.api;

@@ -37,7 +37,7 @@ public final class MemoryHistory implements AutoCloseable {
     /// Guarded by this.
     private @Nullable Registration registration;
 
-    /// The events and options of one recording, from [#start].
+    /// The events and options of one recording, from [MemoryHistory#start].
     private static final class Recording {
         final HistoryOptions options;
         final Instant startedAt = Instant.now();

@@ -122,7 +122,7 @@ public final class MemoryProfiler implements AutoCloseable {
                     call.liveBytes -= block.byteSize();
                 }
             }
-            default -> {} // takes none of the program's memory
+            default -> {} // no change to the program's memory
         }
     }
 

@@ -47,7 +47,7 @@ public final class ScopeAccessor implements ThreadLocalAccessor<ScopeCarrier> {
 
     /// Returns the calling thread's scopes, or null if it is in none.
     @Override
-    @SuppressWarnings("exports") // nobody needs JSpecify to run
+    @SuppressWarnings("exports") // JSpecify is not needed at run time
     public @Nullable ScopeCarrier getValue() {
         return memory.get()
                 .map(ScopeCarrier::capture)

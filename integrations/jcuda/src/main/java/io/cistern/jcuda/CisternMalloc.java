@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// ```java
 /// import static jcuda.driver.JCudaDriver.*;
-/// import static io.cistern.jcuda.CisternMalloc.cuMemAlloc;     // these two go before what the line above imports
+/// import static io.cistern.jcuda.CisternMalloc.cuMemAlloc;     // these two take precedence over the line above
 /// import static io.cistern.jcuda.CisternMalloc.cuMemFree;
 /// ```
 ///
@@ -105,7 +105,7 @@ public final class CisternMalloc {
     /// @return as [#cuMemAlloc(CUdeviceptr, long)]
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
-    @SuppressWarnings("exports") // nobody needs JSpecify to run
+    @SuppressWarnings("exports") // JSpecify is not needed at run time
     public static int cuMemAllocAsync(CUdeviceptr pointer, long byteSize, @Nullable CUstream stream) {
         return driver().allocate(pointer, byteSize, handle(stream));
     }

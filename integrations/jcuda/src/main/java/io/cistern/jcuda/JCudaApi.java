@@ -25,7 +25,7 @@ enum JCudaApi {
     RUNTIME {
         @Override
         int deviceWithoutContext() {
-            return 0; // where the runtime API begins
+            return 0; // the runtime API's first device
         }
 
         @Override

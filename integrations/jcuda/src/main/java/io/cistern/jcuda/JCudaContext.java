@@ -61,7 +61,7 @@ public final class JCudaContext implements AutoCloseable {
     /// @throws WrongThreadException if another thread entered it
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     @Override
-    @SuppressWarnings("ReferenceEquality") // a thread equals itself alone
+    @SuppressWarnings("ReferenceEquality") // threads are compared by identity
     public void close() {
         if (Thread.currentThread() != owner) {
             throw new WrongThreadException("the context was entered by " + owner.getName());

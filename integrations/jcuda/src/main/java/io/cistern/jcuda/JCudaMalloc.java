@@ -67,7 +67,7 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
         int device = api.currentDevice(memory);
         long stride = rows == 0 ? 0 : roundedUp(width, pitchAlignment(device));
         long byteSize = product(stride, rows);
-        pitch[0] = stride; // before there is memory to lose if there is no element
+        pitch[0] = stride; // before allocating: if the array is empty, no memory is lost
         HandleField.set(pointer, memory.allocate(byteSize, device, stream));
     }
 

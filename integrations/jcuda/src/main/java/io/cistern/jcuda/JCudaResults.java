@@ -47,9 +47,9 @@ final class JCudaResults {
             }
             throw enabled;
         } catch (LinkageError withoutNativeParts) {
-            return result; // nobody could enable exceptions
+            return result; // without native parts, no program could enable exceptions
         } catch (Throwable other) {
-            throw new IllegalStateException(other); // checkResult declares none
+            throw new IllegalStateException(other); // checkResult declares no checked exceptions
         }
     }
 

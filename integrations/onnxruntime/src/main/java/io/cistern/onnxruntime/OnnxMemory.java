@@ -64,7 +64,7 @@ public final class OnnxMemory implements AutoCloseable {
         this.device = device;
         idleStreams = IdleStreams.of(memory);
         calls = new SessionCalls(api, memory, device, idleStreams);
-        info = api.memoryInfo(device); // for good, as the table that refers to it
+        info = api.memoryInfo(device); // kept for good, like the table that refers to it
         environment = api.environment();
     }
 
@@ -85,7 +85,7 @@ public final class OnnxMemory implements AutoCloseable {
     /// @throws IllegalStateException if an `OnnxMemory` of the device is open already
     /// @throws IndexOutOfBoundsException if there is no such device
     public static OnnxMemory register(OrtEnvironment environment, DeviceMemory memory, int device) {
-        Objects.requireNonNull(environment, "environment"); // that exists, and so has loaded the library
+        Objects.requireNonNull(environment, "environment"); // one that exists has loaded the library
         if (!OrtEnvironment.getAvailableProviders().contains(OrtProvider.CUDA)) {
             throw new UnsupportedOperationException("ONNX Runtime " + environment.getVersion()
                     + " has no CUDA provider: put com.microsoft.onnxruntime:onnxruntime_gpu on the class path in place"

@@ -150,7 +150,7 @@ final class SessionBlocks {
             block.session.counters().freed(block.byteSize);
             afterFree.accept(block.session);
         }
-        blocks.remove(address, block); // this very block: another thread may have the address again
+        blocks.remove(address, block); // only this block: another thread may have its address by now
     }
 
     /// Frees the owed blocks that can be freed now.
@@ -161,7 +161,7 @@ final class SessionBlocks {
                 unheard.takeAll(this::mark);
                 blocks.forEach(this::freeOwed);
             } catch (Throwable again) {
-                anyOwed = true; // as in a full Java heap; the call that came by has nothing to do with it
+                anyOwed = true; // for example a full Java heap; the present call must not fail for it
             } finally {
                 settling.set(false);
             }
@@ -173,7 +173,7 @@ final class SessionBlocks {
         if (block != null) {
             block.owed = true;
         } else {
-            memory.moduleSupport().freeBehindAll(address); // there was no room to note it
+            memory.moduleSupport().freeBehindAll(address); // the Java heap had no room for its record
         }
     }
 

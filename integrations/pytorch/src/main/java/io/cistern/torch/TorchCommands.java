@@ -54,7 +54,7 @@ final class TorchCommands {
 
     private String trim() {
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
-            if (memory.statistics(device).allocations() > 0) { // else a context would be made there
+            if (memory.statistics(device).allocations() > 0) { // else this would create a context there
                 memory.trim(device, 0, TrimMode.SYNCHRONIZE);
             }
         }

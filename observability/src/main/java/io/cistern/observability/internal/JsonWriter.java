@@ -80,7 +80,7 @@ public final class JsonWriter {
         } else {
             json.writeNullField("outOfMemory");
         }
-        writeAll("frames", frameTable, json::writeString); // last: now all of them are known
+        writeAll("frames", frameTable, json::writeString); // last, when all frames are known
         json.writeEndObject();
     }
 

@@ -92,7 +92,7 @@ public final class SnapshotMaker {
         List<Device> devices = new ArrayList<>();
         List<Segment> segments = new ArrayList<>();
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
-            if (memory.driver().devices().isUsed(device)) { // asking for another one's memory would cost memory there
+            if (memory.driver().devices().isUsed(device)) { // asking an unused one would cost memory there
                 devices.add(device(device));
             }
             addSegments(device, segments);

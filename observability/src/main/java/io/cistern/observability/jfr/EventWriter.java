@@ -21,7 +21,7 @@ final class EventWriter implements Consumer<MemoryEvent> {
     private final AtomicLongArray sinceSample = new AtomicLongArray(STRIPES);
 
     /// The scopes that the calling thread is in.
-    @SuppressWarnings("ThreadLocalUsage") // forgotten with this recording
+    @SuppressWarnings("ThreadLocalUsage") // one for each recording
     private final ThreadLocal<Deque<ScopeEvent>> scopes = ThreadLocal.withInitial(ArrayDeque::new);
 
     @Override

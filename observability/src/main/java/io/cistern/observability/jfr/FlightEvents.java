@@ -95,7 +95,7 @@ public final class FlightEvents {
                 .flatMap(block -> block.age().stream())
                 .mapToLong(java.time.Duration::toMillis)
                 .max()
-                .orElse(Long.MIN_VALUE); // the recorder's word for "unknown"
+                .orElse(Long.MIN_VALUE); // the recorder's value for "unknown"
         event.commit();
     }
 }

@@ -16,7 +16,7 @@ final class NvtxWriter implements Consumer<MemoryEvent> {
 
     /// The ranges of the scopes that the calling thread is in. They are process ranges, because a virtual
     /// thread may leave a scope on another carrier.
-    @SuppressWarnings("ThreadLocalUsage") // one a registration
+    @SuppressWarnings("ThreadLocalUsage") // one for each registration
     private final ThreadLocal<Deque<Range>> scopes = ThreadLocal.withInitial(ArrayDeque::new);
 
     NvtxWriter(NvtxLibrary library) {

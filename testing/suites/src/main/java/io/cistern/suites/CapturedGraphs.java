@@ -94,7 +94,7 @@ public abstract class CapturedGraphs extends GraphFixture {
         assertHolds(result, MIB, 9);
         memory.free(result, stream);
         memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
-        if (!spec.equals(ASYNC)) { // tells of all graphs of the process
+        if (!spec.equals(ASYNC)) { // reports the memory of all graphs of the process
             assertThat(own.reservedBytes(DEVICE)).isZero();
         }
         assertThat(allocator.statistics(DEVICE).liveBlocks()).isZero();
@@ -293,7 +293,7 @@ public abstract class CapturedGraphs extends GraphFixture {
         write(early, MIB, 2, stream);
         follow(stream, other);
         List<Long> late = new ArrayList<>();
-        for (int i = 0; i < 70 && !late.contains(block); i++) { // it is not looked for at each allocation
+        for (int i = 0; i < 70 && !late.contains(block); i++) { // not every allocation looks for it
             late.add(allocate(MIB));
         }
         assertThat(late).contains(block);

@@ -160,7 +160,7 @@ public abstract class CheckpointedGraphs extends GraphFixture {
         try (GraphCapture _ = capture()) {
             two.close();
         }
-        assertThat(captureScratch(shared, 100)).contains(first.address); // it is not looked for at each allocation
+        assertThat(captureScratch(shared, 100)).contains(first.address); // not every allocation looks for it
         two.close();
     }
 

@@ -59,7 +59,7 @@ abstract class GraphFixture {
         for (GraphMemory each : memories) {
             awaitTold(each);
         }
-        memory.close(); // which ends what is announced, so that the device can be waited for
+        memory.close(); // ends announced captures, so that the device can be waited for
         driver.devices().synchronize(DEVICE);
         assertThat(memory.allocators()).as("closed and drained").isEmpty();
         driver.streams().destroy(DEVICE, stream);

@@ -270,7 +270,7 @@ final class OrderProgram {
         long before = stream();
         for (int launches = random.nextInt(1, 4); launches > 0; launches--) {
             long on = stream();
-            follow(on, before); // and so the checks there come before the free
+            follow(on, before); // so the checks there come before the free
             before = on;
             graphs.launch(0, executable, on);
             for (Block result : results) {

@@ -22,8 +22,8 @@ import org.apache.spark.BarrierTaskContext;
 /// Simulated devices know nothing of other processes, so the bytes go through Spark's driver.
 ///
 /// **Failures.** If one task of the stage fails or its executor dies, the others get an exception within
-/// seconds, and Spark tries the stage again or ends its job; the application goes on. The same holds if
-/// a task is killed.
+/// seconds, and so does a task that is killed. Spark tries the stage again or ends its job; the application
+/// goes on.
 ///
 /// **Threads.** The task's own thread.
 public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {

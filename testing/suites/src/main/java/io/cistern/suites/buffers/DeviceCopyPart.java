@@ -161,7 +161,7 @@ abstract class DeviceCopyPart extends BufferFixture {
         StreamLatch latch = latch();
         DeviceBuffer here = bufferOf(filled(MIB, 2));
         DeviceBuffer there = closedLater(DeviceBuffer.allocate(MIB, other));
-        there.copyFrom(here); // peers know each other before the stream is held
+        there.copyFrom(here); // enables peer access before the stream is held
         other.synchronize();
         latch.hold(stream.handle());
         new CopyBatch().onDevice(there, here).submit(stream.handle(), CopyMode.NON_BLOCKING);

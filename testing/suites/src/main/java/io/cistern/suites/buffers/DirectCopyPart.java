@@ -87,10 +87,10 @@ abstract class DirectCopyPart extends BufferFixture {
             try {
                 while (true) {
                     System.gc();
-                    Thread.sleep(2); // else nobody else gets far
+                    Thread.sleep(2); // else the copying thread makes no progress
                 }
             } catch (InterruptedException done) {
-                // All is copied.
+                // The copies are done.
             }
         });
         try {

@@ -201,7 +201,7 @@ abstract class PoolReuseChapter extends DriverChapter {
 
     private long allocateAndFreeLater(long byteSize, long stream) {
         long address = driver.pools().allocateFrom(DEVICE, pool, byteSize, stream);
-        allocate(MIB, stream); // What is freed does not merge with what follows.
+        allocate(MIB, stream); // so that the freed block does not merge with its successor
         return address;
     }
 

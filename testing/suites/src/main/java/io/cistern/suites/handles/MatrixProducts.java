@@ -145,8 +145,7 @@ public class MatrixProducts {
         int count = 6;
         Gemm one = Gemm.of(8, 8, 8);
         GemmBatch batch = one.batch(count);
-        // In column-major order, six products with the same A are one product with six times the columns; the
-        // first and the last are compared.
+        // Every product has the same A and an equal B, so each result must equal that of a single product.
         try (HostProduct first = product(one, 0, streams.getFirst().handle());
                 DeviceBuffer a = repeated(first.a, count);
                 DeviceBuffer b = repeated(first.b, count);
@@ -213,7 +212,7 @@ public class MatrixProducts {
                 cublas.gemm(gemm, passing, product.b, product.c, stream);
                 passing.close();
                 try (DeviceBuffer next = DeviceBuffer.allocate(memory, product.a.byteSize(), 0, other)) {
-                    next.fill((byte) -1, other); // NaN, if it were the memory that is still multiplied
+                    next.fill((byte) -1, other); // NaN shows if this memory is still being multiplied
                 }
                 streams.getFirst().synchronize();
                 if (round % 10 == 0) {
