@@ -1,4 +1,4 @@
-/// Device memory, pools and allocators by injection: [io.cistern.guice.CisternModule].
+/// Provides device memory, pools and allocators by injection: [io.cistern.guice.CisternModule].
 @org.jspecify.annotations.NullMarked
 // Guice and its dependencies name their modules only in manifests, or not at all.
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})

@@ -2,8 +2,8 @@ package io.cistern.observability;
 
 /// Says how many events a [MemoryHistory] keeps, and whether with stacks.
 ///
-/// @param capacity events kept for each device, 1 to 2^28; rounded up to a power of two. An event takes some
-///     hundred bytes, and more with its stack
+/// @param capacity events kept for each device, 1 to 2^28; rounded up to a power of two. Each event takes
+///     memory of the Java heap, more with its stack
 /// @param stacks whether to record the place in the program with each event, which makes each event slower
 public record HistoryOptions(int capacity, boolean stacks) {
     private static final int USUAL_CAPACITY = 1 << 17;

@@ -25,7 +25,7 @@ import java.lang.invoke.MethodType;
 /// | 56 | `Shrink(self)`, since 1.25 | [Calls#shrink] |
 ///
 /// **Lifetime.** The structure stays callable until the process ends, because a session that was made with it
-/// may free its weights at any time. It takes some kilobytes.
+/// may free its weights at any time.
 ///
 /// **Threads.** ONNX Runtime calls from any thread.
 final class AllocatorTable {
