@@ -1,15 +1,15 @@
-/// What happened to device memory, and what it looks like now: the history of events, and snapshots for
-/// people and tools; events of Java Flight Recorder ([io.cistern.observability.jfr]); a bean of JMX
-/// ([io.cistern.observability.jmx]); ranges for NVIDIA's profilers ([io.cistern.observability.nvtx]).
+/// Shows the past and present of device memory: a history of events, and snapshots for people and tools; events
+/// of Java Flight Recorder ([io.cistern.observability.jfr]); a JMX bean ([io.cistern.observability.jmx]);
+/// ranges for NVIDIA's profilers ([io.cistern.observability.nvtx]).
 ///
 /// @provides io.cistern.ModuleSupport.Observer
 @org.jspecify.annotations.NullMarked
-@SuppressWarnings("requires-automatic") // the pickle library has no module name but that of its JAR
+@SuppressWarnings("requires-automatic") // the pickle library's module is named after its JAR
 module io.cistern.observability {
     requires static org.jspecify;
     requires static pickle; // for snapshots that PyTorch's tools open
     requires com.fasterxml.jackson.core;
-    requires java.sql; // the pickle library does, without saying so
+    requires java.sql; // the pickle library needs it, without declaring it
     requires jdk.jfr;
     requires transitive io.cistern.api;
     requires transitive java.management;
@@ -20,7 +20,7 @@ module io.cistern.observability {
     exports io.cistern.observability.nvtx;
 
     opens io.cistern.observability.jfr to
-            jdk.jfr; // makes the settings of events
+            jdk.jfr; // creates the settings of events
 
     provides io.cistern.ModuleSupport.Observer with
             io.cistern.observability.HistoryObserver,

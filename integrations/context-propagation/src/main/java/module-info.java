@@ -1,9 +1,9 @@
-/// Carries scopes wherever Micrometer's context propagation carries anything: Reactor, and the libraries that capture
-/// a context snapshot.
+/// Carries scopes wherever Micrometer's context propagation carries values: in Reactor, and in libraries that
+/// capture a context snapshot.
 ///
 /// @provides io.micrometer.context.ThreadLocalAccessor
 @org.jspecify.annotations.NullMarked
-// The library names its module in its manifest alone.
+// The library names its module only in its manifest.
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
 module io.cistern.context {
     requires static org.jspecify;

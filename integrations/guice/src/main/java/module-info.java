@@ -1,6 +1,6 @@
-/// Device memory, pools and allocators by injection: [io.cistern.guice.CisternModule].
+/// Provides device memory, pools and allocators by injection: [io.cistern.guice.CisternModule].
 @org.jspecify.annotations.NullMarked
-// Guice and what it brings name their modules in manifests alone, or not at all.
+// Guice and its dependencies name their modules only in manifests, or not at all.
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
 module io.cistern.guice {
     requires static org.jspecify;

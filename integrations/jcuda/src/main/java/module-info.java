@@ -1,8 +1,8 @@
-/// Memory, streams, events, contexts and handles to and from JCuda ([io.cistern.jcuda]).
+/// Converts memory, streams, events, contexts and handles to and from JCuda's ([io.cistern.jcuda]).
 @org.jspecify.annotations.NullMarked
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"}) // JCuda has no module descriptor
 module io.cistern.jcuda {
-    requires static transitive io.cistern.handles; // for handles of JCublas, as the next
+    requires static transitive io.cistern.handles; // for handles of JCublas, like the next one
     requires static transitive jcublas;
     requires static org.jspecify;
     requires transitive io.cistern.api;

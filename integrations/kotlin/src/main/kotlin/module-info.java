@@ -1,8 +1,8 @@
-/// Scopes that Kotlin's coroutines take with them from thread to thread.
+/// Carries scopes with Kotlin's coroutines from thread to thread.
 ///
-/// `io.cistern.kotlin.DeviceMemoryScope` is an element of a coroutine's context, made from an allocator, a pool
-/// or the scopes that the calling thread is in. `allocator.scoped { … }` and `pool.scoped { … }` call code in
-/// it. The sources describe them.
+/// `io.cistern.kotlin.DeviceMemoryScope` is an element of a coroutine's context. It is made from an allocator,
+/// from a pool, or from the calling thread's scopes. `allocator.scoped { … }` and `pool.scoped { … }` call code
+/// in it. The sources describe them.
 module io.cistern.kotlin {
     requires transitive io.cistern.api;
     requires transitive kotlin.stdlib;

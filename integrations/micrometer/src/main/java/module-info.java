@@ -1,6 +1,6 @@
-/// Device memory as meters of Micrometer: [io.cistern.micrometer.DeviceMemoryMetrics].
+/// Publishes device memory as meters of Micrometer: [io.cistern.micrometer.DeviceMemoryMetrics].
 @org.jspecify.annotations.NullMarked
-// The library names its module in its manifest alone.
+// The library names its module only in its manifest.
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
 module io.cistern.micrometer {
     requires static org.jspecify;

@@ -1,6 +1,6 @@
-/// Device memory for the CUDA sessions of ONNX Runtime: [io.cistern.onnxruntime.OnnxMemory].
+/// Provides device memory to the CUDA sessions of ONNX Runtime: [io.cistern.onnxruntime.OnnxMemory].
 @org.jspecify.annotations.NullMarked
-// The library names its module in its manifest alone.
+// The library names its module only in its manifest.
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
 module io.cistern.onnxruntime {
     requires static org.jspecify;

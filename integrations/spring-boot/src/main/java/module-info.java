@@ -1,6 +1,6 @@
-/// Device memory in Spring Boot: [io.cistern.spring.CisternAutoConfiguration].
+/// Configures device memory in Spring Boot: [io.cistern.spring.CisternAutoConfiguration].
 @org.jspecify.annotations.NullMarked
-// Spring's libraries name their modules in manifests alone.
+// Spring's libraries name their modules only in manifests.
 @SuppressWarnings({"requires-automatic", "requires-transitive-automatic"})
 module io.cistern.spring {
     requires static org.jspecify;

@@ -1,6 +1,7 @@
-/// Tests that every allocator must pass ([io.cistern.testkit]), for the project itself and for third parties.
+/// Contains the tests that every allocator must pass ([io.cistern.testkit]), for this project
+/// and for third parties.
 ///
-/// Open, since JUnit finds and calls test methods by reflection.
+/// The module is open, because JUnit finds and calls test methods by reflection.
 @org.jspecify.annotations.NullMarked
 open module io.cistern.testkit {
     requires static org.jspecify;

@@ -5,11 +5,11 @@ import io.cistern.internal.names.CallStack;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// One event of a [MemoryHistory].
+/// One event that a [MemoryHistory] recorded, with its time, thread and call site.
 ///
 /// **Threads.** Any.
 public final class HistoryEntry {
-    /// Deeper frames are of the program's frameworks as a rule.
+    /// Frames further out usually belong to the program's frameworks.
     private static final int MAX_FRAMES = 64;
 
     private final long nanos;
@@ -26,22 +26,24 @@ public final class HistoryEntry {
         this.stack = stack;
     }
 
-    /// Returns when it happened, as [System#nanoTime] tells the time.
+    /// Returns the time of the event on the clock of [System#nanoTime].
     public long nanos() {
         return nanos;
     }
 
-    /// Returns what happened.
+    /// Returns the event itself.
     public MemoryEvent event() {
         return event;
     }
 
-    /// Returns the name of the thread on which it happened; `#` and its number if it has no name.
+    /// Returns the name of the thread on which the event happened, or `#` and the thread's id if
+    /// it has no name.
     public String thread() {
         return threadName.isEmpty() ? "#" + threadId : threadName;
     }
 
-    /// Returns the place in the program, the innermost frame first; empty if stacks are not recorded.
+    /// Returns the place in the program that caused the event, innermost frame first; empty if
+    /// stacks are not recorded.
     public List<StackTraceElement> site() {
         return stack == null ? List.of() : stack.frames(MAX_FRAMES);
     }

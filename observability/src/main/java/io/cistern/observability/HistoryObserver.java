@@ -3,7 +3,7 @@ package io.cistern.observability;
 import io.cistern.DeviceMemory;
 import io.cistern.ModuleSupport;
 
-/// Begins [MemoryHistory#start] with stacks where the setting `cistern.observe` names `history`.
+/// Starts a [MemoryHistory] with stacks if the setting `cistern.observe` names `history`.
 public final class HistoryObserver implements ModuleSupport.Observer {
     /// For [java.util.ServiceLoader].
     public HistoryObserver() {}

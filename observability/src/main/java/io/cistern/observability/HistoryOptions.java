@@ -1,15 +1,15 @@
 package io.cistern.observability;
 
-/// How a [MemoryHistory] records.
+/// Says how many events a [MemoryHistory] keeps, and whether with stacks.
 ///
-/// @param capacity events kept for each device, at least 1; rounded up to a power of two. An event takes some
-///     hundred bytes, and some more with its stack
-/// @param stacks whether to record the place in the program with each event, which takes about a microsecond
+/// @param capacity events kept for each device, 1 to 2^28; rounded up to a power of two. Each event takes
+///     memory of the Java heap, more with its stack
+/// @param stacks whether to record the place in the program with each event, which makes each event slower
 public record HistoryOptions(int capacity, boolean stacks) {
     private static final int USUAL_CAPACITY = 1 << 17;
     private static final int MAX_CAPACITY = 1 << 28;
 
-    /// Checks the capacity.
+    /// Checks the capacity and rounds it up.
     ///
     /// @throws IllegalArgumentException if it is less than 1 or more than 2^28
     public HistoryOptions {

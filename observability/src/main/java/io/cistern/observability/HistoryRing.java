@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
-/// The last events of one device, or of none. A new one takes the place of the oldest.
+/// Keeps the last events of one device, or those of no device. A new event replaces the oldest.
 ///
-/// **Threads.** Any; a writer takes a place with one atomic instruction and waits for nobody.
+/// **Threads.** Any; a writer claims a place with one atomic instruction and never waits.
 final class HistoryRing {
     private final AtomicReferenceArray<HistoryEntry> places;
     private final AtomicLong count = new AtomicLong();
@@ -22,12 +22,12 @@ final class HistoryRing {
         places.setRelease(place, entry);
     }
 
-    /// Entries that later ones have replaced.
+    /// Returns how many entries were replaced by later ones.
     long lost() {
         return Math.max(0, count.get() - places.length());
     }
 
-    /// Those that are there, in no order.
+    /// Returns the entries that are kept, in no particular order.
     List<HistoryEntry> entries() {
         List<HistoryEntry> all = new ArrayList<>();
         for (int place = 0; place < places.length(); place++) {

@@ -12,16 +12,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/// The figures of a whole [DeviceMemory] at one time: each device, and each allocator on it. For monitors,
-/// which ask for all of it in one call; its parts are plain numbers and texts, so that JMX carries them as
-/// they are.
+/// Holds the figures of a whole [DeviceMemory] at one time, by device and by allocator. Monitors read all of it
+/// in one call. Its parts are plain numbers and texts, so JMX carries them unchanged.
 ///
-/// Weakly consistent while other threads allocate. A figure that an allocator can't tell is [#UNKNOWN].
+/// Figures are weakly consistent while other threads allocate. A figure that an allocator
+/// can't tell is [#UNKNOWN].
 ///
-/// @param nanoTime [System#nanoTime] of the process when they were read, to make rates of totals
+/// @param nanoTime the process's [System#nanoTime] at the time of reading, for computing rates from totals
 /// @param devices by ordinal
 public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
-    /// Stands for a figure that is not known.
+    /// The value of a figure that is not known.
     public static final long UNKNOWN = -1;
 
     private static final String TIER_PREFIX = "tier.";
@@ -34,14 +34,15 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
         devices = List.copyOf(devices);
     }
 
-    /// The figures of a device.
+    /// Holds the figures of one device.
     ///
     /// @param device its ordinal
     /// @param name the driver's name for it
-    /// @param totalBytes its memory
-    /// @param freeBytes of that what no process uses, as the driver says; unknown while this process does not
-    ///     use the device, since asking would cost memory there
-    /// @param allocators those that are open or still have live blocks, in the order of opening; pools too
+    /// @param totalBytes the size of its memory
+    /// @param freeBytes bytes that no process uses, as the driver says; unknown while this process does not use
+    ///     the device, because asking would cost memory there
+    /// @param allocators the allocators and pools that are open or still have live blocks, in
+    ///     the order of opening
     public record OfDevice(int device, String name, long totalBytes, long freeBytes, List<OfAllocator> allocators) {
         /// Copies the list.
         public OfDevice {
@@ -49,23 +50,23 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
         }
     }
 
-    /// The figures of an allocator on a device: see [AllocatorStatistics] and [MemoryStatistics].
+    /// Holds the figures of one allocator on one device: see [AllocatorStatistics] and [MemoryStatistics].
     ///
-    /// @param id the place among those of its name and pool, from 1: tells them apart as long as the same
-    ///     ones are open
+    /// @param id its number among the allocators of the same name and pool, from 1; stable as long as the
+    ///     same allocators stay open
     /// @param name its spec
     /// @param pool the pool's tag, or its number if it has none; empty if it belongs to no pool
-    /// @param current whether it is current on the device
-    /// @param liveBlocks blocks alive
+    /// @param current whether it is the current allocator of the device
+    /// @param liveBlocks live blocks
     /// @param allocations allocations so far
     /// @param frees frees so far
-    /// @param requestedBytes bytes asked for in the blocks alive
-    /// @param requestedPeakBytes the highest of that
-    /// @param requestedTotalBytes bytes asked for so far
-    /// @param reservedBytes held from the driver
-    /// @param largestFreeBytes the largest block that is free
+    /// @param requestedBytes bytes requested for the live blocks
+    /// @param requestedPeakBytes the highest value of `requestedBytes`
+    /// @param requestedTotalBytes bytes requested so far
+    /// @param reservedBytes bytes that it holds from the driver
+    /// @param largestFreeBytes the size of its largest free block
     /// @param strandedBytes idle or waiting bytes that only one stream can use now
-    /// @param tiers how often each tier of the cache served at once; empty if there are none
+    /// @param tiers the hit rate of each tier of its cache; empty if it has none
     public record OfAllocator(
             int id,
             String name,
@@ -87,13 +88,13 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
         }
     }
 
-    /// How often a tier of a cache served a request at once.
+    /// Tells how often one tier of a cache served a request at once.
     ///
     /// @param tier its name, such as `thread_cache`
-    /// @param hitPercent of the requests that reached it, 0 to 100
+    /// @param hitPercent hits in percent of the requests that reached the tier, 0 to 100
     public record TierHits(String tier, int hitPercent) {}
 
-    /// Reads the figures.
+    /// Reads the figures of all devices and allocators.
     public static MemoryFigures of(DeviceMemory memory) {
         List<Allocator> allocators = memory.allocators();
         List<OfDevice> devices = new ArrayList<>();
@@ -156,7 +157,8 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
         return largest.orElse(UNKNOWN);
     }
 
-    /// Bytes are stranded if the allocator is one that can say so, which names its largest free block too.
+    /// Returns the stranded bytes, or unknown if the allocator does not report its largest free block: only
+    /// allocators that report one report the other.
     private static long stranded(Map<String, Long> own) {
         if (!own.containsKey(LARGEST_FREE)) {
             return UNKNOWN;

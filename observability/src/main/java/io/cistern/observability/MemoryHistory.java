@@ -13,9 +13,9 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// The last [events][MemoryEvent] of one [DeviceMemory], kept for [snapshots][MemorySnapshot]: who allocated
-/// and freed what, what the allocators obtained from the driver, trims, swaps, scopes, refusals, and what the
-/// program [annotated][io.cistern.Listeners#annotate]. It works for every allocator.
+/// Records the last [events][MemoryEvent] of one [DeviceMemory] for [snapshots][MemorySnapshot]: allocations
+/// and frees, memory obtained from the driver, trims, swaps, scopes, refusals, and the program's
+/// [annotations][io.cistern.Listeners#annotate]. It works with every allocator.
 ///
 /// ```java
 /// MemoryHistory history = MemoryHistory.of(memory);
@@ -24,9 +24,10 @@ import org.jspecify.annotations.Nullable;
 /// MemorySnapshot.take(memory).write(Path.of("now.json"));
 /// ```
 ///
-/// Each device has a ring of its own, and one more is for events of no device. Off, it costs nothing.
+/// Each device has its own ring of events, and one more ring takes events of no device. While off,
+/// the history costs nothing.
 ///
-/// **Threads.** Any thread may call any method at any time. Events come on the thread that caused them.
+/// **Threads.** Any thread may call any method at any time. An event is recorded on the thread that caused it.
 public final class MemoryHistory implements AutoCloseable {
     private final DeviceMemory memory;
 
@@ -36,7 +37,7 @@ public final class MemoryHistory implements AutoCloseable {
     /// Guarded by this.
     private @Nullable Registration registration;
 
-    /// What one start records.
+    /// The events and options of one recording, from [MemoryHistory#start].
     private static final class Recording {
         final HistoryOptions options;
         final Instant startedAt = Instant.now();
@@ -44,10 +45,10 @@ public final class MemoryHistory implements AutoCloseable {
         final HistoryRing[] rings;
         final Listeners listeners;
 
-        /// Events lost before this started.
+        /// Events that the listeners had lost before the recording started.
         final long lostBefore;
 
-        /// Those that came and could not be recorded.
+        /// Events that arrived but could not be recorded.
         final AtomicLong unrecorded = new AtomicLong();
 
         Recording(HistoryOptions options, int deviceCount, Listeners listeners) {
@@ -60,7 +61,7 @@ public final class MemoryHistory implements AutoCloseable {
             }
         }
 
-        /// In a full Java heap the event is lost, and counted.
+        /// Records an event. If the Java heap is full, the event is lost and counted.
         void add(MemoryEvent event) {
             try {
                 record(event);
@@ -91,12 +92,12 @@ public final class MemoryHistory implements AutoCloseable {
         this.memory = memory;
     }
 
-    /// Returns the history of a device memory, which is off at first.
+    /// Returns the history of a device memory. It is off at first.
     public static MemoryHistory of(DeviceMemory memory) {
         return memory.moduleSupport().attachment(MemoryHistory.class, MemoryHistory::new);
     }
 
-    /// Starts to record. What was recorded before is forgotten.
+    /// Starts to record and forgets everything recorded before.
     public synchronized void start(HistoryOptions options) {
         var next = new Recording(options, memory.environment().deviceCount(), memory.listeners());
         stop();
@@ -104,7 +105,7 @@ public final class MemoryHistory implements AutoCloseable {
         registration = memory.listeners().onEvent(next::add);
     }
 
-    /// Stops to record. What was recorded stays.
+    /// Stops recording and keeps the events recorded so far.
     public synchronized void stop() {
         if (registration != null) {
             registration.close();
@@ -112,27 +113,27 @@ public final class MemoryHistory implements AutoCloseable {
         }
     }
 
-    /// Returns whether it records.
+    /// Returns whether the history is recording.
     public synchronized boolean isOn() {
         return registration != null;
     }
 
-    /// Returns how it records, or did last; empty before the first start.
+    /// Returns the options of the present or last recording; empty before the first start.
     public Optional<HistoryOptions> options() {
         Recording last = recording;
         return last == null ? Optional.empty() : Optional.of(last.options);
     }
 
-    /// Returns when it was started last.
+    /// Returns the time of the last start.
     ///
-    /// @throws IllegalStateException if it never was
+    /// @throws IllegalStateException if the history was never started
     public Instant startedAt() {
         return required().startedAt;
     }
 
-    /// Returns the same moment as [System#nanoTime] tells the time.
+    /// Returns the time of the last start on the clock of [System#nanoTime].
     ///
-    /// @throws IllegalStateException if it was never started
+    /// @throws IllegalStateException if the history was never started
     public long startNanos() {
         return required().startNanos;
     }
@@ -145,7 +146,7 @@ public final class MemoryHistory implements AutoCloseable {
         return last;
     }
 
-    /// Returns the events that are kept, of all devices, the oldest first.
+    /// Returns the kept events of all devices, oldest first.
     public List<HistoryEntry> entries() {
         Recording last = recording;
         List<HistoryEntry> all = new ArrayList<>();
@@ -158,14 +159,14 @@ public final class MemoryHistory implements AutoCloseable {
         return all;
     }
 
-    /// Returns how many events since the last start are not kept: later ones took their places, or the Java heap
-    /// was full.
+    /// Returns how many events since the last start were lost: later events replaced them, or the
+    /// Java heap was full.
     public long lost() {
         Recording last = recording;
         return last == null ? 0 : last.lost();
     }
 
-    /// Stops to record, with the device memory.
+    /// Stops recording. The device memory calls this when it closes.
     @Override
     public void close() {
         stop();

@@ -4,16 +4,16 @@ import io.cistern.DeviceMemory;
 import io.cistern.Registration;
 import io.cistern.diagnostics.MemoryEvent;
 
-/// The bytes and blocks that are live on one device, over all allocators and pools together, and the most of
-/// each since a reset: exact at every moment, also with many threads, unless the Java heap was full and
-/// [events were lost][io.cistern.Listeners#lostEvents].
+/// Counts the live bytes and blocks of one device, over all allocators and pools together, and their peaks
+/// since a reset. The counts are exact at every moment, with many threads too, unless the Java heap was full
+/// and [events were lost][io.cistern.Listeners#lostEvents].
 ///
-/// The framework's own counters ([DeviceMemory#statistics]) cost nothing and add the peaks of allocators up,
-/// which need not be of one moment. This object hears every event instead, so allocations take longer while
-/// it is open.
+/// The framework's own counters ([DeviceMemory#statistics]) cost nothing, but they add up the peaks of
+/// allocators, which may belong to different moments. This object receives every event instead, so allocations
+/// take longer while it is open.
 ///
-/// **Threads.** Any thread may call any method at any time. Threads that allocate meet at its monitor, which
-/// covers a few additions.
+/// **Threads.** Any thread may call any method at any time. Allocating threads contend for its monitor, held
+/// for a few additions.
 public final class MemoryPeaks implements AutoCloseable {
     private final int device;
     private final Registration registration;
@@ -27,8 +27,8 @@ public final class MemoryPeaks implements AutoCloseable {
         this.registration = memory.listeners().onEvent(this::hear);
     }
 
-    /// Starts to count on a device, from what is live now. No other thread may allocate or free there
-    /// meanwhile, or its blocks may be counted twice or not at all.
+    /// Starts to count on a device, from its present live blocks. If another thread allocates or frees there
+    /// meanwhile, its blocks may be counted twice or not at all.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public static MemoryPeaks open(DeviceMemory memory, int device) {
@@ -40,20 +40,20 @@ public final class MemoryPeaks implements AutoCloseable {
         return peaks;
     }
 
-    /// What was counted at one moment.
+    /// Holds the counts of one moment.
     ///
-    /// @param bytes requested in live blocks
+    /// @param bytes bytes requested for live blocks
     /// @param blocks live blocks
-    /// @param peakBytes the most bytes since the last reset
-    /// @param peakBlocks the most blocks since then
+    /// @param peakBytes the highest `bytes` since the last reset
+    /// @param peakBlocks the highest `blocks` since the last reset
     public record Counts(long bytes, long blocks, long peakBytes, long peakBlocks) {}
 
-    /// Returns the counts, all of one moment.
+    /// Returns all counts, taken at one moment.
     public synchronized Counts counts() {
         return new Counts(bytes, blocks, peakBytes, peakBlocks);
     }
 
-    /// Lets both peaks begin at what is live now.
+    /// Sets both peaks to the present live bytes and blocks.
     public synchronized void reset() {
         peakBytes = bytes;
         peakBlocks = blocks;
@@ -74,7 +74,7 @@ public final class MemoryPeaks implements AutoCloseable {
         peakBlocks = Math.max(peakBlocks, blocks);
     }
 
-    /// Stops to count.
+    /// Stops counting.
     @Override
     public void close() {
         registration.close();

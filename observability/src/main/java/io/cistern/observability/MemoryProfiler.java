@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// Tells how much device memory the program's functions take, by name: how often each was called, what its
+/// Tells how much device memory the program's functions take, by name: how often each was called, how much its
 /// calls allocated, and the most that one call had live at once.
 ///
 /// ```java
@@ -21,12 +21,12 @@ import org.jspecify.annotations.Nullable;
 /// }
 /// ```
 ///
-/// A call counts what its own thread allocates and frees, on all devices, with the calls inside it. A block
-/// that another thread frees stays counted as live. Where the Java heap was full and
-/// [events were lost][io.cistern.Listeners#lostEvents], figures are too low. The cost is that of an observer.
+/// A call counts the allocations and frees of its own thread, on all devices, including those of nested calls.
+/// A block that another thread frees stays counted as live. If the Java heap was full and [events were
+/// lost][io.cistern.Listeners#lostEvents], figures are too low. The profiler costs as much as any observer.
 ///
-/// **Threads.** Any thread may call any method at any time. A call is ended by the thread that began it, the
-/// innermost first.
+/// **Threads.** Any thread may call any method at any time. The thread that began a call ends
+/// it, innermost call first.
 public final class MemoryProfiler implements AutoCloseable {
     private final Map<String, Figures> byName = new ConcurrentHashMap<>();
 
@@ -39,18 +39,18 @@ public final class MemoryProfiler implements AutoCloseable {
         registration = memory.listeners().onEvent(this::hear);
     }
 
-    /// Starts to count.
+    /// Opens a profiler, which counts from now on.
     public static MemoryProfiler open(DeviceMemory memory) {
         return new MemoryProfiler(memory);
     }
 
-    /// What the calls of one function took.
+    /// Holds the figures of one function, over all its calls.
     ///
     /// @param name its name
     /// @param calls how often it was called
-    /// @param allocations blocks that it allocated, over all calls
-    /// @param totalBytes bytes of those
-    /// @param peakBytes the most bytes that one call had live at once, of those that it allocated
+    /// @param allocations blocks allocated, over all calls
+    /// @param totalBytes bytes of those blocks
+    /// @param peakBytes the most bytes that one call had live at once, of the blocks that it allocated
     public record Figures(String name, long calls, long allocations, long totalBytes, long peakBytes) {
         private Figures plus(Figures more) {
             return new Figures(
@@ -85,7 +85,7 @@ public final class MemoryProfiler implements AutoCloseable {
 
         /// Ends the call.
         ///
-        /// @throws IllegalStateException if it is not the thread's innermost
+        /// @throws IllegalStateException if it is not the innermost call of the calling thread
         @Override
         public void close() {
             if (innermost.get() != this) {
@@ -122,7 +122,7 @@ public final class MemoryProfiler implements AutoCloseable {
                     call.liveBytes -= block.byteSize();
                 }
             }
-            default -> {} // takes none of the program's memory
+            default -> {} // no change to the program's memory
         }
     }
 
@@ -144,7 +144,7 @@ public final class MemoryProfiler implements AutoCloseable {
         return text.toString();
     }
 
-    /// Stops to count. The figures stay.
+    /// Stops counting. The figures stay readable.
     @Override
     public void close() {
         registration.close();

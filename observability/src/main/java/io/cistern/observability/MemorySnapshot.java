@@ -17,24 +17,25 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// What a [DeviceMemory] looked like at one moment: segments with their live and idle blocks, figures of
-/// allocators, settings, and the [history][MemoryHistory] if one was recorded.
+/// Shows a [DeviceMemory] at one moment: segments with their live and idle blocks, figures of allocators,
+/// settings, and the [history][MemoryHistory] if one was recorded.
 ///
-/// **How exact.** Other threads may allocate while a snapshot is taken: each segment is of one moment, the
-/// whole is not. Blocks have their stream, thread, age and site if the history or the [leak
-/// level][io.cistern.diagnostics.LeakLevel] knows them.
+/// **How exact.** Other threads may allocate while a snapshot is taken, so each segment is consistent in
+/// itself, but the whole is not. Blocks have their stream, thread, age and site if the history or the
+/// [leak level][io.cistern.diagnostics.LeakLevel] knows them.
 ///
 /// **Threads.** Immutable. Any thread may take one, in an observer too.
 ///
-/// @param takenAt when
-/// @param reason why, in words: `on demand`, `out of memory`, `peak of a replay`
-/// @param settings what is set of `cistern.…`, by name
+/// @param takenAt when it was taken
+/// @param reason why it was taken, in words: `on demand`, `out of memory`, `peak of a replay`
+/// @param settings the `cistern.…` properties and `CISTERN_…` variables that are set, by name
 /// @param driver the driver, in words
 /// @param devices the devices that this process uses
-/// @param allocators allocators and pools with their figures, one entry a device that they have memory of
+/// @param allocators the figures of allocators and pools, one entry for each device on which any
+///     figure is not 0
 /// @param segments the memory, by device and address
-/// @param history what was recorded
-/// @param outOfMemory the refusal because of which it was taken
+/// @param history the recorded history; empty if there was none
+/// @param outOfMemory the refusal for which it was taken; empty if there was none
 public record MemorySnapshot(
         Instant takenAt,
         String reason,
@@ -46,33 +47,33 @@ public record MemorySnapshot(
         Optional<History> history,
         Optional<OutOfMemoryReport> outOfMemory) {
 
-    /// A device.
+    /// Describes one device.
     ///
     /// @param ordinal its number
     /// @param name its name
-    /// @param totalBytes all its memory
-    /// @param freeBytes what the driver says is free, for all processes
+    /// @param totalBytes the size of its memory
+    /// @param freeBytes bytes that no process uses, as the driver says
     public record Device(int ordinal, String name, long totalBytes, long freeBytes) {}
 
-    /// An allocator's or pool's figures on a device.
+    /// Holds the figures of an allocator or pool on one device.
     ///
     /// @param name its spec, or the pool's name
     /// @param pool the pool's tag; empty if it is no pool
     /// @param device the device
-    /// @param current whether it is current there
-    /// @param figures by the names of [io.cistern.Allocator#memoryStatistics]
+    /// @param current whether it is the device's current allocator
+    /// @param figures its figures by the names of [io.cistern.Allocator#memoryStatistics]
     public record AllocatorFigures(
             String name, Optional<String> pool, int device, boolean current, Map<String, Long> figures) {}
 
-    /// A range of memory.
+    /// Describes a range of memory that an allocator manages.
     ///
-    /// @param allocator whose it is
+    /// @param allocator the allocator that manages it
     /// @param device the device
-    /// @param address where it begins
-    /// @param byteSize its length
-    /// @param stream the stream that its idle blocks serve; empty if unknown, or any
-    /// @param reported whether the allocator told of it; if not, it is one live block of an allocator that
-    ///     tells of no segments
+    /// @param address its first address
+    /// @param byteSize its length in bytes
+    /// @param stream the stream that its idle blocks serve; empty if unknown, or if they serve any stream
+    /// @param reported true if the allocator reported it as a segment; false if it is a single live block
+    ///     outside all reported segments
     /// @param blocks its blocks by address
     public record Segment(
             String allocator,
@@ -83,18 +84,18 @@ public record MemorySnapshot(
             boolean reported,
             List<Block> blocks) {}
 
-    /// A part of a segment.
+    /// Describes one block of a segment.
     ///
-    /// @param address where it begins
-    /// @param byteSize its length
-    /// @param requestedBytes bytes that the program asked for; 0 if it is not live
+    /// @param address its first address
+    /// @param byteSize its length in bytes
+    /// @param requestedBytes bytes that the program requested; 0 if the block is not live
     /// @param state what it is used for
-    /// @param stream the stream it was allocated for; empty if unknown
+    /// @param stream the stream for which it was allocated; empty if unknown
     /// @param thread the thread that allocated it; empty if unknown
-    /// @param scope the allocator or pool of the innermost scope that this thread was in then; empty if it was in
-    ///     none or the history does not know
-    /// @param ageNanos how long ago; empty if unknown
-    /// @param site the place in the program that did, the innermost frame first; empty if unknown
+    /// @param scope the allocator or pool of that thread's innermost scope at the time; empty if there was none
+    ///     or the history does not know
+    /// @param ageNanos its age in nanoseconds; empty if unknown
+    /// @param site the place in the program that allocated it, innermost frame first; empty if unknown
     public record Block(
             long address,
             long byteSize,
@@ -106,24 +107,24 @@ public record MemorySnapshot(
             OptionalLong ageNanos,
             List<StackTraceElement> site) {}
 
-    /// What a block is used for.
+    /// Says what a block is used for.
     public enum State {
-        /// A program has it.
+        /// The program owns it.
         LIVE,
         /// It was freed, but another stream, or a graph, may still use it.
         WAITING,
         /// A thread's cache keeps it for the thread's next allocations.
         CACHED,
-        /// It is free.
+        /// It is free for any request of its allocator.
         IDLE
     }
 
-    /// What a [MemoryHistory] recorded.
+    /// Holds the recording of a [MemoryHistory].
     ///
-    /// @param startedAt when it was started
-    /// @param startNanos the same moment, as [System#nanoTime] tells the time
-    /// @param options how it recorded
-    /// @param lost events that it has no more, or could not record
+    /// @param startedAt when the recording started
+    /// @param startNanos the same moment on the clock of [System#nanoTime]
+    /// @param options the options of the recording
+    /// @param lost events that were replaced by later ones or could not be recorded
     /// @param entries the events, the oldest first
     public record History(
             Instant startedAt, long startNanos, HistoryOptions options, long lost, List<HistoryEntry> entries) {}
@@ -135,19 +136,22 @@ public record MemorySnapshot(
         return take(memory, "on demand");
     }
 
-    /// Takes a snapshot of all devices for a reason.
+    /// Takes a snapshot of all devices for a given reason.
     ///
     /// @param reason why, for people
+    /// @throws io.cistern.cuda.CudaException if the driver can't tell what a device has free
     public static MemorySnapshot take(DeviceMemory memory, String reason) {
         return new SnapshotMaker(memory).make(reason, Optional.empty());
     }
 
-    /// Takes a snapshot because of a refusal.
+    /// Takes a snapshot for a refused request.
+    /// @throws io.cistern.cuda.CudaException if the driver can't tell what a device has free
     public static MemorySnapshot take(DeviceMemory memory, OutOfMemoryReport report) {
         return new SnapshotMaker(memory).make("out of memory", Optional.of(report));
     }
 
-    /// Writes it to a file: as PyTorch's pickle if the name ends in `.pickle` or `.pkl`, else as JSON.
+    /// Writes the snapshot to a file: as PyTorch's pickle if the name ends in `.pickle` or
+    /// `.pkl`, else as JSON.
     ///
     /// @throws IOException if it can't be written
     public void write(Path file) throws IOException {
@@ -161,18 +165,18 @@ public record MemorySnapshot(
         }
     }
 
-    /// Writes it as JSON, as `docs/snapshot.md` and its schema say.
+    /// Writes the snapshot as JSON, in the format of `docs/snapshot.md` and its schema.
     ///
-    /// @param out is left open
+    /// @param out where to; is left open
     /// @throws IOException if it can't be written
     public void writeJson(OutputStream out) throws IOException {
         JsonWriter.write(this, out);
     }
 
-    /// Writes it as PyTorch's `torch.cuda.memory._snapshot` is pickled, for `python -m
+    /// Writes the snapshot in the format of a pickled `torch.cuda.memory._snapshot`, for `python -m
     /// torch.cuda._memory_viz` and PyTorch's viewer.
     ///
-    /// @param out is left open
+    /// @param out where to; is left open
     /// @throws IOException if it can't be written
     public void writePickle(OutputStream out) throws IOException {
         TorchPickle.write(this, out);

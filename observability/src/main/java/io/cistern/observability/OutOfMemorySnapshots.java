@@ -10,10 +10,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/// Writes a [snapshot][MemorySnapshot] to a folder whenever a request fails for want of memory, up to a
+/// Writes a [snapshot][MemorySnapshot] to a folder when a request fails for lack of memory, up to a given
 /// number of files: `cistern-oom-PID-1.json`, `-2.json`, …
 ///
-/// The thread whose request fails writes the file, before it gets the exception. What goes wrong is logged.
+/// The thread whose request fails writes the file before it gets the exception. Failures to write are logged.
 ///
 /// **Threads.** Any.
 public final class OutOfMemorySnapshots {
@@ -30,11 +30,11 @@ public final class OutOfMemorySnapshots {
         this.most = most;
     }
 
-    /// Writes snapshots from now on.
+    /// Starts to write snapshots.
     ///
-    /// @param folder where; made if it does not exist
-    /// @param most how many files are written at most; further refusals write none
-    /// @return a registration; closing it ends this
+    /// @param folder where to write; created if it does not exist
+    /// @param most the largest number of files; further refusals write none
+    /// @return a registration; closing it stops the writing
     public static Registration writeTo(DeviceMemory memory, Path folder, int most) {
         var snapshots = new OutOfMemorySnapshots(memory, folder, most);
         return memory.listeners().onRareEvent(snapshots::hear);

@@ -4,8 +4,8 @@ import io.cistern.DeviceMemory;
 import io.cistern.ModuleSupport;
 import java.nio.file.Path;
 
-/// Begins [OutOfMemorySnapshots#writeTo] for up to three refusals, in the working folder, where the setting
-/// `cistern.observe` names `snapshots`.
+/// Calls [OutOfMemorySnapshots#writeTo] for up to three refusals, in the working folder, if the
+/// setting `cistern.observe` names `snapshots`.
 public final class SnapshotObserver implements ModuleSupport.Observer {
     private static final int MAX_FILES = 3;
 

@@ -8,17 +8,17 @@ import java.util.Optional;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// Shows a thread's scopes to Micrometer's context propagation as one thread-local value, so that whoever captures a
+/// Shows a thread's scopes to Micrometer's context propagation as one thread-local value, so every
 /// context snapshot carries them.
 ///
-/// With this module on the path, the scopes of [DeviceMemory#system()] are carried; it is never opened for that.
-/// Other device memory is registered by the program:
+/// With this module on the path, snapshots carry the scopes of [DeviceMemory#system()]; they never open it. A
+/// program registers other device memory itself:
 ///
 /// ```java
 /// ContextRegistry.getInstance().registerThreadLocalAccessor(new ScopeAccessor("my-memory", memory));
 /// ```
 ///
-/// **Threads.** Any thread may call any method at any time; each acts on the thread that calls it.
+/// **Threads.** Any thread may call any method at any time; each method acts on the calling thread.
 public final class ScopeAccessor implements ThreadLocalAccessor<ScopeCarrier> {
     /// The key of the scopes in the process's own device memory.
     public static final String SYSTEM_KEY = "io.cistern.scopes";
@@ -26,13 +26,13 @@ public final class ScopeAccessor implements ThreadLocalAccessor<ScopeCarrier> {
     private final String key;
     private final Supplier<Optional<DeviceMemory>> memory;
 
-    /// For the process's own device memory; what [java.util.ServiceLoader] calls.
+    /// Creates the accessor of the process's own device memory. [java.util.ServiceLoader] calls this.
     public ScopeAccessor() {
         this.key = SYSTEM_KEY;
         this.memory = ModuleSupport::systemIfOpen;
     }
 
-    /// For device memory that the program opened.
+    /// Creates an accessor of device memory that the program opened.
     ///
     /// @param key a key that no other accessor in the registry has
     public ScopeAccessor(String key, DeviceMemory memory) {
@@ -45,9 +45,9 @@ public final class ScopeAccessor implements ThreadLocalAccessor<ScopeCarrier> {
         return key;
     }
 
-    /// The calling thread's scopes, or null outside any.
+    /// Returns the calling thread's scopes, or null if it is in none.
     @Override
-    @SuppressWarnings("exports") // nobody needs JSpecify to run
+    @SuppressWarnings("exports") // JSpecify is not needed at run time
     public @Nullable ScopeCarrier getValue() {
         return memory.get()
                 .map(ScopeCarrier::capture)
@@ -55,7 +55,7 @@ public final class ScopeAccessor implements ThreadLocalAccessor<ScopeCarrier> {
                 .orElse(null);
     }
 
-    /// Puts the calling thread into scopes, in place of those that it is in.
+    /// Replaces the calling thread's scopes by the given ones.
     @Override
     public void setValue(ScopeCarrier scopes) {
         scopes.restore();

@@ -1,8 +1,8 @@
 package io.cistern.guice;
 
-/// Ends with the application: closes the pools that the module opened, the last first, and its device memory, if
-/// that was opened for the injector. Blocks that are alive stay valid until they are freed; the driver stays the
-/// program's.
+/// Closes what the module opened: first the pools, last opened first, then the device memory, if the
+/// module opened it for the injector. Live blocks stay valid until they are freed; the driver stays
+/// the program's to close.
 ///
 /// ```java
 /// try (CisternLifecycle memory = injector.getInstance(CisternLifecycle.class)) {
@@ -10,9 +10,9 @@ package io.cistern.guice;
 /// }
 /// ```
 ///
-/// **Threads.** Any.
+/// **Threads.** Any thread may call it at any time.
 public interface CisternLifecycle extends AutoCloseable {
-    /// Ends it. Closing twice does nothing.
+    /// Closes the pools and the device memory. Closing twice does nothing.
     @Override
     void close();
 }

@@ -27,7 +27,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 
-/// Device memory by injection.
+/// Binds device memory, allocators and pools for injection.
 ///
 /// ```java
 /// Injector injector = Guice.createInjector(
@@ -35,24 +35,24 @@ import java.util.Set;
 /// try (CisternLifecycle memory = injector.getInstance(CisternLifecycle.class)) { … }
 /// ```
 ///
-/// | bound | what |
+/// | bound | to |
 /// |---|---|
 /// | [DeviceMemory], [Catalog] | those of the injector |
-/// | [Allocator] | the current one, each time it is asked for |
-/// | [MemoryPool], [PoolConfiguration] with `@Named("gradients")` or `@Pool("gradients")` | one that [#pool] named |
-/// | [CisternLifecycle] | what to close in the end |
+/// | [Allocator] | the current one of device 0 at the time of the request |
+/// | [MemoryPool], [PoolConfiguration] with `@Named("gradients")` or `@Pool("gradients")` | that pool |
+/// | [CisternLifecycle] | the object that closes all of these |
 ///
-/// | taken | for |
+/// | taken from the injector | used |
 /// |---|---|
-/// | `Multibinder` of [AllocatorProvider] and [SegmentSourceProvider] | allocators beside those that are found |
-/// | `Multibinder` of [AllocationListener] | told of the current allocator's blocks and those of all pools |
-/// | `OptionalBinder` of [MemoryLimit] | charged with all blocks of all allocators |
+/// | `Multibinder` of [AllocatorProvider] and [SegmentSourceProvider] | beside discovered providers |
+/// | `Multibinder` of [AllocationListener] | to report the blocks of the current allocator and of all pools |
+/// | `OptionalBinder` of [MemoryLimit] | to limit all blocks of all allocators together |
 ///
-/// Methods with [InPool] run in a scope. Everything is opened when the injector is made; specs that can't be
-/// followed, pools of one name and methods that name no pool are told together then, with the lines that asked
-/// for them.
+/// Methods with [InPool] run in a scope. The module opens everything when the injector is created. It
+/// reports invalid specs, pools of the same name and methods that name no pool together then, each with the
+/// line that asked for it.
 ///
-/// **Threads.** A module is made and installed by one thread.
+/// **Threads.** One thread makes and installs a module.
 public final class CisternModule extends AbstractModule {
     private final Optional<CudaDriver> driver;
     private final Object source;
@@ -64,37 +64,40 @@ public final class CisternModule extends AbstractModule {
         this.source = Declaration.here("").source();
     }
 
-    /// Opens device memory on a driver for the injector; the driver stays the program's to close.
+    /// Returns a module that opens device memory on a driver for the injector. The driver stays
+    /// the program's to close.
     public static CisternModule on(CudaDriver driver) {
         return new CisternModule(Optional.of(driver));
     }
 
-    /// Uses the process's own device memory, which takes nothing from injectors but pools and the current
-    /// allocator.
+    /// Returns a module for the process's own device memory. An injector can add only pools to it and
+    /// choose its current allocator.
     public static CisternModule system() {
         return new CisternModule(Optional.empty());
     }
 
-    /// Makes an allocator current; without this call the configuration chooses.
+    /// Makes an allocator current. Without this call the configuration chooses it.
+    ///
+    /// @param spec the allocator's spec
     public CisternModule current(String spec) {
         current = Optional.of(Declaration.here(spec));
         return this;
     }
 
-    /// Opens a pool.
+    /// Adds a pool, opened with the injector.
     ///
     /// @param name its name for injection points
-    /// @param spec as [io.cistern.MemoryPool.Builder#spec]
+    /// @param spec the spec, as for [io.cistern.MemoryPool.Builder#spec]
     public CisternModule pool(String name, String spec) {
         pools.add(Declaration.here(new PoolConfiguration(name, spec, OptionalLong.empty())));
         return this;
     }
 
-    /// Opens a pool with a limit.
+    /// Adds a pool with a limit, opened with the injector.
     ///
     /// @param name its name for injection points
-    /// @param spec as [io.cistern.MemoryPool.Builder#spec]
-    /// @param limitBytes the most bytes requested from it at once
+    /// @param spec the spec, as for [io.cistern.MemoryPool.Builder#spec]
+    /// @param limitBytes the most bytes that may be requested from it at once
     public CisternModule pool(String name, String spec, long limitBytes) {
         pools.add(Declaration.here(new PoolConfiguration(name, spec, OptionalLong.of(limitBytes))));
         return this;

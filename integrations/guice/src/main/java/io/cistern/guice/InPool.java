@@ -6,22 +6,21 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/// Runs a method in a scope of a pool: what it allocates on the calling thread, on any device and stream, comes from
-/// there. The object must come from Guice, and the method must be one that can be overridden.
+/// Runs a method in a scope of a pool, so its allocations on the calling thread come from the pool, on any
+/// device and stream. Guice must create the object, and the method must be one that can be overridden.
 ///
 /// ```java
 /// @InPool("gradients")
 /// CompletableFuture<Loss> step(Batch batch) { … }
 /// ```
 ///
-/// The scope ends when the method returns, since scopes belong to threads; if it returns a
-/// [java.util.concurrent.CompletionStage], the pool stays in use until that has completed, so that closing it waits
-/// with giving memory back. What the method has other threads do is carried to them with
-/// [io.cistern.ScopeCarrier], as anywhere.
+/// The scope ends when the method returns, because scopes belong to threads. If the method returns a
+/// [java.util.concurrent.CompletionStage], the pool stays in use until the stage completes, and a pool that is
+/// closed gives its memory back only then. To carry the scope to other threads, use [io.cistern.ScopeCarrier].
 @Documented
 @Retention(RetentionPolicy.RUNTIME)
 @Target(ElementType.METHOD)
 public @interface InPool {
-    /// The name of a pool that the module was given.
+    /// Returns the name of a pool that the module was given.
     String value();
 }

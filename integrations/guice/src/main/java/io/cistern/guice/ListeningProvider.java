@@ -8,13 +8,13 @@ import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import java.util.Set;
 
-/// Puts the injected listeners around an allocator: `guice-listeners:upstream=SPEC`.
+/// Wraps an allocator in the injected listeners: `guice-listeners:upstream=SPEC`.
 ///
-/// @param listeners who is told
+/// @param listeners the listeners that are told of its blocks
 record ListeningProvider(Set<AllocationListener> listeners) implements AllocatorProvider {
     static final String NAME = "guice-listeners";
 
-    /// The spec with listeners around it.
+    /// Returns a spec that wraps the given one in listeners.
     static String around(String spec) {
         return NAME + ":upstream=\"" + spec.replace("\\", "\\\\").replace("\"", "\\\"") + '"';
     }

@@ -4,12 +4,12 @@ import io.cistern.cuda.CudaDriver;
 import java.util.List;
 import java.util.Optional;
 
-/// What a module was told.
+/// Holds the requests that a module collected.
 ///
-/// @param driver what device memory is opened on; empty for the process's own
+/// @param driver the driver to open device memory on; empty for the process's own
 /// @param current the allocator to make current
 /// @param pools the pools to open
-/// @param source where the module was made
+/// @param source the line of the program that made the module
 record Plan(
         Optional<CudaDriver> driver,
         Optional<Declaration<String>> current,

@@ -7,12 +7,12 @@ import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
-/// Asks for a pool, or its configuration, by its name; `@Named` does the same.
+/// Qualifies an injected pool, or pool configuration, by the pool's name. `@Named` does the same.
 @Documented
 @Qualifier
 @Retention(RetentionPolicy.RUNTIME)
 @Target({ElementType.FIELD, ElementType.PARAMETER, ElementType.METHOD})
 public @interface Pool {
-    /// The name of a pool that the module was given.
+    /// Returns the name of a pool that the module was given.
     String value();
 }

@@ -2,9 +2,9 @@ package io.cistern.guice;
 
 import java.util.OptionalLong;
 
-/// How a pool was asked for.
+/// Holds the requested configuration of a pool.
 ///
-/// @param name its name, in the injector and as its tag
+/// @param name its name in the injector, which is also its tag
 /// @param spec the spec of an allocator or of a segment source
-/// @param limitBytes the most bytes requested from it at once; empty for no limit
+/// @param limitBytes the most bytes that may be requested from it at once; empty for no limit
 public record PoolConfiguration(String name, String spec, OptionalLong limitBytes) {}

@@ -10,9 +10,9 @@ import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
 import org.jspecify.annotations.Nullable;
 
-/// Runs methods in the scope that their [InPool] names.
+/// Runs a method in the scope of the pool that its [InPool] names.
 ///
-/// @param resources where the pools are
+/// @param resources the holder of the pools
 record PoolInterceptor(Provider<Resources> resources) implements MethodInterceptor {
     private static final int ANY_DEVICE = 0;
 
@@ -30,7 +30,7 @@ record PoolInterceptor(Provider<Resources> resources) implements MethodIntercept
         }
     }
 
-    /// Takes a use of the pool that outlives the scope.
+    /// Keeps the pool in use until the stage completes, which may be after the scope has ended.
     private void keepUntilDone(MemoryPool pool, CompletionStage<?> stage) {
         DeviceMemory memory = resources.get().memory();
         memory.pools().begin(pool, ANY_DEVICE);

@@ -9,10 +9,10 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/// Looks at the methods of every type that Guice makes: an [InPool] that names no pool, or stands where no scope can
-/// begin, is an error of the injector and not a surprise at the first call.
+/// Checks the methods of every type that Guice creates. An [InPool] that names no pool, or whose method can't
+/// run in a scope, becomes an error of the injector instead of a failure at the first call.
 ///
-/// @param pools the names that exist
+/// @param pools the names of the pools that exist
 record PoolMethods(Set<String> pools) implements TypeListener {
     @Override
     public <I> void hear(TypeLiteral<I> type, TypeEncounter<I> encounter) {

@@ -2,7 +2,7 @@ package io.cistern.guice;
 
 import java.lang.annotation.Annotation;
 
-/// The annotation [Pool] with a value, as a key of bindings.
+/// Implements the annotation [Pool] with a value, as a key of bindings.
 ///
 /// @param value the pool's name
 @SuppressWarnings("BadAnnotationImplementation") // equals and hashCode below are those of an annotation

@@ -20,8 +20,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
-/// The device memory of an injector and its pools, opened together and closed together. Whatever of it can't be
-/// opened is told at once, each with the line that asked for it; then nothing stays open.
+/// Opens the device memory and pools of an injector together, and closes them together. If some can't be
+/// opened, it reports all of them, each with the line that asked for it, and leaves nothing open.
 @Singleton
 final class Resources implements CisternLifecycle {
     private final DeviceMemory memory;
@@ -104,7 +104,7 @@ final class Resources implements CisternLifecycle {
         return listened ? ListeningProvider.around(spec) : spec;
     }
 
-    /// A source's name alone means `caching` on that source, for a pool.
+    /// Returns the spec of the pool's allocator: a bare source's spec means `caching` on that source.
     private String allocatorOf(String spec) {
         String name = AllocatorSpec.parse(spec).name();
         boolean isAllocator = memory.currents().catalog().entries().stream()

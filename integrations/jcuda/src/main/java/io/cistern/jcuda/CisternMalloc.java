@@ -19,36 +19,37 @@ import jcuda.runtime.cudaPitchedPtr;
 import jcuda.runtime.cudaStream_t;
 import org.jspecify.annotations.Nullable;
 
-/// Functions of JCuda, with its signatures, that allocate from Cistern's current allocator: a program changes
-/// its imports.
+/// Functions with the signatures of JCuda's that allocate from Cistern's current allocator. A program
+/// only changes its imports.
 ///
 /// ```java
 /// import static jcuda.driver.JCudaDriver.*;
-/// import static io.cistern.jcuda.CisternMalloc.cuMemAlloc;     // these two go before what the line above imports
+/// import static io.cistern.jcuda.CisternMalloc.cuMemAlloc;     // these two take precedence over the line above
 /// import static io.cistern.jcuda.CisternMalloc.cuMemFree;
 /// ```
 ///
-/// **What is different.** Freeing waits for nothing. Memory is allocated and freed in the order of the legacy
-/// default stream, which the streams of most programs wait for; a program whose work runs on streams that don't
-/// (those created with `CU_STREAM_NON_BLOCKING`) synchronises them before it frees, as it may have counted on
-/// `cuMemFree` to do, or frees with `cuMemFreeAsync`, or uses [io.cistern.buffers.DeviceBuffer]s.
+/// **What differs from JCuda.** Freeing waits for nothing. Memory is allocated and freed in the order of the
+/// legacy default stream, for which most programs' streams wait. Streams created with `CU_STREAM_NON_BLOCKING`
+/// don't. A program that works on those must synchronise them before it frees, because `cuMemFree` no longer
+/// does that for it; or it frees with `cuMemFreeAsync`, or uses [io.cistern.buffers.DeviceBuffer]s.
 ///
-/// **Device.** Memory comes from the device whose context is current on the calling OS thread, as with JCuda.
-/// It belongs to the device's primary context, which is that of the runtime API: see [JCudaContext]. A program
-/// that makes a context takes [#cuCtxCreate] from here, too. While another context is current, the result is
-/// `CUDA_ERROR_INVALID_CONTEXT`, since the memory could not be used in it. Memory is freed from any thread,
-/// whatever device is current there.
+/// **Device.** As with JCuda, memory comes from the device whose context is current on the calling OS thread.
+/// The memory belongs to the device's primary context, which the runtime API uses too: see [JCudaContext]. A
+/// program that creates a context must use [#cuCtxCreate] from here as well. While another context is current,
+/// allocation fails with `CUDA_ERROR_INVALID_CONTEXT`, since that context could not use the memory. Any thread
+/// may free memory, whatever device is current there.
 ///
-/// **Errors** are given as JCuda gives them: as results, or as [jcuda.CudaException] after
-/// `JCudaDriver.setExceptionsEnabled(true)`, for the runtime API after `JCuda.setExceptionsEnabled(true)`. The
-/// exception has what Cistern says of it as its cause.
+/// **Errors** come as JCuda gives them: as results, or as [jcuda.CudaException] after
+/// `JCudaDriver.setExceptionsEnabled(true)`, for the runtime API after
+/// `JCuda.setExceptionsEnabled(true)`. Cistern's exception is the cause of JCuda's. If CUDA has no code
+/// for it, Cistern's exception itself is thrown.
 ///
-/// **What stays JCuda's.** Managed memory and pools of the program's own: the functions here have JCuda
-/// allocate, and the functions here that free know it. Host memory and arrays, which have other functions that
-/// free.
+/// **Memory that JCuda allocates.** Managed memory, and memory from the program's own pools: the functions here
+/// pass the call to JCuda, and the functions that free here recognise such memory. Host memory and arrays have
+/// functions of their own in JCuda.
 ///
-/// **Threads.** Any platform thread may call any method at any time. A virtual thread changes its OS thread,
-/// and with it the current context; it allocates with the method that is given a device.
+/// **Threads.** Any platform thread may call any method at any time. A virtual thread may change its OS thread,
+/// and with it the current context, so it must call the method that takes a device.
 public final class CisternMalloc {
     private static final Set<Integer> ELEMENT_SIZES = Set.of(4, 8, 16);
 
@@ -62,31 +63,31 @@ public final class CisternMalloc {
         return new JCudaMalloc(DeviceMemory.system(), JCudaApi.RUNTIME);
     }
 
-    /// Allocates of the process's own device memory, on the device of the current context.
+    /// Allocates from the process's own device memory, on the device of the current context.
     ///
-    /// @return `CUDA_SUCCESS`; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_INVALID_VALUE` for less than 1 byte;
-    ///     `CUDA_ERROR_INVALID_CONTEXT` if no context is current, or one that is no primary one; or what the
-    ///     driver said
+    /// @return `CUDA_SUCCESS`; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_INVALID_VALUE` for less than 1
+    ///     byte; `CUDA_ERROR_INVALID_CONTEXT` if no context is current, or one that is not primary;
+    ///     or the driver's error
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cuMemAlloc(CUdeviceptr pointer, long byteSize) {
         return driver().allocate(pointer, byteSize, Streams.LEGACY_DEFAULT);
     }
 
-    /// Allocates on a device of other device memory, whatever context is current.
+    /// Allocates from given device memory on a given device, whatever context is current.
     ///
-    /// @return as the other
+    /// @return as [#cuMemAlloc(CUdeviceptr, long)]
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     /// @throws IndexOutOfBoundsException if there is no such device
     public static int cuMemAlloc(DeviceMemory memory, int device, CUdeviceptr pointer, long byteSize) {
         return new JCudaMalloc(memory, JCudaApi.DRIVER).allocateOn(device, pointer, byteSize, Streams.LEGACY_DEFAULT);
     }
 
-    /// Allocates rows of which each begins at a multiple of the pitch. The pitch is that of the driver. The
-    /// first row begins at a multiple of 512, as textures want it, unless a plug-in allocates, which may give
-    /// multiples of 256.
+    /// Allocates rows that each begin at a multiple of the pitch, which is the driver's own. The first
+    /// row begins at a multiple of 512 bytes, as textures need it; memory from a plug-in may begin at
+    /// a multiple of 256.
     ///
-    /// @param pitch is given the pitch in its first element
+    /// @param pitch an array of at least one element; the first receives the pitch in bytes
     /// @param elementSize 4, 8 or 16
     /// @return as [#cuMemAlloc(CUdeviceptr, long)]; `CUDA_ERROR_INVALID_VALUE` also for another element size
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
@@ -98,19 +99,19 @@ public final class CisternMalloc {
                 : JCudaApi.DRIVER.give(CUresult.CUDA_ERROR_INVALID_VALUE, null);
     }
 
-    /// Allocates in the order of a stream.
+    /// Allocates memory from the process's own device memory in the order of a stream.
     ///
-    /// @param stream one of the current context's device; null is the legacy default stream
+    /// @param stream a stream of the current context's device; null is the legacy default stream
     /// @return as [#cuMemAlloc(CUdeviceptr, long)]
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
-    @SuppressWarnings("exports") // nobody needs JSpecify to run
+    @SuppressWarnings("exports") // JSpecify is not needed at run time
     public static int cuMemAllocAsync(CUdeviceptr pointer, long byteSize, @Nullable CUstream stream) {
         return driver().allocate(pointer, byteSize, handle(stream));
     }
 
-    /// Has JCuda allocate managed memory, which migrates between devices and host: no allocator of Cistern has
-    /// any.
+    /// Lets JCuda allocate managed memory, which migrates between devices and host. No allocator
+    /// of Cistern provides it.
     ///
     /// @return JCuda's result
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
@@ -118,7 +119,7 @@ public final class CisternMalloc {
         return MadeByJCuda.noted(JCudaDriver.cuMemAllocManaged(pointer, byteSize, flags), pointer);
     }
 
-    /// Has JCuda allocate from a pool that the program made.
+    /// Lets JCuda allocate from a pool that the program created.
     ///
     /// @return JCuda's result
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
@@ -128,9 +129,10 @@ public final class CisternMalloc {
         return MadeByJCuda.noted(JCudaDriver.cuMemAllocFromPoolAsync(pointer, byteSize, pool, stream), pointer);
     }
 
-    /// Frees what was allocated here; a pointer to nothing does nothing.
+    /// Frees memory allocated here. Freeing a null pointer does nothing.
     ///
-    /// @return `CUDA_SUCCESS`, or `CUDA_ERROR_INVALID_VALUE` for a pointer that is not from here or was freed
+    /// @return `CUDA_SUCCESS`, or `CUDA_ERROR_INVALID_VALUE` if the pointer is not from here
+    ///     or was freed already
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     public static int cuMemFree(CUdeviceptr pointer) {
         return MadeByJCuda.has(pointer)
@@ -138,17 +140,18 @@ public final class CisternMalloc {
                 : driver().free(pointer, Streams.LEGACY_DEFAULT);
     }
 
-    /// Frees what was allocated of other device memory.
+    /// Frees memory that was allocated from given device memory.
     ///
-    /// @return as the other
+    /// @return as [#cuMemFree(CUdeviceptr)]
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     public static int cuMemFree(DeviceMemory memory, Pointer pointer) {
         return new JCudaMalloc(memory, JCudaApi.DRIVER).free(pointer, Streams.LEGACY_DEFAULT);
     }
 
-    /// Frees, in the order of a stream, what was allocated here, by any of the functions.
+    /// Frees memory in the order of a stream, whichever function here allocated it.
     ///
-    /// @param stream one of the memory's device; null is the legacy default stream
+    /// @param stream a stream of the memory's device; null is the legacy default stream
     /// @return as [#cuMemFree(CUdeviceptr)]
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     @SuppressWarnings("exports")
@@ -158,20 +161,20 @@ public final class CisternMalloc {
                 : driver().free(pointer, handle(stream));
     }
 
-    /// Makes the context to which memory belongs current on the calling OS thread: the device's primary one.
-    /// JCuda's own function makes a context that has memory of its own.
+    /// Makes a device's primary context, to which Cistern's memory belongs, current on the calling OS thread.
+    /// JCuda's own function would create a context that can't use that memory.
     ///
-    /// @param context is given the primary context
-    /// @param flags are hints for waiting threads, and change nothing here
-    /// @return `CUDA_SUCCESS`, `CUDA_ERROR_INVALID_DEVICE`, or what the driver said
+    /// @param context receives the primary context
+    /// @param flags hints for waiting threads; ignored here
+    /// @return `CUDA_SUCCESS`, `CUDA_ERROR_INVALID_DEVICE`, or another error of the driver
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cuCtxCreate(CUcontext context, int flags, CUdevice device) {
         return driver().enterContext(context, (int) HandleField.of(device));
     }
 
-    /// Ends the program's use of a context. A primary one lives on, since memory of Cistern is in it; JCuda
-    /// destroys another one.
+    /// Ends the program's use of a context. A primary context stays, because Cistern's memory is in it;
+    /// JCuda destroys any other.
     ///
     /// @return `CUDA_SUCCESS`, or JCuda's result
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
@@ -186,20 +189,20 @@ public final class CisternMalloc {
                 .anyMatch(device -> devices.isUsed(device) && devices.primaryContext(device) == context);
     }
 
-    /// Allocates of the process's own device memory, on the device of the current context; on device 0 if no
-    /// context is current, which is where the runtime API begins.
+    /// Allocates from the process's own device memory, on the device of the current context. If no context is
+    /// current, the device is 0, the runtime API's first.
     ///
     /// @return `cudaSuccess`; `cudaErrorMemoryAllocation`; `cudaErrorInvalidValue` for less than 0 bytes;
-    ///     `cudaErrorDeviceUninitialized` if the current context is no primary one; or what the driver said
+    ///     `cudaErrorDeviceUninitialized` if the current context is not a primary one; or the driver's error
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
     public static int cudaMalloc(Pointer pointer, long byteSize) {
         return runtime().allocate(pointer, byteSize, Streams.LEGACY_DEFAULT);
     }
 
-    /// Allocates rows of which each begins at a multiple of the pitch: see [#cuMemAllocPitch].
+    /// Allocates rows that each begin at a multiple of the pitch: see [#cuMemAllocPitch].
     ///
-    /// @param pitch is given the pitch in its first element
+    /// @param pitch an array of at least one element; the first receives the pitch in bytes
     /// @return as [#cudaMalloc]
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
@@ -207,9 +210,10 @@ public final class CisternMalloc {
         return runtime().allocateRows(pointer, pitch, width, height, Streams.LEGACY_DEFAULT);
     }
 
-    /// Allocates layers of rows of which each begins at a multiple of the pitch: see [#cuMemAllocPitch].
+    /// Allocates layers of rows that each begin at a multiple of the pitch: see [#cuMemAllocPitch].
     ///
-    /// @param pitched is given the memory, its pitch, and width and height of the extent; nothing on a failure
+    /// @param pitched receives the memory, its pitch, and width and height of the extent;
+    ///     unchanged after a failure
     /// @return as [#cudaMalloc]
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
@@ -217,7 +221,7 @@ public final class CisternMalloc {
         return runtime().allocateLayers(pitched, extent, Streams.LEGACY_DEFAULT);
     }
 
-    /// Has JCuda allocate managed memory: see [#cuMemAllocManaged].
+    /// Lets JCuda allocate managed memory: see [#cuMemAllocManaged].
     ///
     /// @return JCuda's result
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
@@ -225,9 +229,9 @@ public final class CisternMalloc {
         return MadeByJCuda.noted(JCuda.cudaMallocManaged(pointer, byteSize, flags), pointer);
     }
 
-    /// Allocates in the order of a stream, as the CUDA function that JCuda 12.6.0 has not.
+    /// Allocates memory in the order of a stream. JCuda 12.6.0 lacks this CUDA function.
     ///
-    /// @param stream one of the current device; null is the legacy default stream
+    /// @param stream a stream of the current device; null is the legacy default stream
     /// @return as [#cudaMalloc]
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
     /// @throws IllegalStateException on a virtual thread
@@ -236,22 +240,24 @@ public final class CisternMalloc {
         return runtime().allocate(pointer, byteSize, handle(stream));
     }
 
-    /// Frees what was allocated here; a pointer to nothing does nothing.
+    /// Frees memory allocated here. Freeing a null pointer does nothing.
     ///
-    /// @return `cudaSuccess`, or `cudaErrorInvalidValue` for a pointer that is not from here or was freed
+    /// @return `cudaSuccess`, or `cudaErrorInvalidValue` if the pointer is not from here or was freed already
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     public static int cudaFree(Pointer pointer) {
         return MadeByJCuda.has(pointer)
                 ? MadeByJCuda.free(pointer, JCuda::cudaFree)
                 : runtime().free(pointer, Streams.LEGACY_DEFAULT);
     }
 
-    /// Frees, in the order of a stream, what was allocated here, by any of the functions. Managed memory waits
-    /// for the whole device, as with [#cudaFree].
+    /// Frees memory in the order of a stream, whichever function here allocated it. Freeing managed memory
+    /// waits for the whole device, as with [#cudaFree].
     ///
-    /// @param stream one of the memory's device; null is the legacy default stream
+    /// @param stream a stream of the memory's device; null is the legacy default stream
     /// @return as [#cudaFree]
     /// @throws jcuda.CudaException in place of a failure, if the program enabled JCuda's exceptions
+    /// @throws IllegalArgumentException if the pointer is to a Java array or buffer
     @SuppressWarnings("exports")
     public static int cudaFreeAsync(Pointer pointer, @Nullable cudaStream_t stream) {
         return MadeByJCuda.has(pointer)

@@ -5,11 +5,11 @@ import java.lang.invoke.VarHandle;
 import jcuda.CudaException;
 import jcuda.NativePointerObject;
 
-/// The handle in an object of JCuda, by the one field that all of them have.
+/// Reads and writes the handle in an object of JCuda, through the one field that all such objects have.
 ///
-/// JCuda lets nobody but its native code write it: no stream, event or context can be made from a handle by its
-/// public or protected members. So the field is bound as a [VarHandle] once, as JCuda's native code binds it through
-/// JNI: no reflection on the way of a call, and a JCuda without the field is refused when this class is loaded.
+/// Only JCuda's native code may write it: no public or protected member makes a stream, event or context from a
+/// handle. So this class binds the field as a [VarHandle] once, as JCuda's native code binds it through JNI.
+/// Calls need no reflection, and a JCuda without the field is refused when this class is loaded.
 final class HandleField {
     private static final VarHandle HANDLE = bind();
 

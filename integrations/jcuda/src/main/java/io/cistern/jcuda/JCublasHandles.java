@@ -10,8 +10,8 @@ import jcuda.jcublas.cublasHandle;
 import jcuda.jcublas.cublasStatus;
 import jcuda.runtime.cudaStream_t;
 
-/// Handles of JCublas2 for a [pool][io.cistern.handles.HandlePool]: each thread has its own, with stream and
-/// workspace set.
+/// Provides JCublas2 handles to a [pool][io.cistern.handles.HandlePool], which gives each thread its own, with
+/// stream and workspace set.
 ///
 /// ```java
 /// HandlePool<cublasHandle> pool = HandlePool.open(memory, JCublasHandles.library(memory));
@@ -20,7 +20,7 @@ import jcuda.runtime.cudaStream_t;
 /// }
 /// ```
 ///
-/// Needs `org.jcuda:jcublas`, its native parts, the cuBLAS that these load, and `cistern-handle-pool`.
+/// Needs `org.jcuda:jcublas` with its native parts, the cuBLAS that they load, and `cistern-handle-pool`.
 public final class JCublasHandles implements HandleLibrary<cublasHandle> {
     private final DeviceMemory memory;
 
@@ -28,9 +28,10 @@ public final class JCublasHandles implements HandleLibrary<cublasHandle> {
         this.memory = memory;
     }
 
-    /// Returns the library for a device memory's pool.
+    /// Returns the library to open a pool on this device memory with.
     ///
-    /// @throws UnsupportedOperationException if JCublas can't load its native parts, with what to do about it
+    /// @throws UnsupportedOperationException if JCublas can't load its native parts; the message
+    ///     says what to install
     public static HandleLibrary<cublasHandle> library(DeviceMemory memory) {
         try {
             JCublas2.initialize();

@@ -4,7 +4,7 @@ import io.cistern.DeviceMemory;
 import jcuda.driver.CUresult;
 import org.jspecify.annotations.Nullable;
 
-/// One of JCuda's two APIs: which device it means, how many bytes it allocates at least, and how it gives results.
+/// One of JCuda's two APIs. It decides the device, the least number of bytes, and the form of results.
 enum JCudaApi {
     DRIVER {
         @Override
@@ -25,7 +25,7 @@ enum JCudaApi {
     RUNTIME {
         @Override
         int deviceWithoutContext() {
-            return 0; // where the runtime API begins
+            return 0; // the runtime API's first device
         }
 
         @Override

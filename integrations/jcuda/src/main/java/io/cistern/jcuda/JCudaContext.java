@@ -4,8 +4,8 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import jcuda.driver.CUcontext;
 
-/// Calls of JCuda's driver API in the context that Cistern's memory belongs to: the device's primary context, which
-/// is that of JCuda's runtime API and libraries too.
+/// Runs calls of JCuda's driver API in the context to which Cistern's memory belongs: the device's primary
+/// context, which JCuda's runtime API and libraries use too.
 ///
 /// ```java
 /// try (JCudaContext context = JCudaContext.enter(memory, 0)) {
@@ -13,11 +13,11 @@ import jcuda.driver.CUcontext;
 /// }
 /// ```
 ///
-/// A program that makes a context of its own (`cuCtxCreate`) can't use Cistern's memory in it: contexts have memory
-/// of their own. Have it take this one.
+/// A program that creates its own context (`cuCtxCreate`) can't use Cistern's memory in it, because memory
+/// belongs to one context. Such a program should use this context instead.
 ///
 /// **Threads.** The driver keeps the current context by OS thread. So an entered context belongs to a platform
-/// thread, which closes it, the innermost first.
+/// thread, which must close it itself, innermost context first.
 public final class JCudaContext implements AutoCloseable {
     private final CudaDriver driver;
     private final int device;
@@ -42,26 +42,26 @@ public final class JCudaContext implements AutoCloseable {
         return new JCudaContext(memory.driver(), device);
     }
 
-    /// The context as JCuda's object.
+    /// Returns the context as JCuda's object.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public CUcontext context() {
         return HandleField.set(new CUcontext(), driver.devices().primaryContext(device));
     }
 
-    /// Whether a context of JCuda is the one that Cistern's memory on a device belongs to.
+    /// Returns whether a context of JCuda is the one to which Cistern's memory on a device belongs.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public static boolean isPrimary(DeviceMemory memory, int device, CUcontext context) {
         return HandleField.of(context) == memory.driver().devices().primaryContext(device);
     }
 
-    /// Makes the context current again that was it before.
+    /// Makes the context current again that was current before this one was entered.
     ///
-    /// @throws WrongThreadException on another thread
+    /// @throws WrongThreadException if another thread entered it
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     @Override
-    @SuppressWarnings("ReferenceEquality") // a thread equals itself alone
+    @SuppressWarnings("ReferenceEquality") // threads are compared by identity
     public void close() {
         if (Thread.currentThread() != owner) {
             throw new WrongThreadException("the context was entered by " + owner.getName());

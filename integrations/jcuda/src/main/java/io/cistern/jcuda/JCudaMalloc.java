@@ -12,15 +12,15 @@ import jcuda.driver.CUresult;
 import jcuda.runtime.cudaExtent;
 import jcuda.runtime.cudaPitchedPtr;
 
-/// Memory of one device memory for calls of one of JCuda's APIs.
+/// Serves calls of one of JCuda's APIs from one device memory.
 ///
-/// @param memory what is allocated from
-/// @param api says which device is meant, and takes the results
+/// @param memory the device memory to allocate from
+/// @param api the API, which decides the device and the form of results
 record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
     private static final int SUCCESS = 0;
     private static final int INVALID_VALUE = CUresult.CUDA_ERROR_INVALID_VALUE; // cudaErrorInvalidValue is the same
 
-    /// What all GPUs have had so far.
+    /// The texture alignment of all GPUs so far, in bytes.
     private static final long USUAL_ALIGNMENT = 512;
 
     /// Allocates on the device of the current context.
@@ -39,13 +39,13 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
         HandleField.set(pointer, memory.allocate(byteSize, device, stream));
     }
 
-    /// Allocates rows that begin at multiples of the pitch, which is written to the first element of `pitch`.
+    /// Allocates rows that begin at multiples of the pitch, and writes the pitch to `pitch[0]`.
     int allocateRows(Pointer pointer, long[] pitch, long width, long rows, long stream) {
         requirePlatformThread();
         return answer(() -> setRows(pointer, pitch, width, rows, stream));
     }
 
-    /// The same for layers of rows.
+    /// Allocates layers of rows that begin at multiples of the pitch.
     int allocateLayers(cudaPitchedPtr pitched, cudaExtent extent, long stream) {
         requirePlatformThread();
         return answer(() -> {
@@ -67,7 +67,7 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
         int device = api.currentDevice(memory);
         long stride = rows == 0 ? 0 : roundedUp(width, pitchAlignment(device));
         long byteSize = product(stride, rows);
-        pitch[0] = stride; // before there is memory to lose if there is no element
+        pitch[0] = stride; // before allocating: if the array is empty, no memory is lost
         HandleField.set(pointer, memory.allocate(byteSize, device, stream));
     }
 
@@ -77,7 +77,8 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
         }
     }
 
-    /// The driver's own pitch is a multiple of this, so that textures can be bound to the rows.
+    /// Returns the alignment of rows in bytes. The driver's own pitch is a multiple of it, so that textures can
+    /// be bound to the rows.
     private long pitchAlignment(int device) {
         int alignment = memory.driver().devices().attribute(device, DeviceAttribute.TEXTURE_ALIGNMENT);
         return alignment > 0 ? alignment : USUAL_ALIGNMENT;
@@ -87,17 +88,17 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
         return bytes > Long.MAX_VALUE - alignment ? Long.MAX_VALUE : Math.ceilDiv(bytes, alignment) * alignment;
     }
 
-    /// More than any address space has is as much as no allocator has.
+    /// Returns the product, or the greatest long if it overflows: no allocator has so many bytes.
     private static long product(long bytes, long rows) {
         return Math.multiplyHigh(bytes, rows) != 0 || bytes * rows < 0 ? Long.MAX_VALUE : bytes * rows;
     }
 
-    /// Frees what was allocated of this device memory; a pointer to nothing does nothing.
+    /// Frees memory of this device memory. Freeing a null pointer does nothing.
     int free(Pointer pointer, long stream) {
         return answer(() -> memory.free(JCudaPointers.address(pointer), stream));
     }
 
-    /// Makes a device's primary context, to which memory belongs, current on the calling OS thread.
+    /// Makes a device's primary context, to which its memory belongs, current on the calling OS thread.
     int enterContext(CUcontext context, int device) {
         requirePlatformThread();
         return answer(() -> {
@@ -115,9 +116,9 @@ record JCudaMalloc(DeviceMemory memory, JCudaApi api) {
         }
     }
 
-    /// The two APIs have the same numbers for these.
+    /// Returns the CUDA code of a failure. For these codes, the two APIs have the same numbers.
     ///
-    /// @throws CisternException what has no number, as it is
+    /// @throws CisternException the failure itself, if it has no code
     private static int codeOf(CisternException failure) {
         return switch (failure) {
             case CudaException ofDriver -> ofDriver.code();

@@ -7,7 +7,7 @@ import jcuda.Pointer;
 import jcuda.driver.CUdeviceptr;
 import jcuda.driver.CUstream;
 
-/// Device memory to and from JCuda's pointers.
+/// Converts device memory to JCuda's pointers and back.
 ///
 /// ```java
 /// try (DeviceBuffer x = DeviceBuffer.allocate(bytes, stream)) {
@@ -23,41 +23,43 @@ public final class JCudaPointers {
 
     private JCudaPointers() {}
 
-    /// A pointer to a buffer's first byte: a `CUdeviceptr` for JCuda's driver API, and a `Pointer` for its runtime
-    /// API and libraries.
+    /// Returns a pointer to a buffer's first byte: a `CUdeviceptr` for JCuda's driver API, which is a `Pointer`
+    /// for its runtime API and libraries.
     ///
     /// @throws IllegalStateException if the buffer is closed
     public static CUdeviceptr of(DeviceBuffer buffer) {
         return of(buffer.address());
     }
 
-    /// A pointer to an address of device memory.
+    /// Returns a pointer to an address of device memory.
     public static CUdeviceptr of(long address) {
         return NULL.withByteOffset(address);
     }
 
-    /// A pointer to pinned memory, as JCuda's copies take it for the host's side.
+    /// Returns a pointer to pinned memory, for the host's side of JCuda's copies.
     ///
     /// @throws IllegalStateException if the buffer is closed
     public static Pointer of(PinnedBuffer buffer) {
         return of(buffer.segment().address());
     }
 
-    /// The address that a pointer stands for: of device memory, or of pinned memory that JCuda allocated.
+    /// Returns the address that a pointer stands for, in device memory or in pinned
+    /// memory that JCuda allocated.
     ///
-    /// @throws IllegalArgumentException if it points to a Java array or buffer, which have no lasting address
+    /// @throws IllegalArgumentException if it points to a Java array or buffer, which have no fixed address
     public static long address(Pointer pointer) {
         return PointerParts.address(pointer);
     }
 
-    /// A buffer for memory that JCuda allocated and will free. It is metered until it is closed, which frees
-    /// nothing: see [DeviceBuffer#ofForeign]. Close it before JCuda frees the memory.
+    /// Wraps memory that JCuda allocated and will free in a buffer. Cistern meters it until the
+    /// buffer is closed, which frees nothing: see [DeviceBuffer#ofForeign]. Close the buffer before
+    /// JCuda frees the memory.
     ///
-    /// @param pointer what `cuMemAlloc` or `cudaMalloc` wrote
-    /// @param byteSize the length of the allocation
-    /// @param device the device it lies on
+    /// @param pointer the pointer that `cuMemAlloc` or `cudaMalloc` wrote
+    /// @param byteSize the length of the allocation in bytes
+    /// @param device the device of the memory
     /// @param stream the stream on which it is used
-    /// @throws IllegalArgumentException if it is no beginning of an allocation, or is registered already
+    /// @throws IllegalArgumentException if it is not the beginning of an allocation, or is registered already
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if a limit is reached
     public static DeviceBuffer foreign(
             DeviceMemory memory, Pointer pointer, long byteSize, int device, CUstream stream) {

@@ -8,30 +8,31 @@ import jcuda.driver.JCudaDriver;
 import jcuda.runtime.JCuda;
 import org.jspecify.annotations.Nullable;
 
-/// Gives a result to the program as JCuda would: as a number, or as JCuda's exception after
-/// `setExceptionsEnabled(true)`.
+/// Gives a result to the program as JCuda would: as a number, or as JCuda's exception
+/// after `setExceptionsEnabled(true)`.
 ///
-/// JCuda has no public member that tells which. So the method that ends each of JCuda's own calls is bound once, as
-/// [HandleField] is. It is called for failures only: a program that never fails needs none of JCuda's native parts.
+/// No public member of JCuda tells whether exceptions are enabled. So this class binds, once, the method with
+/// which each of JCuda's own calls ends, like the field of [HandleField]. It calls that method for failures
+/// only, so a program without failures needs none of JCuda's native parts.
 final class JCudaResults {
     private static final MethodHandle DRIVER = bind(JCudaDriver.class);
     private static final MethodHandle RUNTIME = bind(JCuda.class);
 
     private JCudaResults() {}
 
-    /// A result of the driver API.
+    /// Returns a result of the driver API.
     ///
-    /// @param cause why it is a failure, for the exception
-    /// @return the result
+    /// @param cause the reason of the failure, for the exception
+    /// @return the same result
     /// @throws CudaException for a failure, if the program enabled the exceptions of [JCudaDriver]
     static int ofDriver(int result, @Nullable Throwable cause) {
         return result == 0 ? 0 : check(DRIVER, result, cause);
     }
 
-    /// A result of the runtime API.
+    /// Returns a result of the runtime API.
     ///
-    /// @param cause why it is a failure, for the exception
-    /// @return the result
+    /// @param cause the reason of the failure, for the exception
+    /// @return the same result
     /// @throws CudaException for a failure, if the program enabled the exceptions of [JCuda]
     static int ofRuntime(int result, @Nullable Throwable cause) {
         return result == 0 ? 0 : check(RUNTIME, result, cause);
@@ -46,9 +47,9 @@ final class JCudaResults {
             }
             throw enabled;
         } catch (LinkageError withoutNativeParts) {
-            return result; // nobody could enable exceptions
+            return result; // without native parts, no program could enable exceptions
         } catch (Throwable other) {
-            throw new IllegalStateException(other); // checkResult declares none
+            throw new IllegalStateException(other); // checkResult declares no checked exceptions
         }
     }
 

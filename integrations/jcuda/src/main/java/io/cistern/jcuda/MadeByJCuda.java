@@ -5,10 +5,11 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.ToIntFunction;
 import jcuda.Pointer;
 
-/// The live blocks that JCuda allocated through [CisternMalloc], so that the same free serves them.
+/// Remembers the live blocks that JCuda allocated through [CisternMalloc], so that the
+/// same functions free them.
 ///
-/// Only these go to JCuda. An address that nobody knows may be the beginning of a segment of Cistern's, after a
-/// second free of the block there; the driver would free the segment under all its blocks.
+/// Only these blocks are passed to JCuda. An unknown address may be the beginning of one of Cistern's segments,
+/// if its first block is freed twice; the driver would then free the segment under all its blocks.
 ///
 /// **Threads.** Any.
 final class MadeByJCuda {
@@ -16,9 +17,9 @@ final class MadeByJCuda {
 
     private MadeByJCuda() {}
 
-    /// Notes the block that a call of JCuda allocated, if it did.
+    /// Remembers the block that a call of JCuda allocated, if the call succeeded.
     ///
-    /// @param result what the call returned
+    /// @param result the call's result
     /// @return the result
     static int noted(int result, Pointer pointer) {
         if (result == 0) {
@@ -31,7 +32,8 @@ final class MadeByJCuda {
         return !ADDRESSES.isEmpty() && ADDRESSES.contains(JCudaPointers.address(pointer));
     }
 
-    /// Has JCuda free a block. It is forgotten before, since another thread may get its address at once.
+    /// Lets JCuda free a block. The block is forgotten first, because another thread may get
+    /// its address at once.
     static <P extends Pointer> int free(P pointer, ToIntFunction<P> free) {
         long address = JCudaPointers.address(pointer);
         ADDRESSES.remove(address);

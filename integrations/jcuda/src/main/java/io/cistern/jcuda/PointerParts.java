@@ -3,13 +3,13 @@ package io.cistern.jcuda;
 import jcuda.Pointer;
 import jcuda.driver.CUdeviceptr;
 
-/// Reads a pointer of JCuda, through the protected members that it has for subclasses.
+/// Reads a pointer of JCuda through its protected members.
 final class PointerParts extends Pointer {
     private PointerParts(Pointer pointer) {
         super(pointer);
     }
 
-    /// Address and offset.
+    /// Returns the pointer's address plus its offset.
     ///
     /// @throws IllegalArgumentException if it points to a Java array or buffer
     static long address(Pointer pointer) {
@@ -20,7 +20,7 @@ final class PointerParts extends Pointer {
         return parts.getNativePointer() + parts.getByteOffset();
     }
 
-    /// Only its text tells.
+    /// JCuda's text form is the only way to tell.
     private static boolean isToJavaObject(Pointer pointer) {
         return !pointer.toString().contains("nativePointer=");
     }

@@ -3,7 +3,7 @@ package io.cistern.jcuda;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// A call that is refused here as CUDA would refuse it: the cause of JCuda's exception.
+/// Refuses a call as CUDA would refuse it; becomes the cause of JCuda's exception.
 final class RefusedCall extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;

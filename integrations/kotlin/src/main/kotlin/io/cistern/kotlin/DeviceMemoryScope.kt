@@ -13,47 +13,49 @@ import kotlinx.coroutines.ThreadContextElement
 import kotlinx.coroutines.withContext
 
 /**
- * Scopes that a coroutine and its children take with them to whatever thread they run on.
+ * Carries scopes with a coroutine and its children, on whatever threads they run.
  *
  * ```kotlin
- * withContext(DeviceMemoryScope(pool)) { train() }                  // what train() allocates comes from the pool
- * launch(DeviceMemoryScope.capture(memory)) { work() }              // as the thread that launches
+ * withContext(DeviceMemoryScope(pool)) { train() }                  // train() allocates from the pool
+ * launch(DeviceMemoryScope.capture(memory)) { work() }              // in the launching thread's scopes
  * ```
  *
- * While the coroutine runs, its thread is in these scopes and no others. When it suspends or ends, the thread is where it
- * was before. Scopes nest in those of the place where the element is made, which may narrow them to a device or a
- * stream. A coroutine has one such element for each device memory.
+ * While the coroutine runs, its thread is in these scopes and no others. When the coroutine suspends or ends,
+ * the thread returns to its own scopes. Scopes nest in those of the place where the element is made; options
+ * can narrow them to a device or a stream. A coroutine has one such element for each device memory.
  *
- * A [io.cistern.Scope] belongs to a thread: close it before the coroutine suspends. Otherwise [io.cistern.Scope.close]
- * refuses, with [WrongThreadException] or, if the coroutine came back to its thread, with [IllegalStateException].
+ * A [io.cistern.Scope] belongs to a thread, so close it before the coroutine suspends. Otherwise
+ * [io.cistern.Scope.close] throws [WrongThreadException], or [IllegalStateException] if the coroutine came
+ * back to its thread.
  *
- * The element keeps no pool open: after a pool has closed, allocating in its scope fails with [IllegalStateException].
+ * The element does not keep a pool open: after the pool closes, allocating in its scope
+ * fails with [IllegalStateException].
  *
- * **Threads.** Immutable; any coroutines may use it at any time, also several at once.
+ * **Threads.** Immutable; any coroutines may use it at any time, several at once too.
  */
 public class DeviceMemoryScope private constructor(
     private val memory: DeviceMemory,
     private val scopes: ScopeCarrier,
 ) : AbstractCoroutineContextElement(Key(memory)), ThreadContextElement<ScopeCarrier> {
 
-    /** Captures a scope that was entered just now, and closes it. */
+    /** Captures a scope that was entered just before, and closes it. */
     private constructor(entered: Scope) : this(
         entered.allocator().memory(),
         entered.use { ScopeCarrier.capture(it.allocator().memory()) },
     )
 
     /**
-     * A scope in which an allocator serves.
+     * Creates a scope in which an allocator serves.
      *
-     * @throws IndexOutOfBoundsException if the options name a device that there is not
+     * @throws IndexOutOfBoundsException if the options name a device that does not exist
      * @throws IllegalStateException if the allocator is closed
      */
     public constructor(allocator: Allocator, options: ScopeOptions = ScopeOptions.all()) : this(allocator.enter(options))
 
     /**
-     * A scope in which a pool serves.
+     * Creates a scope in which a pool serves.
      *
-     * @throws IndexOutOfBoundsException if the options name a device that there is not
+     * @throws IndexOutOfBoundsException if the options name a device that does not exist
      * @throws IllegalStateException if the pool is closed
      */
     public constructor(pool: MemoryPool, options: ScopeOptions = ScopeOptions.all()) : this(pool.enter(options))
@@ -71,16 +73,16 @@ public class DeviceMemoryScope private constructor(
     private data class Key(val memory: DeviceMemory) : CoroutineContext.Key<DeviceMemoryScope>
 
     public companion object {
-        /** The scopes that the calling thread is in; outside any, those of the coroutine end where this is used. */
+        /** Captures the calling thread's scopes; if there are none, the coroutine runs in none while it uses this. */
         public fun capture(memory: DeviceMemory = DeviceMemory.system()): DeviceMemoryScope =
             DeviceMemoryScope(memory, ScopeCarrier.capture(memory))
     }
 }
 
 /**
- * Calls a block in a scope of this allocator, on whatever threads it runs.
+ * Calls a block in a scope of this allocator, on whatever threads the block runs.
  *
- * @throws IndexOutOfBoundsException if the options name a device that there is not
+ * @throws IndexOutOfBoundsException if the options name a device that does not exist
  * @throws IllegalStateException if the allocator is closed
  */
 public suspend fun <T> Allocator.scoped(
@@ -89,9 +91,9 @@ public suspend fun <T> Allocator.scoped(
 ): T = withContext(DeviceMemoryScope(this, options), block)
 
 /**
- * Calls a block in a scope of this pool, on whatever threads it runs.
+ * Calls a block in a scope of this pool, on whatever threads the block runs.
  *
- * @throws IndexOutOfBoundsException if the options name a device that there is not
+ * @throws IndexOutOfBoundsException if the options name a device that does not exist
  * @throws IllegalStateException if the pool is closed
  */
 public suspend fun <T> MemoryPool.scoped(

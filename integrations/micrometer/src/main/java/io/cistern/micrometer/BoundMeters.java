@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.ToDoubleFunction;
 
-/// The meters of one device memory in one registry.
+/// Keeps the meters of one device memory in one registry.
 ///
 /// **Threads.** Any.
 final class BoundMeters {
@@ -30,7 +30,7 @@ final class BoundMeters {
     private final MeterRegistry registry;
     private final List<Meter> ofAll = new ArrayList<>();
 
-    /// Guarded by this, as all that follows.
+    /// Guarded by this, like the fields below.
     private final Map<Allocator, OfAllocator> byAllocator = new LinkedHashMap<>();
 
     private boolean ended;
@@ -70,7 +70,7 @@ final class BoundMeters {
                 .register(registry));
     }
 
-    /// NaN for a device that this process does not use: asking would cost memory there.
+    /// Returns NaN for a device that this process does not use, because asking would cost memory there.
     private static double freeBytes(DeviceMemory memory, int device) {
         return memory.driver().devices().isUsed(device)
                 ? memory.driver().memory().info(device).freeBytes()
@@ -82,7 +82,7 @@ final class BoundMeters {
         return memory.allocators().size();
     }
 
-    /// Adds the meters of new allocators and removes those of allocators that are gone.
+    /// Adds the meters of new allocators and removes those of closed allocators without live blocks.
     private synchronized void follow() {
         if (ended) {
             return;
@@ -103,7 +103,7 @@ final class BoundMeters {
         }
     }
 
-    /// The spec, with a number if another allocator has it already.
+    /// Returns the spec, with a number added if another allocator of the pool has that name.
     private String freeName(String spec, String pool) {
         Set<String> taken = new HashSet<>();
         byAllocator.values().stream().filter(each -> each.pool.equals(pool)).forEach(each -> taken.add(each.name));

@@ -8,34 +8,32 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/// Meters of a [DeviceMemory] for Micrometer, and so for Prometheus, OpenTelemetry and others.
+/// Publishes meters of a [DeviceMemory] to Micrometer, and through it to Prometheus, OpenTelemetry and others.
 ///
 /// ```java
 /// DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory);
 /// metrics.bindTo(registry);
 /// ```
 ///
-/// | meter | what | tags |
+/// | meter | value | tags |
 /// |---|---|---|
 /// | `cistern.device.memory.total`, `.free` | bytes of the device, as the driver says | `device` |
-/// | `cistern.memory.requested`, `.requested.peak` | bytes that live blocks were asked for | `device`, `allocator`,
-/// `pool` |
+/// | `cistern.memory.requested`, `.requested.peak` | bytes of live blocks | `device`, `allocator`, `pool` |
 /// | `cistern.memory.reserved` | bytes held from the driver | same |
-/// | `cistern.memory.largest.free` | bytes of the largest block that is free | same |
-/// | `cistern.memory.stranded` | idle bytes that only one stream can use now | same |
-/// | `cistern.memory.allocated` | bytes that were asked for so far, a counter | same |
+/// | `cistern.memory.largest.free` | bytes of the largest free block | same |
+/// | `cistern.memory.stranded` | idle or waiting bytes that only one stream can use now | same |
+/// | `cistern.memory.allocated` | bytes requested so far, a counter | same |
 /// | `cistern.blocks.live` | live blocks | same |
 /// | `cistern.allocations`, `cistern.frees` | counters | same |
 /// | `cistern.allocators` | allocators that are open or have live blocks | |
-/// | `cistern.out.of.memory` | requests that failed, a counter | `device`, `allocator` |
-/// | `cistern.reclaims` | a timer of the steps tried for memory | `device`, `step` |
-/// | `cistern.trims` | a timer of trims on request | `device`, `allocator` |
-/// | `cistern.allocation.slow` | a timer of allocations over a threshold: [#withSlowAllocations] | `device`,
-/// `allocator` |
+/// | `cistern.out.of.memory` | failed requests, a counter | `device`, `allocator` |
+/// | `cistern.reclaims` | a timer of reclaim steps | `device`, `step` |
+/// | `cistern.trims` | a timer of requested trims | `device`, `allocator` |
+/// | `cistern.allocation.slow` | a timer of [slow allocations][#withSlowAllocations] | `device`, `allocator` |
 ///
-/// `allocator` is the spec; a second one of the same spec is `caching#2`. `pool` is the pool's tag, or its
-/// number, or `none`. A figure that an allocator can't tell is NaN. Allocators that open later appear, and
-/// those that are gone disappear, when `cistern.allocators` is read, as each export does.
+/// `allocator` is the spec; a second allocator of the same spec is `caching#2`. `pool` is the pool's tag or
+/// number, or `none`. A figure that an allocator can't tell is NaN. Reading `cistern.allocators`, as each
+/// export does, adds the meters of new allocators and removes those of allocators that are gone.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
@@ -50,15 +48,15 @@ public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
         this.slowNanos = slowNanos;
     }
 
-    /// Returns the meters that cost an allocation next to nothing.
+    /// Returns the meters that cost an allocation almost nothing.
     public static DeviceMemoryMetrics of(DeviceMemory memory) {
         return new DeviceMemoryMetrics(memory, NEVER);
     }
 
-    /// Returns these meters and that of slow allocations. Each allocation and free then pays for being
-    /// [observed][io.cistern.Listeners#onEvent].
+    /// Returns these meters and the timer of slow allocations. Every allocation and free then
+    /// pays for being [observed][io.cistern.Listeners#onEvent].
     ///
-    /// @param slow how long an allocation takes at least to count as slow, such as 1 ms
+    /// @param slow the least duration of a slow allocation, such as 1 ms; 0 times all
     /// @throws IllegalArgumentException if it is negative
     public static DeviceMemoryMetrics withSlowAllocations(DeviceMemory memory, Duration slow) {
         if (slow.isNegative()) {

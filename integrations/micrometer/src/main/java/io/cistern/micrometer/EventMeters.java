@@ -13,8 +13,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
-/// Counts what a device memory tells. The registry finds the meter of an event by name and tags, since such
-/// events are rare.
+/// Counts and times the rare events of a device memory. It looks up the meter by name and tags at each event.
 ///
 /// **Threads.** Any.
 final class EventMeters implements Consumer<MemoryEvent> {
@@ -74,7 +73,7 @@ final class EventMeters implements Consumer<MemoryEvent> {
         counter.increment();
     }
 
-    /// Removes the meters, once no events come any more.
+    /// Removes the meters. Call it after the last event.
     void end() {
         registered.forEach(registry::remove);
     }

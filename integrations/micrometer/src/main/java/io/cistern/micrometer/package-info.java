@@ -1,2 +1,2 @@
-/// Device memory as meters of Micrometer.
+/// Publishes device memory as meters of Micrometer.
 package io.cistern.micrometer;

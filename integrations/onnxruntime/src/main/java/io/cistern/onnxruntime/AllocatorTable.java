@@ -11,34 +11,34 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 
-/// An allocator as ONNX Runtime calls it: the C structure `OrtAllocator`, whose functions are methods of Java.
+/// Lets ONNX Runtime call an allocator in Java: a C structure `OrtAllocator` whose functions are Java methods.
 ///
 /// | byte | field | answered by |
 /// |---|---|---|
 /// | 0 | `version` | [OnnxApi#allocatorVersion] |
 /// | 8 | `Alloc(self, size)` | [Calls#allocate] |
 /// | 16 | `Free(self, block)` | [Calls#free] |
-/// | 24 | `Info(self)` | what describes the memory |
+/// | 24 | `Info(self)` | the description of the memory |
 /// | 32 | `Reserve(self, size)` | [Calls#allocate] |
 /// | 40 | `GetStats(self, out)` | [Calls#statistics] |
 /// | 48 | `AllocOnStream(self, size, stream)` | [Calls#allocateOnStream] |
 /// | 56 | `Shrink(self)`, since 1.25 | [Calls#shrink] |
 ///
-/// **Lifetime.** The structure stays callable for as long as the process lives, since a session that was made
-/// with it may free its weights at any time. It takes some kilobytes.
+/// **Lifetime.** The structure stays callable until the process ends, because a session that was made with it
+/// may free its weights at any time.
 ///
-/// **Threads.** ONNX Runtime calls on any thread.
+/// **Threads.** ONNX Runtime calls from any thread.
 final class AllocatorTable {
     private static final long BYTES = 64;
     private static final long FAILED = 0;
     private static final long DONE = 0;
 
-    /// What the functions do. What they throw is swallowed, since in C it would end the process.
+    /// Implements the functions. The table swallows their exceptions, which in C would end the process.
     interface Calls {
-        /// Returns the address of a block for work on a stream that is not told; 0 if there is no memory.
+        /// Returns the address of a block for work on an unnamed stream; 0 if it fails.
         long allocate(long byteSize);
 
-        /// Returns the address of a block for work on a stream; 0 if there is no memory.
+        /// Returns the address of a block for work on a stream; 0 if it fails.
         ///
         /// @param syncStream an `OrtSyncStream`
         long allocateOnStream(long byteSize, long syncStream);
@@ -46,15 +46,15 @@ final class AllocatorTable {
         /// Frees a block; 0 does nothing.
         void free(long address);
 
-        /// Stores figures.
+        /// Stores the allocator's figures.
         ///
-        /// @param out where the address of an `OrtKeyValuePairs` goes
-        /// @return an `OrtStatus`; 0 if all is well
+        /// @param out where to write the address of an `OrtKeyValuePairs`
+        /// @return an `OrtStatus`; 0 for success
         long statistics(long out);
 
         /// Gives idle memory back to the driver.
         ///
-        /// @return an `OrtStatus`; 0 if all is well
+        /// @return an `OrtStatus`; 0 for success
         long shrink();
     }
 
@@ -62,8 +62,8 @@ final class AllocatorTable {
     private final MemorySegment info;
     private final MemorySegment structure;
 
-    /// @param version a version of the interface
-    /// @param info an `OrtMemoryInfo` that lives as long as the process
+    /// @param version a version of ONNX Runtime's C interface
+    /// @param info an `OrtMemoryInfo` that lives until the process ends
     AllocatorTable(int version, MemorySegment info, Calls calls) {
         this.calls = calls;
         this.info = info;
@@ -100,9 +100,8 @@ final class AllocatorTable {
         return structure;
     }
 
-    // Called from C, with the structure as first argument. Nothing is called where something was thrown: there may be
-    // no
-    // stack or no Java heap left.
+    // C calls the methods below, with the structure as first argument. The handlers of exceptions call nothing,
+    // because there may be no stack or no Java heap left.
 
     long allocate(long self, long byteSize) {
         try {
@@ -116,7 +115,7 @@ final class AllocatorTable {
         try {
             calls.free(address);
         } catch (Throwable _) {
-            // What can be told has been.
+            // The calls have reported the failure already, if they could.
         }
     }
 

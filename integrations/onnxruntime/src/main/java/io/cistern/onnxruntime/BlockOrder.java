@@ -3,34 +3,33 @@ package io.cistern.onnxruntime;
 import io.cistern.CudaStream;
 import io.cistern.spi.StreamOrder;
 
-/// The order between the stream that a block is allocated and freed on, which is Cistern's, and the work of
-/// ONNX Runtime on the block.
+/// Orders Cistern's stream, on which a block is allocated and freed, with ONNX Runtime's work on the block.
 ///
 /// | kind | the work is on | before the use | after the use |
 /// |---|---|---|---|
 /// | [OwnStream] | the same stream | nothing to do | nothing to do |
-/// | [StandIn] | a stream of ONNX Runtime | it waits for the stand-in | the stand-in waits for it |
-/// | [AnyStream] | streams that are not told | the host waits | the stand-in waits for all |
+/// | [StandIn] | a stream of ONNX Runtime | the work waits for the stand-in | the stand-in waits for the work |
+/// | [AnyStream] | unnamed streams | the host waits | Cistern's stream waits for all streams |
 ///
-/// A stand-in is given no work, so it is at most as far behind as the work that it stands for.
+/// A stand-in gets no work of its own, so it is never further behind than the work for which it stands.
 ///
 /// **Threads.** Any.
 sealed interface BlockOrder {
-    /// In place of the thread that allocated a block, where the stream of its work may be gone.
+    /// Stands for the thread that allocated a block when the stream of its work may be gone.
     long NO_THREAD = -1;
 
-    /// Returns the stream that the block is allocated and freed on.
+    /// Returns Cistern's stream, on which the block is allocated and freed.
     CudaStream stream();
 
-    /// To be called between the allocation of a block and its use.
+    /// Must be called between the allocation of a block and its use.
     void beforeUse();
 
-    /// To be called between the use of a block and its free.
+    /// Must be called between the use of a block and its free.
     ///
-    /// @param allocatingThread the identifier of the thread that asked for the block
+    /// @param allocatingThread the identifier of the thread that allocated the block
     void afterUse(long allocatingThread);
 
-    /// The work is on the stream itself.
+    /// ONNX Runtime works on Cistern's stream itself.
     record OwnStream(CudaStream stream) implements BlockOrder {
         @Override
         public void beforeUse() {}
@@ -39,9 +38,9 @@ sealed interface BlockOrder {
         public void afterUse(long allocatingThread) {}
     }
 
-    /// The work is on a stream of ONNX Runtime, which destroys it with the thread or the session that uses
-    /// it, and says so to nobody. A driver crashes when it is asked for something on a stream that was
-    /// destroyed. So nothing is asked but by the thread that works on it, from a call of ONNX Runtime.
+    /// ONNX Runtime works on a stream of its own. It destroys that stream with the thread or the session that
+    /// uses it, without notice, and a driver crashes if it is called with a destroyed stream. So only the
+    /// thread that works on the stream makes calls on it, from within a call of ONNX Runtime.
     record StandIn(CudaStream stream, StreamOrder order, long handle) implements BlockOrder {
         @Override
         public void beforeUse() {
@@ -62,8 +61,8 @@ sealed interface BlockOrder {
         }
     }
 
-    /// The work may be on any stream. The host waits, which is seldom needed: the stream is given nothing but
-    /// waits.
+    /// ONNX Runtime may work on any stream. The host waits for Cistern's stream, which is seldom needed because
+    /// that stream only ever gets waits.
     record AnyStream(CudaStream stream, StreamOrder order) implements BlockOrder {
         @Override
         public void beforeUse() {

@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicLong;
 ///
 /// `liveBlocks = allocations - frees`.
 ///
-/// **Threads.** Any. Counting takes no Java heap, so it can't fail.
+/// **Threads.** Any. Counting needs no Java heap, so it can't fail.
 final class Counters {
     private final AtomicLong usedBytes = new AtomicLong();
     private final AtomicLong peakBytes = new AtomicLong();

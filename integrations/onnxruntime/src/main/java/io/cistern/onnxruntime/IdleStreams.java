@@ -8,14 +8,14 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/// Streams of Cistern's, used again: one for each session, and those that stand for streams of ONNX Runtime.
-/// None is ever destroyed, since a session that outlives its memory may still give work to it. So there are
-/// as many as sessions were configured at once, and a fixed number of others.
+/// Recycles Cistern's streams: one for each session, and the stand-ins for streams of ONNX Runtime. It never
+/// destroys a stream, because a session that outlives its memory may still give it work. So there are as many
+/// streams as sessions were ever configured at once, and a fixed number of stand-ins.
 ///
 /// **Threads.** Any.
 final class IdleStreams {
-    /// Streams that share a stand-in can have each other's memory at once; those on different ones wait for
-    /// each other less.
+    /// The number of stand-ins. ONNX Runtime's streams with the same stand-in can reuse each other's memory at
+    /// once; with different stand-ins they wait for each other less.
     private static final int STAND_INS = 4;
 
     private final DeviceMemory memory;
@@ -30,8 +30,8 @@ final class IdleStreams {
         return memory.moduleSupport().attachment(IdleStreams.class, IdleStreams::new);
     }
 
-    /// Returns the streams that stand for others. More than so many streams share some, which is right, and
-    /// only makes more wait than must.
+    /// Returns the stand-ins. If there are more streams than stand-ins, some share one: still correct, but some
+    /// streams wait longer than they must.
     CudaStreamPool standIns(int device) {
         return standIns.computeIfAbsent(device, made -> CudaStreamPool.open(memory, made, STAND_INS));
     }

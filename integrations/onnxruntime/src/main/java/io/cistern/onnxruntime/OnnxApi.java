@@ -11,18 +11,18 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.util.Map;
 
-/// The functions of ONNX Runtime's C interface that this module calls.
+/// Binds the functions of ONNX Runtime's C interface that this module calls.
 ///
 /// `OrtGetApiBase` gives a table of function pointers for a version of the interface. The table only grows,
-/// so a function has the same slot in all versions that have it. Two things are checked before a slot is
-/// called: that the library has a table of the version that the last of these slots came with, and that the
-/// slots of status objects do what they should.
+/// so a function keeps its slot in all later versions. Before it calls a slot, this class checks that the
+/// library has a table of the version that introduced the last of these slots, and that the slots of status
+/// objects work as expected.
 ///
 /// **Threads.** Any.
 final class OnnxApi {
-    /// The version of the interface whose allocators are told the stream of an allocation.
+    /// The version of the interface from which on allocators are told the stream of an allocation.
     static final int OLDEST_VERSION = 23;
-    /// The version of the interface whose allocators can be asked to shrink.
+    /// The version of the interface from which on allocators can be asked to shrink.
     static final int SHRINK_VERSION = 25;
 
     private static final int GENERAL_FAILURE = 1;
@@ -45,7 +45,7 @@ final class OnnxApi {
     private static final MethodHandle ACCEPT_THREE =
             SharedLibrary.call(FunctionDescriptor.ofVoid(ADDRESS, ADDRESS, ADDRESS));
 
-    /// Where a function stands in the table.
+    /// The position of a function in the table.
     private enum Slot {
         CREATE_STATUS(0),
         GET_ERROR_MESSAGE(2),
@@ -79,14 +79,14 @@ final class OnnxApi {
         this.allocatorVersion = allocatorVersion;
     }
 
-    /// Finds the library that Java's classes of ONNX Runtime have loaded.
+    /// Finds the library that ONNX Runtime's Java classes have loaded.
     ///
-    /// @throws UnsupportedOperationException if it is not there, or too old
+    /// @throws UnsupportedOperationException if it is not loaded, or too old
     static OnnxApi find() {
         return of(SharedLibrary.find("ONNX Runtime", Setting.ONNXRUNTIME_LIBRARY, "libonnxruntime.so.1"));
     }
 
-    /// @throws UnsupportedOperationException if the library is too old or not what it seems
+    /// @throws UnsupportedOperationException if the library is too old, or its table is not the known one
     static OnnxApi of(SharedLibrary library) {
         MemorySegment base = SharedLibrary.memory(pointer(library.require("OrtGetApiBase")), 2 * ADDRESS.byteSize());
         String version = SharedLibrary.text(pointer(base.getAtIndex(ADDRESS, 1)));
@@ -113,7 +113,7 @@ final class OnnxApi {
         }
     }
 
-    /// A status that is made, read and released shows that the table is the one that this class knows.
+    /// Creates, reads and releases a status, which shows that the table is the known one.
     private void requireKnownTable(String library) {
         String said = "Cistern asks";
         MemorySegment status = failure(said);
@@ -124,18 +124,17 @@ final class OnnxApi {
         }
     }
 
-    /// Returns the version of the library, as `1.29.0`.
+    /// Returns the version of the library, such as `1.29.0`.
     String versionText() {
         return versionText;
     }
 
-    /// Returns the version that an allocator's structure may have.
+    /// Returns the version to write into an allocator's structure.
     int allocatorVersion() {
         return allocatorVersion;
     }
 
-    /// Returns a status that says that a call failed, for the caller to release; 0 where there is no memory
-    /// for it.
+    /// Returns a status that reports a failed call, for the caller to release; 0 if there is no memory for it.
     MemorySegment failure(String message) {
         try (Arena arena = Arena.ofConfined()) {
             return (MemorySegment)
@@ -145,7 +144,7 @@ final class OnnxApi {
         }
     }
 
-    /// Returns the environment of the process, of which there is one. To be [released][#releaseEnvironment].
+    /// Returns the process's only environment. The caller must [release][#releaseEnvironment] it.
     MemorySegment environment() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ADDRESS);
@@ -161,7 +160,7 @@ final class OnnxApi {
         accept(Slot.RELEASE_ENVIRONMENT, environment);
     }
 
-    /// Returns what describes the memory of a device, to be [released][#releaseMemoryInfo].
+    /// Returns a description of a device's memory. The caller must [release][#releaseMemoryInfo] it.
     MemorySegment memoryInfo(int device) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ADDRESS);
@@ -182,17 +181,17 @@ final class OnnxApi {
         accept(Slot.RELEASE_MEMORY_INFO, info);
     }
 
-    /// @throws IllegalStateException if ONNX Runtime refuses, as a second allocator of a device
+    /// @throws IllegalStateException if ONNX Runtime refuses, such as a second allocator of a device
     void registerAllocator(MemorySegment environment, MemorySegment allocator) {
         checkPair(Slot.REGISTER_ALLOCATOR, environment, allocator);
     }
 
-    /// @throws IllegalStateException if no allocator is registered there
+    /// @throws IllegalStateException if no allocator is registered for this memory
     void unregisterAllocator(MemorySegment environment, MemorySegment info) {
         checkPair(Slot.UNREGISTER_ALLOCATOR, environment, info);
     }
 
-    /// Returns the `CUstream` of a stream object of ONNX Runtime; 0 if it is a stream of the host.
+    /// Returns the `CUstream` of one of ONNX Runtime's stream objects; 0 if it is a stream of the host.
     long streamHandle(MemorySegment stream) {
         try {
             return ((MemorySegment) POINTER_OF.invokeExact(slot(Slot.SYNC_STREAM_GET_HANDLE), stream)).address();
@@ -201,7 +200,7 @@ final class OnnxApi {
         }
     }
 
-    /// Returns an object with pairs of texts, which the caller owns.
+    /// Returns an object with pairs of texts. The caller owns it.
     MemorySegment keyValuePairs(Map<String, Long> values) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ADDRESS);

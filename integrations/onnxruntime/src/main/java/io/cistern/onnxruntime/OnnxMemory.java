@@ -18,7 +18,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Gives the CUDA sessions of ONNX Runtime device memory of Cistern, in place of an arena for each session.
+/// Gives Cistern's device memory to the CUDA sessions of ONNX Runtime, in place of one arena for each session.
 ///
 /// ```java
 /// OnnxMemory memory = OnnxMemory.register(environment, DeviceMemory.system());
@@ -26,22 +26,23 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// OrtSession session = environment.createSession("model.onnx", options);
 /// ```
 ///
-/// All sessions of a device share the allocator that is current, or that of the scope that a request runs in.
-/// The host's memory, pinned memory too, stays ONNX Runtime's own.
+/// All sessions of a device share the current allocator, or that of the scope in which a request runs. Host
+/// memory, including pinned memory, stays ONNX Runtime's own.
 ///
-/// **Streams.** ONNX Runtime frees a block while the device still works on it, so memory may go on to another
-/// session only in the order of the streams. Therefore each session works on one stream of Cistern's
-/// ([SessionStreams#ONE_OF_SESSION]), or ONNX Runtime tells its own ([SessionStreams#ONE_FOR_EACH_REQUEST]).
+/// **Streams.** ONNX Runtime frees a block while the device still works on it, so another
+/// session may get the memory only in stream order. Therefore either each session works
+/// on one stream of Cistern's ([SessionStreams#ONE_OF_SESSION]), or ONNX Runtime names
+/// its own streams ([SessionStreams#ONE_FOR_EACH_REQUEST]).
 ///
-/// **Errors.** ONNX Runtime throws where an allocation fails. [#lastFailure] says why; each kind of failure
-/// is also logged once.
+/// **Errors.** If an allocation fails, ONNX Runtime throws. [#lastFailure] gives the reason; each kind of
+/// failure is also logged once.
 ///
-/// **Closing.** In any order. A session that outlives the memory can't allocate any more, frees what it has,
-/// and does no harm.
+/// **Closing.** Memory and sessions may be closed in any order. A session that outlives its memory can't
+/// allocate any more, but can still free its blocks.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class OnnxMemory implements AutoCloseable {
-    /// What is registered. ONNX Runtime would put a second allocator of a device in the place of the first.
+    /// The registered devices. ONNX Runtime would replace the first allocator of a device by a second.
     private static final Set<Place> REGISTERED = ConcurrentHashMap.newKeySet();
 
     /// @param environment the address of ONNX Runtime's environment
@@ -63,28 +64,28 @@ public final class OnnxMemory implements AutoCloseable {
         this.device = device;
         idleStreams = IdleStreams.of(memory);
         calls = new SessionCalls(api, memory, device, idleStreams);
-        info = api.memoryInfo(device); // for good, as the table that refers to it
+        info = api.memoryInfo(device); // kept for good, like the table that refers to it
         environment = api.environment();
     }
 
     /// Registers the memory of device 0 with ONNX Runtime.
     ///
-    /// @param environment ONNX Runtime's environment, of which a process has one
+    /// @param environment ONNX Runtime's environment, the only one of the process
     /// @throws UnsupportedOperationException if this ONNX Runtime has no CUDA provider, or is older than 1.23
-    /// @throws IllegalStateException if there is an `OnnxMemory` of the device already
+    /// @throws IllegalStateException if an `OnnxMemory` of the device is open already
     public static OnnxMemory register(OrtEnvironment environment, DeviceMemory memory) {
         return register(environment, memory, 0);
     }
 
     /// Registers the memory of a device with ONNX Runtime.
     ///
-    /// @param environment ONNX Runtime's environment, of which a process has one
-    /// @param device the device's ordinal, for ONNX Runtime the `device_id`
+    /// @param environment ONNX Runtime's environment, the only one of the process
+    /// @param device the device's ordinal, which is ONNX Runtime's `device_id`
     /// @throws UnsupportedOperationException if this ONNX Runtime has no CUDA provider, or is older than 1.23
-    /// @throws IllegalStateException if there is an `OnnxMemory` of the device already
+    /// @throws IllegalStateException if an `OnnxMemory` of the device is open already
     /// @throws IndexOutOfBoundsException if there is no such device
     public static OnnxMemory register(OrtEnvironment environment, DeviceMemory memory, int device) {
-        Objects.requireNonNull(environment, "environment"); // that exists, and so has loaded the library
+        Objects.requireNonNull(environment, "environment"); // one that exists has loaded the library
         if (!OrtEnvironment.getAvailableProviders().contains(OrtProvider.CUDA)) {
             throw new UnsupportedOperationException("ONNX Runtime " + environment.getVersion()
                     + " has no CUDA provider: put com.microsoft.onnxruntime:onnxruntime_gpu on the class path in place"
@@ -125,21 +126,22 @@ public final class OnnxMemory implements AutoCloseable {
         return new Place(environment.address(), device);
     }
 
-    /// Has sessions that are made with these options use this memory, on one stream.
+    /// Makes sessions that are created with these options use this memory, on one stream.
     ///
-    /// @throws OrtException if ONNX Runtime can't load its CUDA provider, as where CUDA's libraries are not
-    ///     found
-    /// @throws IllegalStateException if this is closed
+    /// @throws OrtException if ONNX Runtime can't load its CUDA provider, for example because it
+    ///     can't find CUDA's libraries
+    /// @throws IllegalStateException if this object is closed
     public SessionMemory configure(SessionOptions options) throws OrtException {
         return configure(options, SessionSettings.named("session"));
     }
 
-    /// Has sessions that are made with these options use this memory. Adds the CUDA provider to them.
+    /// Makes sessions that are created with these options use this memory, and adds the CUDA
+    /// provider to the options.
     ///
-    /// @throws OrtException if ONNX Runtime can't load its CUDA provider, as where CUDA's libraries are not
-    ///     found
-    /// @throws IllegalArgumentException for an option of the provider that would do nothing or harm
-    /// @throws IllegalStateException if this is closed
+    /// @throws OrtException if ONNX Runtime can't load its CUDA provider, for example because it
+    ///     can't find CUDA's libraries
+    /// @throws IllegalArgumentException if an option of the provider would have no effect, or do harm
+    /// @throws IllegalStateException if this object is closed
     public SessionMemory configure(SessionOptions options, SessionSettings settings) throws OrtException {
         var given = settings.provider();
         if (given.isPresent()) {
@@ -169,7 +171,7 @@ public final class OnnxMemory implements AutoCloseable {
 
     /// Opens the memory of a session, without telling ONNX Runtime.
     ///
-    /// @throws IllegalStateException if this is closed
+    /// @throws IllegalStateException if this object is closed
     SessionMemory open(SessionSettings settings) {
         if (closed.get()) {
             throw new IllegalStateException(this + " is closed");
@@ -187,33 +189,34 @@ public final class OnnxMemory implements AutoCloseable {
         }
     }
 
-    /// Returns the sessions whose memory was configured and not closed.
+    /// Returns the session memories that were configured and are not closed.
     public List<SessionMemory> sessions() {
         return List.copyOf(sessions);
     }
 
-    /// Returns the figures of all sessions of the device.
+    /// Returns the figures of all sessions of the device together.
     public SessionFigures figures() {
         return calls.figures();
     }
 
-    /// Gives idle memory of the device back to the driver, also while sessions live and work.
+    /// Gives idle memory of the device back to the driver, even while sessions exist and work.
     ///
-    /// @return what went back, and why the rest did not
+    /// @return the bytes given back, and why the rest stayed
     public TrimResult trim(TrimMode mode) {
         return memory.trim(device, 0, mode);
     }
 
-    /// Returns what failed last in a call of ONNX Runtime; a lack of memory too, with its report.
+    /// Returns the last failure in a call of ONNX Runtime, including a lack of memory with its report;
+    /// empty if none failed.
     public Optional<Throwable> lastFailure() {
         return calls.lastFailure();
     }
 
-    /// Closes the memory of all sessions, and takes the allocator from ONNX Runtime. Sessions that live on
-    /// can't allocate any more, and options that were configured have to be configured anew for new sessions.
+    /// Closes the memory of all sessions, and removes the allocator from ONNX Runtime. Sessions that are still
+    /// open can't allocate any more. Options that were configured must be configured again for new sessions.
     /// Closing twice does nothing.
     ///
-    /// @throws IllegalStateException if ONNX Runtime refuses; all else is done
+    /// @throws IllegalStateException if ONNX Runtime refuses; everything else is done even then
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {

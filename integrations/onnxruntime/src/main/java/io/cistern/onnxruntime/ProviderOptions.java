@@ -4,12 +4,12 @@ import ai.onnxruntime.OrtException;
 import ai.onnxruntime.providers.OrtCUDAProviderOptions;
 import java.util.Map;
 
-/// The options of the CUDA provider that have to do with memory.
+/// Checks and sets the options of the CUDA provider that concern memory.
 final class ProviderOptions {
     private static final String NOT_OURS = "it is for the arena of ONNX Runtime, which is not used: ";
     private static final String LOST = "ONNX Runtime takes it from Java and never calls the function: ";
 
-    /// Options that would do nothing, or harm, and what to do instead.
+    /// Options that would have no effect or do harm, each with an alternative.
     private static final Map<String, String> REFUSED = Map.of(
             "gpu_mem_limit", NOT_OURS + "set SessionSettings.limit",
             "arena_extend_strategy", NOT_OURS + "choose an allocator of Cistern, as caching:fit=tight",
@@ -24,8 +24,8 @@ final class ProviderOptions {
 
     private ProviderOptions() {}
 
-    /// @param options as `key=value`, with `;` between them
-    /// @throws IllegalArgumentException for an option that would do nothing or harm
+    /// @param options `key=value` pairs, separated by `;`
+    /// @throws IllegalArgumentException if an option would have no effect, or do harm
     static void check(String options, int device) {
         for (String pair : options.split(";", -1)) {
             int end = pair.indexOf('=');
@@ -46,7 +46,7 @@ final class ProviderOptions {
         }
     }
 
-    /// Returns a copy, so that the stream of one session does not get into the options of the next.
+    /// Returns a copy, so that one session's stream does not get into the options of the next session.
     static OrtCUDAProviderOptions copy(OrtCUDAProviderOptions options, int device) throws OrtException {
         OrtCUDAProviderOptions copy = new OrtCUDAProviderOptions(device);
         for (String pair : options.getOptionsString().split(";", -1)) {
@@ -58,7 +58,7 @@ final class ProviderOptions {
         return copy;
     }
 
-    /// Has the session work on a stream.
+    /// Makes the session work on a stream.
     static void setStream(OrtCUDAProviderOptions options, long handle) throws OrtException {
         options.add("has_user_compute_stream", "1");
         options.add("user_compute_stream", Long.toUnsignedString(handle));

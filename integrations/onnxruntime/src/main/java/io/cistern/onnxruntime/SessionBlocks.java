@@ -10,11 +10,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Blocks of sessions. ONNX Runtime frees a block while work on it is still queued, so each is allocated and
-/// freed in its [BlockOrder].
+/// Allocates and frees the blocks of sessions. ONNX Runtime frees a block while work on it is still queued, so
+/// each block has a [BlockOrder].
 ///
-/// **A free that fails** leaves the block alive and *owed*. One thread at a time frees what is owed, behind
-/// all work of the device, with the next allocation, free or close.
+/// **A free that fails** leaves the block live and *owed*. The next allocation, free or close frees owed blocks
+/// after all work of the device. One thread at a time does this.
 ///
 /// **Threads.** Any.
 final class SessionBlocks {
@@ -27,7 +27,7 @@ final class SessionBlocks {
     private final AtomicBoolean settling = new AtomicBoolean();
     private volatile boolean anyOwed;
 
-    /// @param afterFree hears of each block that a session freed
+    /// @param afterFree called after each free of a session's block
     SessionBlocks(DeviceMemory memory, int device, Consumer<SessionMemory> afterFree) {
         this.memory = memory;
         this.device = device;
@@ -40,7 +40,7 @@ final class SessionBlocks {
         final BlockOrder order;
         final @Nullable SessionMemory session;
         final long allocatingThread = Thread.currentThread().threadId();
-        /// Whether ONNX Runtime has freed it, and the free failed.
+        /// True if ONNX Runtime freed the block and Cistern's free failed.
         volatile boolean owed;
 
         Block(long byteSize, BlockOrder order, @Nullable SessionMemory session) {
@@ -56,7 +56,7 @@ final class SessionBlocks {
 
     /// Allocates a block.
     ///
-    /// @param session whom it belongs to, if that is known
+    /// @param session the session to which the block belongs, if known
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory, or a limit is reached
     long allocate(long byteSize, BlockOrder order, @Nullable SessionMemory session) {
         settle();
@@ -91,7 +91,7 @@ final class SessionBlocks {
         forget(address, block);
     }
 
-    /// Needs no Java heap.
+    /// Records a free that failed. Needs no Java heap.
     private void owe(long address) {
         unheard.add(address);
         anyOwed = true;
@@ -150,10 +150,10 @@ final class SessionBlocks {
             block.session.counters().freed(block.byteSize);
             afterFree.accept(block.session);
         }
-        blocks.remove(address, block); // this very block: another thread may have the address again
+        blocks.remove(address, block); // only this block: another thread may have its address by now
     }
 
-    /// Frees what is owed, as far as that can be done now.
+    /// Frees the owed blocks that can be freed now.
     void settle() {
         if (anyOwed && settling.compareAndSet(false, true)) {
             try {
@@ -161,7 +161,7 @@ final class SessionBlocks {
                 unheard.takeAll(this::mark);
                 blocks.forEach(this::freeOwed);
             } catch (Throwable again) {
-                anyOwed = true; // as in a full Java heap; the call that came by has nothing to do with it
+                anyOwed = true; // for example a full Java heap; the present call must not fail for it
             } finally {
                 settling.set(false);
             }
@@ -173,7 +173,7 @@ final class SessionBlocks {
         if (block != null) {
             block.owed = true;
         } else {
-            memory.moduleSupport().freeBehindAll(address); // there was no room to note it
+            memory.moduleSupport().freeBehindAll(address); // the Java heap had no room for its record
         }
     }
 

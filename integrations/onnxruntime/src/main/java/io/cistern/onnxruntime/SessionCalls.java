@@ -16,17 +16,17 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/// Answers ONNX Runtime's calls: finds the session of a block, and lets nothing that is thrown reach C.
+/// Answers ONNX Runtime's calls. It finds the session of a block, and lets no exception reach C.
 ///
-/// A block belongs to the session whose stream it is for, else to the session whose [SessionMemory#call] the
-/// thread is in, else to none.
+/// A block belongs to the session on whose stream it is used. If no session has that stream, the block belongs
+/// to the session whose [SessionMemory#call] the thread runs, else to none.
 ///
 /// **Threads.** Any.
 final class SessionCalls implements AllocatorTable.Calls {
     private static final System.Logger LOG = System.getLogger(SessionCalls.class.getName());
     private static final long FAILED = 0;
     private static final long DONE = 0;
-    /// What ONNX Runtime answers for the handle of a stream of the host.
+    /// ONNX Runtime's answer for the handle of a host stream.
     private static final long HOST_STREAM = 0;
 
     private final OnnxApi api;
@@ -37,9 +37,9 @@ final class SessionCalls implements AllocatorTable.Calls {
     private final StreamOrder order;
     private final BlockOrder anyStream;
     private final CudaStreamPool standIns;
-    /// The order of blocks by the handle of their stream.
+    /// The order of a block, by the handle of its stream.
     private final Map<Long, BlockOrder> orders = new ConcurrentHashMap<>();
-    /// The sessions by the handle of their stream. One that is closed stays until its last block is freed.
+    /// The sessions, by the handle of their stream. A closed session stays until its last block is freed.
     private final Map<Long, SessionMemory> byStream = new ConcurrentHashMap<>();
 
     private final Set<SessionMemory> closing = ConcurrentHashMap.newKeySet();
@@ -65,7 +65,7 @@ final class SessionCalls implements AllocatorTable.Calls {
         });
     }
 
-    /// Ends a session: its stream goes on when its blocks are gone.
+    /// Ends a session. Its stream is given back when its last block is freed.
     void close(SessionMemory session) {
         closing.add(session);
         giveStreamBack(session);
@@ -86,7 +86,7 @@ final class SessionCalls implements AllocatorTable.Calls {
         }
     }
 
-    /// Refuses allocations from now on.
+    /// Refuses all later allocations.
     void close() {
         closed = true;
         blocks.settle();
@@ -175,7 +175,7 @@ final class SessionCalls implements AllocatorTable.Calls {
         }
     }
 
-    /// The figures by the names that ONNX Runtime's own allocators give them.
+    /// Returns the figures under the names that ONNX Runtime's own allocators use.
     private Map<String, Long> named(SessionFigures figures) {
         Map<String, Long> named = new LinkedHashMap<>();
         named.put("Limit", memory.limit(device).map(limit -> limit.byteSize()).orElse(-1L));
@@ -196,7 +196,7 @@ final class SessionCalls implements AllocatorTable.Calls {
         }
     }
 
-    /// Tells of a failure, and returns a status for C; none if even that fails.
+    /// Reports a failure, and returns a status for C; success if even that fails.
     private long status(Throwable failure) {
         tell(failure);
         try {
@@ -213,7 +213,7 @@ final class SessionCalls implements AllocatorTable.Calls {
                 LOG.log(Level.WARNING, "a call of ONNX Runtime failed, told once of its kind: {0}", failure.toString());
             }
         } catch (Throwable _) {
-            // A logger that throws, or no stack left for it: there is no one left to tell.
+            // The logger threw or no stack is left, so nobody can be told.
         }
     }
 }

@@ -5,11 +5,11 @@ import io.cistern.MemoryLimit;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// The memory of one session: its stream, its limit, and figures. [OnnxMemory#configure] makes it.
+/// Holds the stream, limit and figures of one session. [OnnxMemory#configure] creates it.
 ///
-/// What a session of [SessionStreams#ONE_OF_SESSION] allocates for requests is found by its stream.
-/// Allocations that name no stream, such as those of weights, and all of
-/// [SessionStreams#ONE_FOR_EACH_REQUEST], belong to the session whose [#call] the thread is in, else to none:
+/// The stream of a request tells which session of [SessionStreams#ONE_OF_SESSION] allocates. Allocations that
+/// name no stream, such as those of weights, and all allocations of [SessionStreams#ONE_FOR_EACH_REQUEST],
+/// belong to the session whose [#call] the thread runs, else to none:
 ///
 /// ```java
 /// OrtSession encoder = sessionMemory.call(() -> environment.createSession("encoder.onnx", options));
@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class SessionMemory implements AutoCloseable {
-    /// The session whose region the thread is in.
+    /// The session whose [#call] the thread runs.
     static final ScopedValue<SessionMemory> CURRENT = ScopedValue.newInstance();
 
     private final OnnxMemory owner;
@@ -25,7 +25,7 @@ public final class SessionMemory implements AutoCloseable {
     private final @Nullable CudaStream stream;
     private final Counters counters = new Counters();
 
-    /// @param stream of [SessionStreams#ONE_OF_SESSION]
+    /// @param stream the stream of [SessionStreams#ONE_OF_SESSION]; null for other settings
     SessionMemory(OnnxMemory owner, SessionSettings settings, @Nullable CudaStream stream) {
         this.owner = owner;
         this.settings = settings;
@@ -37,14 +37,14 @@ public final class SessionMemory implements AutoCloseable {
         return settings.name();
     }
 
-    /// Returns the stream that the session works on.
+    /// Returns the stream on which the session works.
     ///
     /// @return empty for [SessionStreams#ONE_FOR_EACH_REQUEST]
     public Optional<CudaStream> stream() {
         return Optional.ofNullable(stream);
     }
 
-    /// Returns the limit from the settings.
+    /// Returns the limit from the settings; empty if there is none.
     public Optional<MemoryLimit> limit() {
         return settings.limit();
     }
@@ -54,18 +54,18 @@ public final class SessionMemory implements AutoCloseable {
         return counters.figures();
     }
 
-    /// Runs code whose allocations belong to this session where their stream does not tell: making the
-    /// session, so that its weights are counted, and requests of [SessionStreams#ONE_FOR_EACH_REQUEST].
+    /// Runs code and counts its allocations to this session if their stream names none. Use it to create the
+    /// session, so that its weights are counted, and for requests of [SessionStreams#ONE_FOR_EACH_REQUEST].
     ///
-    /// @return what the code returns
-    /// @throws X if the code does
+    /// @return the code's result
+    /// @throws X if the code throws it
     public <R, X extends Throwable> R call(ScopedValue.CallableOp<R, X> code) throws X {
         return ScopedValue.where(CURRENT, this).call(code);
     }
 
-    /// Ends the configuration; best after the session. A session that lives on keeps its stream, limit and
-    /// figures to itself as long as blocks are counted to it; then it shares them with the next one. Closing
-    /// twice does nothing.
+    /// Ends the configuration; best called after the session is closed. If the session is still open, it keeps
+    /// its stream, limit and figures to itself until its last counted block is freed. From then on it shares
+    /// them with the next session. Closing twice does nothing.
     @Override
     public void close() {
         owner.close(this);

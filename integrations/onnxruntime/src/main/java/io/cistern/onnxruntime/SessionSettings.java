@@ -5,7 +5,7 @@ import io.cistern.MemoryLimit;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// What is chosen for the memory of one session.
+/// Configures the memory of one session.
 ///
 /// ```java
 /// SessionSettings.named("encoder").limit(MemoryLimit.of("encoder", 2L << 30))
@@ -29,9 +29,9 @@ public final class SessionSettings {
         this.provider = provider;
     }
 
-    /// Returns settings for a session by its name, on one stream, without a limit.
+    /// Returns settings for a session of the given name, on one stream, without a limit.
     ///
-    /// @param name for figures and messages; need not be unique
+    /// @param name a name for figures and messages; need not be unique
     public static SessionSettings named(String name) {
         return new SessionSettings(name, SessionStreams.ONE_OF_SESSION, null, null);
     }
@@ -41,18 +41,18 @@ public final class SessionSettings {
         return new SessionSettings(name, streams, limit, provider);
     }
 
-    /// Returns these settings with a limit on the bytes that the session has at once. ONNX Runtime throws
-    /// where it is reached. With [SessionStreams#ONE_FOR_EACH_REQUEST] it holds for what runs in
-    /// [SessionMemory#call]. It takes the place of the limit of the scope that a request runs in: make it a
-    /// [child][MemoryLimit#child] of that one where both shall hold.
+    /// Returns these settings with a limit on the session's live bytes. ONNX Runtime throws when the limit is
+    /// reached. With [SessionStreams#ONE_FOR_EACH_REQUEST] the limit applies only within [SessionMemory#call].
+    /// It replaces the limit of the scope in which a request runs. To apply both, make it a
+    /// [child][MemoryLimit#child] of that one.
     public SessionSettings limit(MemoryLimit limit) {
         return new SessionSettings(name, streams, limit, provider);
     }
 
-    /// Returns these settings with options of the CUDA provider. [OnnxMemory#configure] adds some of its own,
-    /// and refuses options that have no effect on memory that is not ONNX Runtime's.
+    /// Returns these settings with options of the CUDA provider. [OnnxMemory#configure] adds some options of
+    /// its own, and refuses options that would have no effect or do harm.
     ///
-    /// @param provider for the device of the memory; the caller closes it
+    /// @param provider options for the memory's device; the caller closes them
     public SessionSettings provider(OrtCUDAProviderOptions provider) {
         return new SessionSettings(name, streams, limit, provider);
     }

@@ -2,7 +2,7 @@ package io.cistern.onnxruntime;
 
 import java.util.function.LongConsumer;
 
-/// Addresses of frees that there was no Java heap for. Adding one takes none.
+/// Remembers addresses whose free found the Java heap full. Adding an address needs no Java heap.
 ///
 /// **Threads.** Any; the lock is held for a few instructions.
 final class UnheardFrees {
@@ -11,14 +11,14 @@ final class UnheardFrees {
     private final long[] addresses = new long[MOST];
     private int count;
 
-    /// Notes one; more than there is room for are lost.
+    /// Adds an address. If the array is full, the address is lost.
     synchronized void add(long address) {
         if (count < MOST) {
             addresses[count++] = address;
         }
     }
 
-    /// Hands over all that there are. One that the taker throws at stays.
+    /// Passes all addresses to the taker. If the taker throws, its address stays.
     void takeAll(LongConsumer taker) {
         for (long address = take(); address != 0; address = take()) {
             try {
@@ -30,7 +30,7 @@ final class UnheardFrees {
         }
     }
 
-    /// Returns 0 if there is none.
+    /// Returns an address; 0 if there are none.
     private synchronized long take() {
         return count == 0 ? 0 : addresses[--count];
     }

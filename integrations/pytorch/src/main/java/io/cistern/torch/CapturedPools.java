@@ -9,8 +9,8 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 
-/// The memory of PyTorch's CUDA graphs. PyTorch names it by a pool's id, which several graphs may share, and tells
-/// when a capture begins on a stream and ends, and when one of the graphs is gone.
+/// Keeps the memory of PyTorch's CUDA graphs. PyTorch names that memory by the id of a pool, which several
+/// graphs may share. It reports when a capture on a stream begins and ends, and when one of the graphs is gone.
 ///
 /// **Threads.** Any.
 final class CapturedPools {
@@ -23,10 +23,10 @@ final class CapturedPools {
 
     private record Key(int device, String id) {}
 
-    /// @param graphs one for each graph that was captured into it and is not gone
+    /// @param graphs one hold for each graph that was captured into the pool and is not gone
     private record Pool(GraphMemory memory, Deque<GraphMemory.Hold> graphs, Deque<Long> capturing) {}
 
-    /// `capture_begins DEVICE POOL STREAM`, `capture_ends DEVICE POOL` or `pool_released DEVICE POOL`.
+    /// Runs `capture_begins DEVICE POOL STREAM`, `capture_ends DEVICE POOL` or `pool_released DEVICE POOL`.
     synchronized String run(String what, String[] words) {
         Key key = new Key(Integer.parseInt(words[0]), words[1]);
         switch (what) {
@@ -45,7 +45,7 @@ final class CapturedPools {
         pool.capturing().push(stream);
     }
 
-    /// PyTorch does not tell that a capture failed: the next one on the same stream does.
+    /// Ends a failed capture on the stream. PyTorch does not report a failure; the next capture reveals it.
     private void endFailed(int device, long stream) {
         for (Map.Entry<Key, Pool> each : pools.entrySet()) {
             if (each.getKey().device() == device && each.getValue().capturing().remove(stream)) {

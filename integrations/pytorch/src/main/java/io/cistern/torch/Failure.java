@@ -3,7 +3,7 @@ package io.cistern.torch;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import org.jspecify.annotations.Nullable;
 
-/// What failed last in a call from C, on each thread: C asks for it at once, on the same thread.
+/// Keeps the last failure of a call from C for each thread. C asks for it at once, on the same thread.
 final class Failure {
     private static final ThreadLocal<@Nullable Throwable> LAST = new ThreadLocal<>();
 
@@ -13,7 +13,7 @@ final class Failure {
         try {
             LAST.set(failure);
         } catch (Throwable full) {
-            // The Java heap is full: C says so itself when there is no text.
+            // The Java heap is full. C has a message of its own for a failure without text.
         }
     }
 
@@ -25,7 +25,8 @@ final class Failure {
         return failure instanceof DeviceOutOfMemoryException;
     }
 
-    /// Its message, and those of the causes that tell more. A lack of memory tells all in its own.
+    /// Returns the failure's message and those of its causes, without repetitions. The message of a lack of
+    /// memory is complete in itself.
     static String text(Throwable failure) {
         StringBuilder text = new StringBuilder();
         for (Throwable each = failure; each != null; each = isOutOfMemory(each) ? null : each.getCause()) {

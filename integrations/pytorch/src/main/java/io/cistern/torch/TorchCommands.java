@@ -17,7 +17,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 
-/// What is called rarely, as one line of words. [#run] lists the commands.
+/// Runs the rare calls, each given as one line of words. [#run] lists the commands.
 ///
 /// **Threads.** Any.
 final class TorchCommands {
@@ -35,7 +35,7 @@ final class TorchCommands {
 
     /// Runs a command.
     ///
-    /// @return its answer; empty where there is nothing to tell
+    /// @return its answer; empty if there is nothing to tell
     String run(String command) {
         String[] words = command.split(" ", 2);
         String rest = words.length == 1 ? "" : words[1];
@@ -54,15 +54,15 @@ final class TorchCommands {
 
     private String trim() {
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
-            if (memory.statistics(device).allocations() > 0) { // else a context would be made there
+            if (memory.statistics(device).allocations() > 0) { // else this would create a context there
                 memory.trim(device, 0, TrimMode.SYNCHRONIZE);
             }
         }
         return "";
     }
 
-    /// `fraction DEVICE SHARE`: the most bytes requested at once, as a share of the device's memory, and no more than
-    /// was configured.
+    /// Runs `fraction DEVICE SHARE`, which limits the bytes requested at once to a share of the device's
+    /// memory, but never above the configured limit.
     private String limit(String[] words) {
         int device = Integer.parseInt(words[0]);
         MemoryLimit limit = memory.limit(device)
@@ -74,7 +74,7 @@ final class TorchCommands {
         return "";
     }
 
-    /// As JSON, summed over allocators, pools and graphs.
+    /// Returns the figures as JSON, summed over allocators, pools and graphs.
     private String statistics(int device) {
         Map<String, Long> figures = new TreeMap<>();
         for (Allocator allocator : memory.allocators()) {
@@ -109,14 +109,14 @@ final class TorchCommands {
         return "";
     }
 
-    /// Logs a failure that nobody can be told of, once of its kind.
+    /// Logs a failure that can't be reported to a caller, once of its kind.
     void log(Throwable failure) {
         try {
             if (logged.add(failure.getClass())) {
                 LOG.log(Level.WARNING, "a free failed, told once of its kind: {0}", Failure.text(failure));
             }
         } catch (Throwable full) {
-            // A logger that throws, or a full heap: the block stays.
+            // The logger threw or the heap is full. The block stays.
         }
     }
 }

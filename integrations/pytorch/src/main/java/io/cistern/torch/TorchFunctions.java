@@ -15,12 +15,12 @@ import java.lang.invoke.MethodType;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/// The four functions that C calls, in the order of `struct cistern_functions`.
+/// Implements the four functions that C calls, in the order of `struct cistern_functions`.
 ///
-/// **Errors.** Nothing that is thrown reaches C, where it would end the process. It is kept for the command `failure`,
-/// which C gives next, on the same thread.
+/// **Errors.** No exception reaches C, where it would end the process. The thread keeps it for the command
+/// `failure`, which C gives next on the same thread.
 ///
-/// **Threads.** Any. The JVM attaches a thread at its first call and detaches it at its end.
+/// **Threads.** Any. The JVM attaches a thread at its first call and detaches it when the thread ends.
 final class TorchFunctions {
     static final int DONE = 0;
     static final int FAILED = 1;
@@ -34,7 +34,7 @@ final class TorchFunctions {
         this.commands = new TorchCommands(memory);
     }
 
-    /// Writes the addresses of the functions, which stay callable for as long as the process lives.
+    /// Writes the addresses of the functions. They stay callable until the process ends.
     @SuppressWarnings("restricted")
     void writeTo(long table) {
         MemorySegment[] functions = {
@@ -62,7 +62,7 @@ final class TorchFunctions {
         }
     }
 
-    /// Returns a block's address; 0 if it failed, or if 0 bytes were asked for.
+    /// Returns a block's address; 0 on a failure, or for 0 bytes.
     long allocate(long byteSize, int device, long stream) {
         try {
             return memory.allocate(byteSize, device, stream);
@@ -72,7 +72,7 @@ final class TorchFunctions {
         }
     }
 
-    /// PyTorch frees in destructors, which can't fail: what goes wrong is logged.
+    /// Frees a block. PyTorch frees in destructors, which can't fail, so failures are only logged.
     void release(long address, long stream) {
         try {
             memory.free(address, stream);
@@ -86,16 +86,16 @@ final class TorchFunctions {
             memory.recordUse(address, stream);
             return DONE;
         } catch (UnknownAddressException foreign) {
-            return DONE; // a tensor over memory of others: PyTorch's own allocators pass it over too
+            return DONE; // memory of others, which PyTorch's own allocators ignore too
         } catch (Throwable failure) {
             return failed(failure);
         }
     }
 
-    /// Does what is asked for in words: see [TorchCommands].
+    /// Runs a command in words: see [TorchCommands].
     ///
-    /// @param text the command, as C knows texts
-    /// @param answer where the answer is written, as C knows texts; cut if it is longer
+    /// @param text the address of the command, a C string
+    /// @param answer where to write the answer, a C string; cut if it is longer than the capacity
     int command(long text, long answer, long capacity) {
         try {
             String said = segment(text, Long.MAX_VALUE).getString(0);

@@ -10,25 +10,25 @@ import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/// The one entry through JNI: opens the process's device memory and hands out the functions that PyTorch's hooks call.
+/// Enters from JNI: opens the process's device memory and hands out the functions that PyTorch's hooks call.
 ///
-/// **Threads.** One at a time.
+/// **Threads.** One thread at a time.
 final class TorchHost {
-    /// PyTorch may set a fraction at any time, and what is alive then has to count: so there is a limit on each device
-    /// from the start. This one refuses nothing.
+    /// A limit that refuses nothing. PyTorch may set a fraction at any time, and the limit must count blocks
+    /// that are live by then, so every device has a limit from the start.
     private static final String NO_LIMIT = "4194304TiB";
 
-    /// What the device memory was opened with; null before.
+    /// The settings with which the device memory was opened; null before.
     private static volatile @Nullable Map<String, String> openedWith;
 
     private TorchHost() {}
 
-    /// Called from C. After a failure it can be called again, with another allocator.
+    /// Opens the device memory; called from C. After a failure it can be called again with another allocator.
     ///
-    /// @param table where the addresses of the functions are written
-    /// @param allocator an allocator's spec, or null for what is configured
-    /// @param settings settings made in code: lines `cistern.limit=8GiB`
-    /// @return null, or why it can't be opened
+    /// @param table where to write the addresses of the functions
+    /// @param allocator an allocator's spec, or null for the configured one
+    /// @param settings settings made in code, one to a line: `cistern.limit=8GiB`
+    /// @return null, or the reason of a failure
     static @Nullable String open(long table, @Nullable String allocator, String settings) {
         Map<String, String> set = settings.lines()
                 .map(line -> line.split("=", 2))
@@ -46,8 +46,8 @@ final class TorchHost {
         }
     }
 
-    /// The device memory of a process is opened once. An earlier call may have opened it, and then been refused for its
-    /// allocator.
+    /// Checks that the settings did not change. Device memory is opened once in a process, and an earlier call
+    /// may have opened it and then been refused because of its allocator.
     private static void requireSameSettings(Map<String, String> set) {
         Map<String, String> before = openedWith;
         if (before != null && !before.equals(set)) {

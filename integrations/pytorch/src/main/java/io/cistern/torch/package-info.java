@@ -1,4 +1,4 @@
-/// What `libcistern_torch.so` calls in the JVM that it starts in a Python process.
+/// The functions that `libcistern_torch.so` calls in the JVM that it starts in a Python process.
 ///
 /// ```
 /// PyTorch ─ hooks ─→ libcistern_torch.so ─ four function pointers ─→ TorchFunctions ─→ DeviceMemory

@@ -2,7 +2,7 @@ package io.cistern.spark;
 
 import org.apache.spark.scheduler.SparkListenerEvent;
 
-/// An event of Spark's listener bus and event log: An executor is gone, with these figures.
+/// Reports in Spark's listener bus and event log that an executor is gone, with its last figures.
 ///
-/// @param last what it tells
+/// @param last the executor's last figures
 public record CisternExecutor(ExecutorFigures last) implements SparkListenerEvent {}

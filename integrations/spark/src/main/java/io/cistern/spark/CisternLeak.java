@@ -2,7 +2,7 @@ package io.cistern.spark;
 
 import org.apache.spark.scheduler.SparkListenerEvent;
 
-/// An event of Spark's listener bus and event log: A task left device memory that was freed for it.
+/// Reports in Spark's listener bus and event log that a task leaked device memory, which was freed for it.
 ///
-/// @param leak what it tells
+/// @param leak the leaked memory
 public record CisternLeak(LeakReport leak) implements SparkListenerEvent {}

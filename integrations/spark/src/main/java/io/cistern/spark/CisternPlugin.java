@@ -4,7 +4,7 @@ import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.SparkPlugin;
 
-/// Gives each executor of a Spark application device memory, and each of its tasks a pool of its own.
+/// Gives each executor of a Spark application device memory, and each task a pool of its own.
 ///
 /// ```
 /// spark.plugins             io.cistern.spark.CisternPlugin
@@ -12,10 +12,10 @@ import org.apache.spark.api.plugin.SparkPlugin;
 /// spark.cistern.leaks       sites
 /// ```
 ///
-/// A setting of Cistern has `spark.` in front; [PluginSetting] has those that only Spark needs. A setting that
-/// can't be followed stops the application's start, or the executor's, with the message that Cistern gives.
+/// A setting of Cistern is set with `spark.` in front; [PluginSetting] lists the settings that exist only in
+/// Spark. An invalid setting stops the start of the application, or of the executor, with Cistern's message.
 ///
-/// Code of a task finds its memory by [TaskMemory#current].
+/// A task's code gets its memory from [TaskMemory#current].
 public final class CisternPlugin implements SparkPlugin {
     /// For Spark.
     public CisternPlugin() {}

@@ -2,7 +2,7 @@ package io.cistern.spark;
 
 import org.apache.spark.scheduler.SparkListenerEvent;
 
-/// An event of Spark's listener bus and event log: A job has ended, after these sums of the application.
+/// Reports in Spark's listener bus and event log that a job has ended, with the application's sums so far.
 ///
-/// @param total what it tells
+/// @param total the application's sums
 public record CisternTotal(ClusterTotal total) implements SparkListenerEvent {}

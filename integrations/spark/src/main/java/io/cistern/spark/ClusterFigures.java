@@ -9,15 +9,16 @@ import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/// What the driver knows of all executors: for each that lives its last figures, for those that are gone their sums
-/// and the last of them, and the last leaks. Its size depends on the number of living executors alone.
+/// Collects the driver's figures of all executors: the last figures of each living executor, the sums
+/// and the last few of executors that are gone, and the last leaks. Its size depends only on the
+/// number of living executors.
 ///
 /// **Threads.** Any.
 final class ClusterFigures {
     static final int MAX_GONE = 20;
     static final int MAX_LEAKS = 50;
 
-    /// Of the application in this process; a process has one at a time.
+    /// The figures of the application in this process, which runs one at a time.
     private static final AtomicReference<@Nullable ClusterFigures> OF_PROCESS = new AtomicReference<>();
 
     private final Map<String, ExecutorFigures> alive = new TreeMap<>();
@@ -29,7 +30,7 @@ final class ClusterFigures {
         OF_PROCESS.set(figures);
     }
 
-    /// @throws IllegalStateException if this process is no driver of an application with the plug-in
+    /// @throws IllegalStateException if this process runs no driver of an application with the plug-in
     static ClusterFigures ofProcess() {
         ClusterFigures figures = OF_PROCESS.get();
         if (figures == null) {
@@ -38,7 +39,7 @@ final class ClusterFigures {
         return figures;
     }
 
-    /// Leaks of one stage at one place are one.
+    /// Identifies a leak: leaks of one stage at one place are counted together.
     private record LeakPlace(int stage, String site) {}
 
     private static <K, V> Map<K, V> bounded(int most) {
@@ -52,14 +53,14 @@ final class ClusterFigures {
         };
     }
 
-    /// Figures that come late, of an executor that is gone, are of no use.
+    /// Replaces an executor's figures. Late figures of an executor that is gone are ignored.
     synchronized void update(ExecutorFigures executor) {
         if (!gone.containsKey(executor.executorId())) {
             alive.put(executor.executorId(), executor);
         }
     }
 
-    /// Forgets an executor but for the sums, and returns its last figures.
+    /// Moves an executor's figures to those that are gone, and returns its last figures.
     synchronized Optional<ExecutorFigures> removed(String executorId) {
         ExecutorFigures last = alive.remove(executorId);
         if (last == null) {
@@ -98,7 +99,7 @@ final class ClusterFigures {
         return List.copyOf(leaks.values());
     }
 
-    /// Over all executors that there are and were.
+    /// Returns the sums over all executors, living or gone.
     synchronized ClusterTotal total() {
         return sum(ofGone, alive.values());
     }

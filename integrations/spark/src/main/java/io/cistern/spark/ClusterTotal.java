@@ -2,16 +2,16 @@ package io.cistern.spark;
 
 import java.io.Serializable;
 
-/// Sums over executors.
+/// Holds sums over executors.
 ///
-/// @param executors how many
-/// @param requestedBytes bytes of live blocks on their devices
+/// @param executors number of executors
+/// @param requestedBytes bytes of live blocks on the devices of living executors
 /// @param spills how often a buffer left its device
-/// @param spilledBytes bytes of those
+/// @param spilledBytes bytes of those spills
 /// @param tasks tasks that have ended
-/// @param retries how often one rolled back
-/// @param splits how often one went on with a part of its input
-/// @param blockedNanos how long tasks waited for memory
+/// @param retries how often a task rolled back
+/// @param splits how often a task went on with a part of its input
+/// @param blockedNanos nanoseconds that tasks waited for memory
 /// @param leakedBytes bytes that were freed for tasks at their end
 public record ClusterTotal(
         long executors,
@@ -26,7 +26,7 @@ public record ClusterTotal(
         implements Serializable {
     static final ClusterTotal NONE = new ClusterTotal(0, 0, 0, 0, 0, 0, 0, 0, 0);
 
-    /// The sums with one executor more.
+    /// Returns the sums with one more executor.
     ClusterTotal plus(ExecutorFigures executor, boolean alive) {
         return new ClusterTotal(
                 executors + 1,

@@ -3,11 +3,11 @@ package io.cistern.spark;
 import io.cistern.cuda.CudaException;
 import org.jspecify.annotations.Nullable;
 
-/// Ends an executor whose device can't be used any more.
+/// Ends an executor whose device can't be used any more, because its context is dead.
 final class DeadDevice {
     private static final System.Logger LOG = System.getLogger(DeadDevice.class.getName());
 
-    /// Told by Spark as the executor's exit code.
+    /// The executor's exit code, which Spark reports.
     private static final int EXIT_CODE = 72;
 
     private static final int MAX_CAUSES = 32;

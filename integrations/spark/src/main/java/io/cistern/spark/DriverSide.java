@@ -8,7 +8,7 @@ import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.jspecify.annotations.Nullable;
 
-/// The plug-in in the driver: refuses settings before any executor starts, collects figures, shows them.
+/// Runs in Spark's driver: rejects invalid settings before any executor starts, and collects and shows figures.
 final class DriverSide implements DriverPlugin {
     private final ClusterFigures figures = new ClusterFigures();
     private @Nullable EventLog log;

@@ -5,7 +5,7 @@ import io.cistern.pressure.TaskStatistics;
 import io.cistern.spark.ExecutorFigures.TaskFigures;
 import java.util.List;
 
-/// Sums over the tasks that have ended.
+/// Sums the figures of tasks that have ended.
 ///
 /// **Threads.** Any.
 final class EndedTasks {
@@ -32,7 +32,7 @@ final class EndedTasks {
         failedEnds++;
     }
 
-    /// The sums, with those of tasks that run.
+    /// Returns the sums, including those of running tasks.
     synchronized TaskFigures with(List<TaskStatistics> running) {
         return new TaskFigures(
                 running.size(),

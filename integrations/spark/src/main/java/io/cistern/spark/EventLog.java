@@ -3,7 +3,7 @@ package io.cistern.spark;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListenerEvent;
 
-/// Writes to Spark's event log: each executor's last figures, each leak, and the sums at the end.
+/// Writes to Spark's event log: each executor's last figures, each leak, and the sums after each job.
 final class EventLog {
     private final SparkContext sc;
     private final ClusterFigures figures;

@@ -10,19 +10,19 @@ import java.util.Map;
 import java.util.OptionalInt;
 import org.apache.spark.resource.ResourceInformation;
 
-/// Which device an executor has: the one that Spark's resource `gpu` names, by ordinal or UUID, else device 0.
+/// Finds an executor's device: the one that Spark's resource `gpu` names by ordinal or UUID, else device 0.
 final class ExecutorDevice {
     private static final String GPU = "gpu";
 
     private ExecutorDevice() {}
 
-    /// What Spark gave an executor; empty if it knows of no GPUs.
+    /// Returns the GPUs that Spark assigned to an executor; empty if Spark knows of no GPUs.
     static List<String> addresses(Map<String, ResourceInformation> resources) {
         ResourceInformation gpus = resources.get(GPU);
         return gpus == null ? List.of() : Arrays.asList(gpus.addresses());
     }
 
-    /// Settings that let a simulated GPU have the devices that Spark counts on.
+    /// Returns settings that give the simulated GPU the devices that Spark assigned.
     static Map<String, String> simulatedDevices(List<String> addresses) {
         int highest = addresses.stream()
                 .map(ExecutorDevice::ordinal)
@@ -33,9 +33,9 @@ final class ExecutorDevice {
         return Map.of(Setting.SIMULATED_DEVICES.key(), Integer.toString(highest + 1));
     }
 
-    /// The device of an executor.
+    /// Returns the device of an executor.
     ///
-    /// @throws ConfigurationException if Spark gave it several, or one that this process doesn't see
+    /// @throws ConfigurationException if Spark assigned several devices, or one that this process doesn't see
     static int of(List<String> addresses, CudaDriver driver) {
         if (addresses.isEmpty()) {
             return 0;

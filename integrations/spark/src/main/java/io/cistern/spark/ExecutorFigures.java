@@ -3,15 +3,15 @@ package io.cistern.spark;
 import java.io.Serializable;
 import java.util.List;
 
-/// What the device memory of one executor looks like at one moment. Of a bounded size, whatever the executor does.
+/// Holds the figures of one executor's device memory at one moment. Its size is bounded.
 ///
-/// @param executorId the executor
+/// @param executorId the executor's id
 /// @param host its host
-/// @param atMillis when, by the executor's clock
+/// @param atMillis the time, by the executor's clock
 /// @param device its device
-/// @param spill where its spillable buffers are
-/// @param tasks what its tasks have been through, since it started
-/// @param pools those of the running tasks that hold most, at most [#MAX_POOLS]
+/// @param spill its spillable buffers
+/// @param tasks sums over its tasks since it started
+/// @param pools the pools of running tasks that hold most bytes, at most [#MAX_POOLS]
 public record ExecutorFigures(
         String executorId,
         String host,
@@ -21,20 +21,20 @@ public record ExecutorFigures(
         TaskFigures tasks,
         List<PoolFigures> pools)
         implements Serializable {
-    /// The most pools that are told of.
+    /// The largest number of pools in a report.
     public static final int MAX_POOLS = 16;
 
-    /// A device and the allocator on it.
+    /// Holds the figures of a device and its allocator.
     ///
     /// @param ordinal its number in the executor's process
     /// @param name its name
-    /// @param simulated whether it is no real one
+    /// @param simulated whether it is a simulated device
     /// @param allocator the allocator's spec
-    /// @param totalBytes its memory
-    /// @param requestedBytes bytes of live blocks
-    /// @param requestedPeakBytes the most that those were
-    /// @param reservedBytes what the allocator holds from the driver; -1 if it can't tell
-    /// @param liveBlocks blocks alive
+    /// @param totalBytes the memory that this process may use: the device's, or less by a limit
+    /// @param requestedBytes bytes requested for live blocks
+    /// @param requestedPeakBytes the highest value of `requestedBytes`
+    /// @param reservedBytes bytes that the allocator holds from the driver; -1 if it can't tell
+    /// @param liveBlocks live blocks
     public record DeviceFigures(
             int ordinal,
             String name,
@@ -47,16 +47,16 @@ public record ExecutorFigures(
             long liveBlocks)
             implements Serializable {}
 
-    /// Spillable buffers.
+    /// Holds the figures of spillable buffers.
     ///
     /// @param deviceBytes bytes on the device
     /// @param hostBytes bytes in pinned host memory
-    /// @param hostLimitBytes the most that those may be
+    /// @param hostLimitBytes the limit of `hostBytes`
     /// @param fileBytes bytes in files
     /// @param spills how often a buffer left the device
-    /// @param spilledBytes bytes of those
-    /// @param writtenBytes bytes that went to files
-    /// @param returnedBytes bytes that came back to the device
+    /// @param spilledBytes bytes of those spills
+    /// @param writtenBytes bytes written to files
+    /// @param returnedBytes bytes brought back to the device
     public record SpillFigures(
             long deviceBytes,
             long hostBytes,
@@ -68,17 +68,17 @@ public record ExecutorFigures(
             long returnedBytes)
             implements Serializable {}
 
-    /// Sums over the tasks of an executor.
+    /// Holds sums over the tasks of an executor.
     ///
     /// @param running tasks that run now
     /// @param ended tasks that have ended
-    /// @param retries how often one rolled back
-    /// @param splits how often one went on with a part of its input
-    /// @param blockedNanos how long they waited for memory
-    /// @param lostNanos how long they did what was rolled back
-    /// @param leakedBlocks blocks that were freed for them at their end
-    /// @param leakedBytes bytes of those
-    /// @param failedEnds how often something could not be freed at a task's end
+    /// @param retries how often a task rolled back
+    /// @param splits how often a task went on with a part of its input
+    /// @param blockedNanos nanoseconds that tasks waited for memory
+    /// @param lostNanos nanoseconds of work that was rolled back
+    /// @param leakedBlocks blocks that were freed for tasks at their end
+    /// @param leakedBytes bytes of those blocks
+    /// @param failedEnds tasks whose memory could not all be freed at their end
     public record TaskFigures(
             long running,
             long ended,
@@ -91,16 +91,16 @@ public record ExecutorFigures(
             long failedEnds)
             implements Serializable {}
 
-    /// The pool of a running task.
+    /// Holds the figures of a running task's pool.
     ///
     /// @param task the task
-    /// @param requestedBytes bytes of its live blocks
-    /// @param peakBytes the most that those were
-    /// @param limitBytes the most that they may be; -1 without a limit
+    /// @param requestedBytes bytes requested for its live blocks
+    /// @param peakBytes the highest value of `requestedBytes`
+    /// @param limitBytes the limit of `requestedBytes`; -1 without a limit
     public record PoolFigures(TaskName task, long requestedBytes, long peakBytes, long limitBytes)
             implements Serializable {}
 
-    /// Copies the pools.
+    /// Copies the list of pools.
     public ExecutorFigures {
         pools = List.copyOf(pools);
     }

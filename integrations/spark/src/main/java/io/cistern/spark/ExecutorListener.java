@@ -4,7 +4,7 @@ import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerJobEnd;
 
-/// Hears in the driver of executors that go and of jobs that end.
+/// Listens in Spark's driver for executors that go away and jobs that end.
 final class ExecutorListener extends SparkListener {
     private final ClusterFigures figures;
     private final EventLog log;

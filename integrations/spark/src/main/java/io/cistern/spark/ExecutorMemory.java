@@ -18,8 +18,8 @@ import java.util.Map;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 
-/// The device memory of one executor: the configured allocator on the executor's device, an arbiter over it that
-/// its tasks share, and the store that spills for them.
+/// Holds the device memory of one executor: the configured allocator on the executor's device, an arbiter over
+/// it that its tasks share, and the store that spills for them.
 ///
 /// **Threads.** Any.
 final class ExecutorMemory implements AutoCloseable {
@@ -54,11 +54,11 @@ final class ExecutorMemory implements AutoCloseable {
         taskLimit = TaskLimit.of(conf, deviceBytes());
     }
 
-    /// Opens it as Spark's configuration says.
+    /// Opens an executor's memory from Spark's configuration.
     ///
-    /// @param addresses the executor's GPUs as Spark names them
+    /// @param addresses the executor's GPUs, as Spark names them
     /// @throws ConfigurationException if a setting can't be followed
-    /// @throws RuntimeException if the driver refuses
+    /// @throws ConfigurationException if a setting is invalid
     static ExecutorMemory open(SparkConf conf, List<String> addresses) {
         Map<String, String> defaults = new HashMap<>(ExecutorDevice.simulatedDevices(addresses));
         defaults.put(Setting.LEAKS.key(), "sites");
@@ -101,12 +101,12 @@ final class ExecutorMemory implements AutoCloseable {
         return device;
     }
 
-    /// The allocator that was configured.
+    /// Returns the configured allocator.
     Allocator configured() {
         return configured;
     }
 
-    /// The allocator that all tasks share.
+    /// Returns the allocator that all tasks share.
     Allocator shared() {
         return shared;
     }
@@ -131,7 +131,7 @@ final class ExecutorMemory implements AutoCloseable {
         return taskLimit;
     }
 
-    /// What the device has for this process: its memory, or less by a limit.
+    /// Returns the bytes that this process may use: the device's memory, or less by a limit.
     long deviceBytes() {
         long total = driver.capabilities().devices().get(device).totalBytes();
         return memory.limit(device)

@@ -4,7 +4,7 @@ import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
 import java.util.function.ToLongFunction;
 
-/// An executor's figures in Spark's own metric system, as `plugin.io.cistern.spark.CisternPlugin.NAME`.
+/// Registers an executor's figures in Spark's metric system, as `plugin.io.cistern.spark.CisternPlugin.NAME`.
 final class ExecutorMetrics {
     private ExecutorMetrics() {}
 

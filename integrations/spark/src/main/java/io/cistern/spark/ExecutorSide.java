@@ -9,7 +9,7 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.util.Utils;
 import org.jspecify.annotations.Nullable;
 
-/// The plug-in in an executor.
+/// Runs in an executor: opens its memory and follows its tasks.
 final class ExecutorSide implements ExecutorPlugin {
     private static final System.Logger LOG = System.getLogger(ExecutorSide.class.getName());
 
@@ -42,7 +42,8 @@ final class ExecutorSide implements ExecutorPlugin {
         }
     }
 
-    /// A device whose context is dead serves no other task: the executor ends, and Spark starts another one.
+    /// Ends the executor if its device's context is dead, because it could serve no other task. Spark
+    /// starts a new one.
     @Override
     public void onTaskFailed(TaskFailedReason reason) {
         if (hasOwnProcess

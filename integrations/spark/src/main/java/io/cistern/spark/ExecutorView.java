@@ -6,7 +6,7 @@ import io.cistern.pressure.SpillStatistics;
 import io.cistern.spark.ExecutorFigures.DeviceFigures;
 import io.cistern.spark.ExecutorFigures.SpillFigures;
 
-/// Looks at an executor's memory.
+/// Reads the figures of an executor's memory.
 record ExecutorView(String executorId, String host, ExecutorMemory memory, RunningTasks tasks) {
     ExecutorFigures figures() {
         return new ExecutorFigures(

@@ -9,7 +9,7 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.network.util.JavaUtils;
 import org.jspecify.annotations.Nullable;
 
-/// Sends an executor's figures and leaks to the driver, and looks after killed tasks: on one thread of its own.
+/// Sends an executor's figures and leaks to the driver, and wakes killed tasks, on a thread of its own.
 final class FiguresReporter implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(FiguresReporter.class.getName());
     private static final long DEFAULT_INTERVAL_MILLIS = 10_000;
@@ -23,7 +23,7 @@ final class FiguresReporter implements AutoCloseable {
         this.context = context;
     }
 
-    /// @throws ConfigurationException if what is set is no time, or too short
+    /// @throws ConfigurationException if the setting is no time, or too short
     static long intervalMillis(SparkConf conf) {
         String set = PluginSetting.FIGURES_INTERVAL.in(conf).orElse(DEFAULT_INTERVAL_MILLIS + "ms");
         try {
@@ -32,7 +32,7 @@ final class FiguresReporter implements AutoCloseable {
                 return millis;
             }
         } catch (NumberFormatException _) {
-            // told below
+            // Reported below.
         }
         throw new ConfigurationException(PluginSetting.FIGURES_INTERVAL.key() + " is '" + set + "'; legal: "
                 + PluginSetting.FIGURES_INTERVAL.legal());
@@ -64,7 +64,7 @@ final class FiguresReporter implements AutoCloseable {
         }
     }
 
-    /// Sends something to the driver, in its time.
+    /// Sends a message to the driver, without waiting for it.
     void send(Object message) {
         try {
             context.send(message);

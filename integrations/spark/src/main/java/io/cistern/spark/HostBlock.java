@@ -2,9 +2,9 @@ package io.cistern.spark;
 
 import java.lang.foreign.MemorySegment;
 
-/// Host memory of a task, through which it copies. No copy uses it any more when it is closed.
+/// Host memory through which a task copies. Close it only after the last copy that uses it has ended.
 ///
-/// **Threads.** One at a time.
+/// **Threads.** One thread at a time.
 public final class HostBlock implements AutoCloseable {
     private final MemorySegment bytes;
     private final Runnable release;
@@ -15,12 +15,12 @@ public final class HostBlock implements AutoCloseable {
         this.release = release;
     }
 
-    /// Returns its memory.
+    /// Returns its bytes.
     public MemorySegment bytes() {
         return bytes;
     }
 
-    /// Gives it back. Closing twice does nothing.
+    /// Gives the memory back. Closing twice does nothing.
     @Override
     public void close() {
         if (!closed) {

@@ -8,11 +8,11 @@ import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.TestBlockId;
 
-/// Pinned host memory that counts within the executor's own: Spark's off-heap memory where that is in use, from
-/// which it is reserved for as long as the executor lives; else the executor's memory overhead, which a cluster's
-/// containers have room for.
+/// Pinned host memory that counts towards the executor's own. If Spark's off-heap memory is in use, the budget
+/// is reserved from it until the executor ends. Otherwise it is part of the executor's memory overhead, for
+/// which a cluster's containers have room.
 ///
-/// @param byteSize the most that may be pinned, for spilled buffers and for copies
+/// @param byteSize the most bytes that may be pinned, for spilled buffers and for copies
 /// @param reserved whether Spark's off-heap memory counts it
 record HostBudget(long byteSize, boolean reserved) {
     private static final BlockId BLOCK = new TestBlockId("cistern-pinned");
@@ -23,7 +23,7 @@ record HostBudget(long byteSize, boolean reserved) {
 
     /// Takes the budget of an executor.
     ///
-    /// @throws ConfigurationException if the executor has not so much memory
+    /// @throws ConfigurationException if the executor does not have that much memory
     static HostBudget take(SparkConf conf, SparkEnv env) {
         boolean offHeap = conf.getBoolean(OFF_HEAP, false);
         long room = offHeap ? conf.getSizeAsBytes(OFF_HEAP_SIZE, "0") : overhead(conf);
@@ -40,17 +40,17 @@ record HostBudget(long byteSize, boolean reserved) {
         return new HostBudget(wanted, offHeap);
     }
 
-    /// What spilled buffers may take.
+    /// Returns the bytes for spilled buffers.
     long spillBytes() {
         return byteSize - stagingBytes();
     }
 
-    /// What copies from and to rows may take.
+    /// Returns the bytes for copies from and to rows.
     long stagingBytes() {
         return byteSize / 4;
     }
 
-    /// Gives Spark's memory back.
+    /// Releases the reservation of Spark's off-heap memory, if there is one.
     void giveBack(SparkEnv env) {
         if (reserved) {
             env.memoryManager().releaseStorageMemory(byteSize, MemoryMode.OFF_HEAP);

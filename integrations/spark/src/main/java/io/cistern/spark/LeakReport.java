@@ -5,18 +5,19 @@ import java.io.Serializable;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/// Device memory that a task had not freed at its end, and that was freed for it.
+/// Describes device memory that a task had not freed at its end and that was freed for it.
 ///
 /// @param executorId the executor
 /// @param task the task
-/// @param site where it was allocated, a frame each line, the innermost first; empty if `cistern.leaks` keeps none
-/// @param blocks how many blocks
-/// @param byteSize their bytes together
+/// @param site the call stack that allocated it, one frame a line, innermost first; empty
+///     if `cistern.leaks` keeps none
+/// @param blocks number of blocks
+/// @param byteSize bytes of all these blocks
 public record LeakReport(String executorId, TaskName task, String site, long blocks, long byteSize)
         implements Serializable {
     private static final int MAX_FRAMES = 8;
 
-    /// Reports of a task, one for each place that allocated.
+    /// Returns a task's reports, one for each place that allocated.
     static List<LeakReport> of(String executorId, TaskName task, List<LiveBlock> leaked) {
         return leaked.stream().collect(Collectors.groupingBy(LeakReport::siteOf)).entrySet().stream()
                 .map(each -> new LeakReport(
@@ -35,7 +36,7 @@ public record LeakReport(String executorId, TaskName task, String site, long blo
                 .collect(Collectors.joining("\n"));
     }
 
-    /// What, by whom and where, for people.
+    /// Returns the leak, its task and its place, for people.
     @Override
     public String toString() {
         return task + " on executor " + executorId + " left " + blocks + " blocks of " + byteSize

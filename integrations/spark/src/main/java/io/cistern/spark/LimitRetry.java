@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 
-/// [Retry] for a task with a limit of its own: what the limit refuses gets no better by waiting for other tasks, so
-/// the input is split at once.
+/// Extends [Retry] to tasks with a limit of their own. Waiting for other tasks doesn't help if the limit
+/// refuses, so the input is split at once.
 final class LimitRetry {
     private LimitRetry() {}
 

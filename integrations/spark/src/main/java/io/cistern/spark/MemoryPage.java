@@ -9,7 +9,7 @@ import scala.collection.immutable.Seq;
 import scala.xml.Node;
 import scala.xml.XML$;
 
-/// The one page of the tab.
+/// The only page of the tab [MemoryTab].
 final class MemoryPage extends WebUIPage {
     private static final String TITLE = "GPU Memory";
 

@@ -4,7 +4,7 @@ import io.cistern.spark.ExecutorFigures.PoolFigures;
 import java.util.List;
 import java.util.Locale;
 
-/// The figures of a cluster as tables, in the classes of Spark's own pages.
+/// Renders the figures of a cluster as HTML tables, with the CSS classes of Spark's own pages.
 final class MemoryTables {
     private static final List<String> DEVICE_COLUMNS = List.of(
             "Executor",
@@ -34,7 +34,7 @@ final class MemoryTables {
         this.figures = figures;
     }
 
-    /// One element of well-formed XML.
+    /// Returns one element of well-formed XML.
     String html() {
         html.append("<div>");
         summary();

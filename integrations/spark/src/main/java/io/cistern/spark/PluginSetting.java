@@ -4,21 +4,21 @@ import java.util.Arrays;
 import java.util.Optional;
 import org.apache.spark.SparkConf;
 
-/// What can be set for Cistern in Spark beside Cistern's own settings. `docs/spark.md` has this list.
+/// Lists the settings of Cistern that exist only in Spark. `docs/spark.md` has this list.
 public enum PluginSetting {
-    /// How much of the device one task may have.
+    /// Limits the device memory of one task.
     TASK_LIMIT(
             "spark.cistern.task.limit",
             "`share`, `none`, or a number of bytes, as `2g`",
             "`share` where `spark.task.resource.gpu.amount` is less than 1, else `none`",
             "the most bytes that a task requests at once; `share` is that amount times the device's limit or memory"),
-    /// How much host memory is pinned.
+    /// Limits the pinned host memory.
     PINNED(
             "spark.cistern.pinned",
             "a number of bytes, as `512m`",
             "half of the executor's memory overhead; of `spark.memory.offHeap.size` where that is in use",
             "the most pinned host memory: three quarters for spilled buffers, the rest for copies of rows"),
-    /// How often figures travel.
+    /// Sets how often executors report figures.
     FIGURES_INTERVAL(
             "spark.cistern.figures.interval",
             "a time of at least `100ms`",
@@ -37,27 +37,27 @@ public enum PluginSetting {
         this.meaning = meaning;
     }
 
-    /// The key in Spark's configuration.
+    /// Returns the key in Spark's configuration.
     public String key() {
         return key;
     }
 
-    /// What may be set, for people.
+    /// Returns the legal values, for people.
     public String legal() {
         return legal;
     }
 
-    /// What holds where it is not set, for people.
+    /// Returns the default, for people.
     public String otherwise() {
         return otherwise;
     }
 
-    /// What it is about, for people.
+    /// Returns the meaning, for people.
     public String meaning() {
         return meaning;
     }
 
-    /// What is set, if anything is.
+    /// Returns the value; empty if it is not set.
     Optional<String> in(SparkConf conf) {
         return conf.contains(key) ? Optional.of(conf.get(key).strip()) : Optional.empty();
     }

@@ -11,13 +11,13 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
 import org.jspecify.annotations.Nullable;
 
-/// The tasks that run in an executor now, and sums over those that have ended.
+/// Keeps the tasks that run in an executor now, and sums over those that have ended.
 ///
 /// **Threads.** Any.
 final class RunningTasks {
     private static final System.Logger LOG = System.getLogger(RunningTasks.class.getName());
 
-    /// Of the executor in this process; a process has one at a time.
+    /// The tasks of the executor in this process, which runs one at a time.
     private static final AtomicReference<@Nullable RunningTasks> OF_PROCESS = new AtomicReference<>();
 
     private final String executorId;
@@ -32,7 +32,7 @@ final class RunningTasks {
         this.leaks = leaks;
     }
 
-    /// Makes it the one that [TaskMemory#current] asks, or none.
+    /// Makes it the object that [TaskMemory#current] asks; null for none.
     static void ofProcess(@Nullable RunningTasks tasks) {
         OF_PROCESS.set(tasks);
     }
@@ -53,7 +53,7 @@ final class RunningTasks {
         return task;
     }
 
-    /// On the thread of a task that begins.
+    /// Opens the memory of a task that starts, on its thread.
     void begin(TaskContext context) {
         TaskMemory task = TaskMemory.begin(memory, context);
         running.put(task.name().id(), task);
@@ -88,7 +88,7 @@ final class RunningTasks {
         return ended.with(running.values().stream().map(TaskMemory::statistics).toList());
     }
 
-    /// Those that hold most.
+    /// Returns the pools that hold most bytes.
     List<ExecutorFigures.PoolFigures> pools() {
         return running.values().stream()
                 .map(RunningTasks::pool)

@@ -11,10 +11,11 @@ import org.apache.spark.SparkConf;
 import org.jspecify.annotations.Nullable;
 import scala.Tuple2;
 
-/// Cistern's settings as Spark has them: `spark.cistern.limit` is `cistern.limit`. While they are applied they are
-/// system properties of the process, where Cistern reads them; [#close] puts back what was there before.
+/// Applies Cistern's settings from Spark's configuration: `spark.cistern.limit` is `cistern.limit`.
+/// While applied, they are system properties of the process, where Cistern reads them; [#close]
+/// restores the former values.
 ///
-/// **Threads.** One at a time.
+/// **Threads.** One thread at a time.
 final class SparkSettings implements AutoCloseable {
     private static final String SPARK = "spark.";
     private static final String PREFIX = "spark.cistern.";
@@ -23,10 +24,10 @@ final class SparkSettings implements AutoCloseable {
 
     private SparkSettings() {}
 
-    /// Applies what a configuration has for Cistern.
+    /// Applies the settings in a configuration.
     ///
-    /// @param defaults what holds where neither Spark nor the process sets anything
-    /// @throws ConfigurationException if something is set that is no setting; nothing is applied then
+    /// @param defaults values for settings that neither Spark nor the process sets
+    /// @throws ConfigurationException if an unknown setting is set; nothing is applied then
     static SparkSettings apply(SparkConf conf, Map<String, String> defaults) {
         SparkSettings applied = new SparkSettings();
         try {
@@ -40,16 +41,16 @@ final class SparkSettings implements AutoCloseable {
         }
     }
 
-    /// Looks whether all that a configuration has for Cistern are settings, and applies nothing.
+    /// Checks the settings in a configuration without applying them.
     ///
-    /// @throws ConfigurationException if not
+    /// @throws ConfigurationException if one of them is invalid
     static void check(SparkConf conf) {
         apply(conf, Map.of()).close();
         TaskLimit.check(conf);
         FiguresReporter.intervalMillis(conf);
     }
 
-    /// By Cistern's keys, what a configuration has for Cistern itself.
+    /// Returns Cistern's own settings from a configuration, by Cistern's keys.
     static Map<String, String> of(SparkConf conf) {
         Map<String, String> found = new LinkedHashMap<>();
         for (Tuple2<String, String> entry : conf.getAll()) {

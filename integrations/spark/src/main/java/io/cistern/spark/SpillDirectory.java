@@ -7,12 +7,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.spark.SparkEnv;
 
-/// Where spilled buffers are written: in one of the executor's own local directories, of which Spark takes care,
-/// also after a kill. Of several, the one with the most room.
+/// Finds the directory for spilled buffers: the executor's local directory with the most room. Spark deletes
+/// these directories, even after a kill.
 final class SpillDirectory {
     private SpillDirectory() {}
 
-    /// @throws ConfigurationException if nothing can be written there
+    /// @throws ConfigurationException if there is no local directory, or it can't be written to
     static Path of(SparkEnv env) {
         File roomiest = null;
         for (File each : env.blockManager().diskBlockManager().localDirs()) {

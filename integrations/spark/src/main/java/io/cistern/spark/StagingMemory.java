@@ -6,8 +6,8 @@ import io.cistern.buffers.PinnedMemory;
 import java.lang.foreign.Arena;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Host memory through which rows get to a device and back: pinned within a limit that all tasks of an executor
-/// share, and pageable beyond it.
+/// Provides host memory for copying rows to a device and back: pinned within a limit that all tasks of an
+/// executor share, and pageable beyond it.
 ///
 /// **Threads.** Any.
 final class StagingMemory {
@@ -20,7 +20,7 @@ final class StagingMemory {
         this.limitBytes = limitBytes;
     }
 
-    /// Takes memory with undefined bytes, whose owner closes it.
+    /// Returns memory with undefined bytes. The caller closes it.
     HostBlock take(long byteSize) {
         long charged = Long.highestOneBit(Math.max(1, byteSize - 1)) * 2; // pinned blocks are powers of two
         if (pinnedBytes.addAndGet(charged) <= limitBytes) {

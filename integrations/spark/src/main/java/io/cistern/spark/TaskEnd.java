@@ -5,7 +5,7 @@ import io.cistern.diagnostics.LiveBlock;
 import io.cistern.internal.names.Failures;
 import java.util.List;
 
-/// Frees what a task has left, whatever fails on the way. On the task's thread.
+/// Frees the memory that a task has left, on the task's thread, and goes on after failures.
 final class TaskEnd {
     private final TaskMemory task;
     private final Failures failures = new Failures();
@@ -14,9 +14,9 @@ final class TaskEnd {
         this.task = task;
     }
 
-    /// Closes what was to be closed, then frees what is still there.
+    /// Closes the task's registered resources, then frees the blocks that are still live.
     ///
-    /// @return what was freed so
+    /// @return the freed blocks
     List<LiveBlock> free() {
         failures.gather(task.scope()::close);
         task.closedAtEnd().forEach(each -> failures.gather(() -> close(each)));
@@ -46,7 +46,7 @@ final class TaskEnd {
         }
     }
 
-    /// Behind all work of its device: which streams use it is not known.
+    /// Frees a block after all work of its device, because the streams that use it are unknown.
     private void free(LiveBlock block) {
         task.memory().moduleSupport().freeBehindAll(block.address());
     }

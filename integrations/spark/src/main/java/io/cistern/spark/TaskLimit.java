@@ -7,16 +7,16 @@ import java.util.OptionalLong;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.util.JavaUtils;
 
-/// How much of its device a task may request: its share of it, a number of bytes, or all.
+/// Limits the bytes that a task may request from its device: to its share, to a number of bytes, or not at all.
 ///
-/// @param byteSize empty without a limit
+/// @param byteSize the limit; empty if there is none
 record TaskLimit(OptionalLong byteSize) {
     private static final String AMOUNT = "spark.task.resource.gpu.amount";
     private static final String SHARE = "share";
     private static final String NONE = "none";
 
-    /// @param deviceBytes what the device has for this process
-    /// @throws ConfigurationException if what is set is no limit
+    /// @param deviceBytes the bytes of the device that this process may use
+    /// @throws ConfigurationException if the setting is no limit
     static TaskLimit of(SparkConf conf, long deviceBytes) {
         double amount = amount(conf);
         String set = PluginSetting.TASK_LIMIT.in(conf).orElse(amount < 1 ? SHARE : NONE);
@@ -45,7 +45,7 @@ record TaskLimit(OptionalLong byteSize) {
         }
     }
 
-    /// A new limit for one task.
+    /// Returns a new limit for one task.
     Optional<MemoryLimit> forTask(String name) {
         return byteSize.isPresent() ? Optional.of(MemoryLimit.of(name, byteSize.getAsLong())) : Optional.empty();
     }

@@ -24,9 +24,9 @@ import java.util.function.Function;
 import org.apache.spark.TaskContext;
 import org.jspecify.annotations.Nullable;
 
-/// The device memory of a Spark task. From its start to its end the task's thread is in a scope of a pool of its
-/// own: what it allocates by whatever way of [DeviceMemory] counts there, and what is left at the end is freed and
-/// reported, also when the task fails or is killed.
+/// Gives a Spark task its device memory. From the task's start to its end, its thread is in a scope of the
+/// task's own pool, so every allocation through [DeviceMemory] counts there. At the end, blocks that are still
+/// live are freed and reported, even if the task failed or was killed.
 ///
 /// ```java
 /// TaskMemory memory = TaskMemory.current();
@@ -37,13 +37,13 @@ import org.jspecify.annotations.Nullable;
 /// });
 /// ```
 ///
-/// **Sharing.** In [#call] and [#retry] the task shares its device with the executor's other tasks by the rules of
-/// [io.cistern.pressure.TaskArbiter]: it may wait, roll back and split. Elsewhere an allocation fails where memory is
-/// short.
+/// **Sharing.** In [#call] and [#retry] the task shares its device with the executor's other tasks by the
+/// rules of [io.cistern.pressure.TaskArbiter]: it may wait, roll back and split. Elsewhere an allocation fails
+/// if memory is short.
 ///
-/// **After the task** its blocks are gone: closing a buffer of it then is a mistake.
+/// **After the task** its blocks are gone, so do not close its buffers then.
 ///
-/// **Threads.** The task's thread is in the scope. Other threads of the task enter by [#call].
+/// **Threads.** The task's thread is in the scope. Other threads of the task enter it with [#call].
 public final class TaskMemory {
     private final ExecutorMemory executor;
     private final TaskContext context;
@@ -58,7 +58,7 @@ public final class TaskMemory {
     private @Nullable CudaStream stream;
     private volatile boolean inArbiter;
 
-    /// Blocks pass through: it is there so that they are counted as the task's.
+    /// Passes blocks through unchanged, so that they are counted as the task's.
     private static final class Pool extends AllocatorAdaptor {
         Pool(DeviceAllocator upstream) {
             super(upstream);
@@ -83,7 +83,7 @@ public final class TaskMemory {
 
     /// Returns the memory of the task that the calling thread runs.
     ///
-    /// @throws IllegalStateException if it runs none, or if the application has no [CisternPlugin]
+    /// @throws IllegalStateException if the thread runs no task, or if the application has no [CisternPlugin]
     public static TaskMemory current() {
         return RunningTasks.current();
     }
@@ -98,27 +98,27 @@ public final class TaskMemory {
         return executor.device();
     }
 
-    /// Returns the pool that the task's blocks count in, also for other threads of the task.
+    /// Returns the pool that counts the task's blocks, for other threads of the task too.
     public Allocator pool() {
         return pool;
     }
 
-    /// Returns the limit on what the task requests; empty if it may have all.
+    /// Returns the limit on the bytes that the task requests; empty if there is none.
     public Optional<MemoryLimit> limit() {
         return limit;
     }
 
-    /// Returns which task it is.
+    /// Returns the task's name.
     public TaskName name() {
         return name;
     }
 
-    /// Returns what the task waited for, rolled back and split.
+    /// Returns how long the task waited, and how often it rolled back and split.
     public TaskStatistics statistics() {
         return task.statistics();
     }
 
-    /// Returns a stream that the task has to itself, which ends with it.
+    /// Returns the task's own stream, which is opened at the first call and closed at the task's end.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public synchronized CudaStream stream() {
@@ -129,12 +129,12 @@ public final class TaskMemory {
     }
 
     /// Allocates memory that may leave the device for the host and for files while nobody uses it. It is closed
-    /// at the task's end, if it was not before.
+    /// at the task's end at the latest.
     ///
-    /// @param byteSize at least 1
-    /// @param priority the higher it is, the later it leaves
+    /// @param byteSize bytes, at least 1
+    /// @param priority buffers of a higher priority leave the device later
     /// @throws IllegalArgumentException if `byteSize` is less than 1
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
     public SpillableBuffer spillable(long byteSize, int priority) {
         SpillableBuffer buffer =
                 executor.spills().allocate(byteSize, device(), stream().handle(), priority);
@@ -142,10 +142,10 @@ public final class TaskMemory {
         return buffer;
     }
 
-    /// Takes host memory for copies, pinned where the executor's budget for that has room. It is closed at the
-    /// task's end, if it was not before.
+    /// Takes host memory for copies: pinned if the executor's budget has room, else pageable. It is closed at
+    /// the task's end at the latest.
     ///
-    /// @param byteSize at least 1
+    /// @param byteSize bytes, at least 1
     public HostBlock hostBlock(long byteSize) {
         HostBlock block = executor.staging().take(byteSize);
         closeAtEnd(block);
@@ -154,22 +154,22 @@ public final class TaskMemory {
 
     /// Closes a buffer of this task before the task's end.
     ///
-    /// @throws IllegalStateException if it has open leases
+    /// @throws IllegalStateException if the buffer has open leases
     public void close(SpillableBuffer buffer) {
         buffer.close();
         spillables.remove(buffer);
     }
 
-    /// Closes something at the task's end, before its memory is freed; what was added last comes first.
+    /// Closes a resource at the task's end, before the task's memory is freed. The last added is closed first.
     public synchronized void closeAtEnd(AutoCloseable resource) {
         closedAtEnd.push(resource);
     }
 
-    /// Calls code as a thread of this task, which may wait for memory of other tasks and
+    /// Calls code as a thread of this task, which may wait for other tasks' memory and
     /// [roll back][io.cistern.pressure.RetryOom].
     ///
-    /// @return what the code returns
-    /// @throws X what the code throws
+    /// @return the code's result
+    /// @throws X if the code throws it
     public <R, X extends Throwable> R call(ScopedValue.CallableOp<R, X> work) throws X {
         boolean before = inArbiter;
         inArbiter = true;
@@ -180,13 +180,14 @@ public final class TaskMemory {
         }
     }
 
-    /// Runs work as a thread of this task, again for as long as memory is short, and with less at a time if need
-    /// be: as [Retry#withRetry] does, and also where the task's own limit refuses.
+    /// Runs work as a thread of this task. While memory is short it runs the work again, with a part of the
+    /// input if need be, as [Retry#withRetry] does; it splits at once if the task's own limit refuses.
     ///
-    /// @param split makes an input into two parts or more, in order; one part or none if it can't be split
+    /// @param split cuts an input into two parts or more, in order; returns fewer if it can't be split
     /// @return the results of the parts, in order
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if a part that can't be split is refused for good
-    /// @throws X what the body throws
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for a part
+    ///     that can't be split
+    /// @throws X if the body throws it
     public <T, R, X extends Throwable> List<R> retry(
             T input, Function<? super T, ? extends List<? extends T>> split, Retry.Body<? super T, ? extends R, X> body)
             throws X {
@@ -197,7 +198,7 @@ public final class TaskMemory {
         return pool.statistics(device());
     }
 
-    /// Wakes the task's thread if it was killed while it waits for memory of others, which Spark does not always.
+    /// Wakes the task's thread if the task was killed while it waits for memory. Spark does not always wake it.
     void wakeIfKilled() {
         if (inArbiter && context.isInterrupted()) {
             thread.interrupt();
@@ -224,7 +225,7 @@ public final class TaskMemory {
         return stream;
     }
 
-    /// The task.
+    /// Returns the task's name.
     @Override
     public String toString() {
         return "TaskMemory[" + name + "]";

@@ -3,13 +3,13 @@ package io.cistern.spark;
 import java.io.Serializable;
 import org.apache.spark.TaskContext;
 
-/// Which task of which stage.
+/// Names a task and its stage.
 ///
 /// @param stage the stage's id
 /// @param stageAttempt the stage's attempt, from 0
-/// @param partition the partition that it works on
-/// @param attempt the attempt at that, from 0
-/// @param id the number that no other attempt of the application has
+/// @param partition the task's partition
+/// @param attempt the attempt at that partition, from 0
+/// @param id the attempt's id, unique in the application
 public record TaskName(int stage, int stageAttempt, int partition, int attempt, long id) implements Serializable {
     static TaskName of(TaskContext context) {
         return new TaskName(
@@ -20,7 +20,7 @@ public record TaskName(int stage, int stageAttempt, int partition, int attempt, 
                 context.taskAttemptId());
     }
 
-    /// As Spark's logs have it.
+    /// Returns the name in the form of Spark's logs.
     @Override
     public String toString() {
         return "task " + partition + "." + attempt + " in stage " + stage + "." + stageAttempt + " (TID " + id + ")";

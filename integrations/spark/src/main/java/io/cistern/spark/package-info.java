@@ -1,3 +1,3 @@
-/// Device memory for the executors and tasks of Apache Spark.
+/// Gives device memory to the executors and tasks of Apache Spark.
 @org.jspecify.annotations.NullMarked
 package io.cistern.spark;

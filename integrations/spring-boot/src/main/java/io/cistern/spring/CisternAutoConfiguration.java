@@ -20,8 +20,8 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.Environment;
 
-/// Makes [DeviceMemory] a bean of a Spring Boot application, with its health for Actuator and its meters for
-/// Micrometer where those are present.
+/// Makes [DeviceMemory] a bean of a Spring Boot application. If Actuator or Micrometer is present, it
+/// adds health or meters.
 ///
 /// ```properties
 /// cistern.allocator=caching:fit=tight
@@ -35,16 +35,16 @@ import org.springframework.core.env.Environment;
 /// | `cisternHealthIndicator` | with `spring-boot-health`, unless `management.health.cistern.enabled` is `false` |
 /// | `DeviceMemoryMetrics` | with `cistern-micrometer` and Micrometer |
 ///
-/// **Device memory.** It is the [process's own][DeviceMemory#system], which stays open when the application
-/// ends. If the application has a [CudaDriver] bean, it is one of the application's own on that driver,
-/// closed with it; beans of [AllocatorProvider] and [SegmentSourceProvider] are then known beside those that
-/// are found.
+/// **Device memory.** The bean is the [process's own][DeviceMemory#system], which stays open when the
+/// application ends. If the application has a [CudaDriver] bean, the bean is new device memory on that driver
+/// and closes with the application. It then uses beans of [AllocatorProvider] and [SegmentSourceProvider] in
+/// addition to discovered providers.
 ///
-/// **Properties.** All of Cistern's settings can stand among the application's properties, by their own keys;
-/// they become system properties before device memory is opened, unless there is such a system property
-/// already. What the process's own device memory needs has to be there before anybody else opens it. One
-/// property is of this module: `cistern.metrics.slow-allocations`, a duration as `1ms`, adds the meter of [slow
-/// allocations][DeviceMemoryMetrics#withSlowAllocations].
+/// **Properties.** The application's properties may contain any of Cistern's settings under its own key.
+/// They become system properties before device memory is opened, unless such a system property exists
+/// already. Settings of the process's own device memory must be there before anybody else opens it. This
+/// module has one property of its own: `cistern.metrics.slow-allocations`, a duration such as `1ms`, adds
+/// the meter of [slow allocations][DeviceMemoryMetrics#withSlowAllocations].
 @AutoConfiguration
 public final class CisternAutoConfiguration {
     /// For Spring.
@@ -75,7 +75,7 @@ public final class CisternAutoConfiguration {
                 .open();
     }
 
-    /// Meters, where Micrometer is present.
+    /// Adds meters if Micrometer is present.
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass({MeterBinder.class, DeviceMemoryMetrics.class})
     static final class Metrics {
@@ -89,7 +89,7 @@ public final class CisternAutoConfiguration {
         }
     }
 
-    /// Health, where Actuator's is present.
+    /// Adds health if Actuator's health is present.
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass({HealthIndicator.class, ConditionalOnEnabledHealthIndicator.class})
     static final class Healths {

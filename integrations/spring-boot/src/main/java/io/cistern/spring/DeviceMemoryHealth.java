@@ -8,8 +8,8 @@ import java.util.Map;
 import org.springframework.boot.health.contributor.AbstractHealthIndicator;
 import org.springframework.boot.health.contributor.Health;
 
-/// The health of device memory: up as long as the driver answers. A failed driver call makes it down, as
-/// after a kernel that broke its context.
+/// Reports device memory as up while the driver answers. A failed driver call, such as after a kernel that
+/// broke its context, makes it down.
 final class DeviceMemoryHealth extends AbstractHealthIndicator {
     private final DeviceMemory memory;
 

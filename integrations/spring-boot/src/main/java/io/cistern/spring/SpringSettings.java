@@ -6,7 +6,7 @@ import org.springframework.boot.context.properties.bind.Bindable;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.core.env.ConfigurableEnvironment;
 
-/// Cistern's settings among the properties of a Spring application.
+/// Finds Cistern's settings among the properties of a Spring application.
 final class SpringSettings {
     static final String SLOW_ALLOCATIONS = "cistern.metrics.slow-allocations";
 
@@ -15,8 +15,8 @@ final class SpringSettings {
 
     private SpringSettings() {}
 
-    /// Makes them system properties. What is set already, as a property or as a variable, comes first in
-    /// Spring's order too.
+    /// Makes the settings system properties. Existing properties and environment variables win,
+    /// as in Spring's order.
     static void apply(ConfigurableEnvironment environment) {
         Map<String, String> set = Binder.get(environment)
                 .bind("cistern", Bindable.mapOf(String.class, String.class))

@@ -1,2 +1,2 @@
-/// Device memory in Spring Boot.
+/// Configures device memory in Spring Boot.
 package io.cistern.spring;

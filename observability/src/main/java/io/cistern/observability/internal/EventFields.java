@@ -4,11 +4,11 @@ import io.cistern.diagnostics.MemoryEvent;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/// The fields of an event by the names that the JSON of a snapshot has: `event` says which one it is.
+/// Lists the fields of an event under their names in a snapshot's JSON. The field `event` names the kind.
 final class EventFields {
     private EventFields() {}
 
-    /// The fields in their order; values are strings, numbers and booleans.
+    /// Returns the fields in their order; values are strings, numbers and booleans.
     static Map<String, Object> of(MemoryEvent event) {
         Map<String, Object> fields = new LinkedHashMap<>();
         fields.put("event", name(event));
@@ -74,7 +74,7 @@ final class EventFields {
         fields.put("tookNanos", event.nanos());
     }
 
-    /// `freeDeferred` for `FreeDeferred`.
+    /// Returns `freeDeferred` for `FreeDeferred`.
     private static String name(MemoryEvent event) {
         String name = event.getClass().getSimpleName();
         return Character.toLowerCase(name.charAt(0)) + name.substring(1);

@@ -23,10 +23,11 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/// Writes a snapshot as JSON, which `snapshot.schema.json` describes. What is unknown is left out, or null
-/// where it is a part of the whole. Frames stand in one table, since many blocks share them.
+/// Writes a snapshot as JSON in the form that `snapshot.schema.json` describes. Unknown values are left out;
+/// a missing stream of a segment, pool, history or refusal is null. Frames are kept in one table, because
+/// many blocks share them.
 ///
-/// **Threads.** One thread's.
+/// **Threads.** Belongs to one thread.
 public final class JsonWriter {
     static final int VERSION = 1;
 
@@ -43,7 +44,7 @@ public final class JsonWriter {
 
     /// Writes a snapshot.
     ///
-    /// @param out is left open
+    /// @param out where to; is left open
     public static void write(MemorySnapshot snapshot, OutputStream out) throws IOException {
         JsonFactory factory = JsonFactory.builder()
                 .disable(StreamWriteFeature.AUTO_CLOSE_TARGET)
@@ -80,7 +81,7 @@ public final class JsonWriter {
         } else {
             json.writeNullField("outOfMemory");
         }
-        writeAll("frames", frameTable, json::writeString); // last: now all of them are known
+        writeAll("frames", frameTable, json::writeString); // last, when all frames are known
         json.writeEndObject();
     }
 
@@ -198,7 +199,7 @@ public final class JsonWriter {
         json.writeEndArray();
     }
 
-    /// Without the names of class loader and module, which stand in no source.
+    /// Returns a frame without the names of class loader and module, which appear in no source.
     private static String text(StackTraceElement frame) {
         String where = frame.getFileName() == null
                 ? "unknown source"

@@ -31,14 +31,17 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 
-/// Puts a snapshot together from what allocators tell, what the framework knows of live blocks, and the
-/// history.
+/// Puts a snapshot together from the segments that allocators report, the framework's records of live
+/// blocks, and the history.
 ///
-/// 1. The live blocks of all allocators, by address. 2. The segments that allocators tell of; adaptors tell
-/// those of the allocator below too, so each counts once. 3. A part of a segment that is handed out is live
-/// if a live block lies in it, else a thread's cache has it. 4. Live blocks outside all segments stand alone.
+/// 1. Collect the live blocks of all allocators, by address.
+/// 2. Collect the segments that allocators report. Adaptors report those of the allocator below too, so
+///    each is taken once.
+/// 3. In a segment, a block that is handed out is live if a live block lies in it; else a
+///    thread's cache has it.
+/// 4. Add each live block outside all segments as a segment of its own.
 ///
-/// **Threads.** One thread's.
+/// **Threads.** Belongs to one thread.
 public final class SnapshotMaker {
     private final DeviceMemory memory;
     private final Optional<History> history;
@@ -48,16 +51,16 @@ public final class SnapshotMaker {
 
     private final long now = System.nanoTime();
 
-    /// By address, how each block began its life that the history knows.
+    /// The allocation event of each block that the history knows, by address.
     private final Map<Long, HistoryEntry> births = new HashMap<>();
 
-    /// The scope of each such block that was allocated in one.
+    /// The scope in which each such block was allocated, by address; absent if there was none.
     private final Map<Long, String> birthScopes = new HashMap<>();
 
-    /// By thread, the scopes that it is in, the innermost first.
+    /// The scopes that each thread is in, innermost first.
     private final Map<String, Deque<String>> scopes = new HashMap<>();
 
-    /// Of one device, by address; taken out once they stand in a segment.
+    /// The live blocks of one device, by address; removed once a segment contains them.
     private final TreeMap<Long, LiveBlock> live = new TreeMap<>();
 
     public SnapshotMaker(DeviceMemory memory) {
@@ -89,7 +92,7 @@ public final class SnapshotMaker {
         List<Device> devices = new ArrayList<>();
         List<Segment> segments = new ArrayList<>();
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
-            if (memory.driver().devices().isUsed(device)) { // asking for another one's memory would cost memory there
+            if (memory.driver().devices().isUsed(device)) { // asking an unused one would cost memory there
                 devices.add(device(device));
             }
             addSegments(device, segments);
@@ -210,7 +213,7 @@ public final class SnapshotMaker {
                 List.of(only));
     }
 
-    /// A block as the history knows it, else as the leak level does.
+    /// Describes a block from the history if it knows the block, else from the leak level's records.
     private Block live(long address, long byteSize, LiveBlock block) {
         HistoryEntry birth = births.get(block.address());
         if (birth != null && birth.event() instanceof MemoryEvent.Allocated allocated) {

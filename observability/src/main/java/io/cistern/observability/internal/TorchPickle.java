@@ -19,35 +19,35 @@ import java.util.Set;
 import java.util.stream.IntStream;
 import net.razorvine.pickle.Pickler;
 
-/// Writes a snapshot as PyTorch pickles the result of `torch.cuda.memory._snapshot`.
+/// Writes a snapshot in the format of a pickled `torch.cuda.memory._snapshot` of PyTorch.
 ///
 /// | PyTorch's | ours |
 /// |---|---|
 /// | `active_allocated`, `active_pending_free`, `inactive` | live, waiting, idle or in a thread's cache |
-/// | `free_requested` and `free_completed` together | freed; if the free was deferred, the second comes with its end |
-/// | `segment_map`, `segment_unmap` | pages that were obtained and given back |
+/// | `free_requested` and `free_completed` together | freed; a deferred free has the second when it completes |
+/// | `segment_alloc`, `segment_free` | memory that an allocator obtained and gave back |
 /// | `segment_pool_id` `(0, n)` | the n-th allocator or pool; `(0, 0)` is the first |
-/// | `external_annotations` | what the program annotated |
+/// | `external_annotations` | the program's annotations |
 ///
-/// Trims, swaps, scopes and waits have no place there.
+/// Trims, swaps, scopes and waits have no counterpart there.
 ///
-/// **Threads.** One thread's.
+/// **Threads.** Belongs to one thread.
 public final class TorchPickle {
     private static final String NO_CONTEXT = "N/A";
     private static final long SMALL_BYTES = 1 << 20;
 
     private final MemorySnapshot snapshot;
 
-    /// By name of the allocator.
+    /// The number of each allocator, by name.
     private final Map<String, Integer> poolNumbers = new HashMap<>();
 
-    /// Java's frames are shared by many blocks.
+    /// One map for each frame, since many blocks share frames.
     private final Map<StackTraceElement, Map<String, Object>> frames = new HashMap<>();
 
     private final List<List<Map<String, Object>>> traces = new ArrayList<>();
     private final List<Map<String, Object>> annotations = new ArrayList<>();
 
-    /// By address, blocks whose free is not completed, since an event says so.
+    /// Addresses of blocks whose free was deferred and has not completed yet.
     private final Set<Long> deferred = new HashSet<>();
 
     private TorchPickle(MemorySnapshot snapshot) {
@@ -60,7 +60,7 @@ public final class TorchPickle {
         }
     }
 
-    /// PyTorch finds the trace of a device by its number.
+    /// Returns how many traces to write: PyTorch finds a device's trace by its ordinal.
     private static int deviceCount(MemorySnapshot snapshot) {
         IntStream used = snapshot.devices().stream().mapToInt(MemorySnapshot.Device::ordinal);
         IntStream recorded = snapshot.history().stream()
@@ -71,7 +71,7 @@ public final class TorchPickle {
 
     /// Writes a snapshot.
     ///
-    /// @param out is left open
+    /// @param out where to; is left open
     public static void write(MemorySnapshot snapshot, OutputStream out) throws IOException {
         new Pickler().dump(new TorchPickle(snapshot).all(), out);
     }
@@ -197,7 +197,8 @@ public final class TorchPickle {
         }
     }
 
-    /// Whether the free's own thread told next that it is deferred: those events come behind one another.
+    /// Returns whether the next event of the freeing thread defers this free: a thread
+    /// reports both in succession.
     private boolean isDeferred(List<HistoryEntry> entries, int at, MemoryEvent.Freed freed) {
         for (int next = at + 1; next < entries.size(); next++) {
             HistoryEntry entry = entries.get(next);

@@ -22,7 +22,7 @@ final class AllocationSampleEvent extends SegmentEvent {
     @DataAmount
     long weight;
 
-    /// Read where events are made, not here.
+    /// The writer of events reads the setting, not this method.
     @SettingDefinition
     @Name("interval")
     @Label("Interval")

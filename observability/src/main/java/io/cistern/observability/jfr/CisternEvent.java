@@ -7,7 +7,7 @@ import jdk.jfr.Label;
 import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
-/// What the events of allocators have in common.
+/// Holds the fields that all events of allocators share.
 @Category({"Cistern", "Device Memory"})
 @StackTrace(false)
 abstract class CisternEvent extends Event {

@@ -9,18 +9,19 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
-/// Turns what a device memory tells into events of the recorder, while a recording runs.
+/// Turns the events of a device memory into events of the recorder, while a recording runs.
 ///
-/// **Threads.** Any; events come on the thread that did it.
+/// **Threads.** Any; each event arrives on the thread that caused it.
 final class EventWriter implements Consumer<MemoryEvent> {
-    /// A power of two. Threads share a count only if there are more of them.
+    /// A power of two. Threads share a counter only if there are more threads than stripes.
     private static final int STRIPES = 64;
 
-    /// By thread, bytes since its last sample. No thread-locals: threads that live shortly count together.
+    /// Bytes since a thread's last sample, by thread. Not thread-local, so short-lived
+    /// threads are sampled together.
     private final AtomicLongArray sinceSample = new AtomicLongArray(STRIPES);
 
     /// The scopes that the calling thread is in.
-    @SuppressWarnings("ThreadLocalUsage") // forgotten with this recording
+    @SuppressWarnings("ThreadLocalUsage") // one for each recording
     private final ThreadLocal<Deque<ScopeEvent>> scopes = ThreadLocal.withInitial(ArrayDeque::new);
 
     @Override
@@ -129,7 +130,7 @@ final class EventWriter implements Consumer<MemoryEvent> {
         }
     }
 
-    /// Scopes end in the reverse order. One that was entered before the recording is not known.
+    /// Ends the innermost scope: scopes end in reverse order. Scopes entered before the recording are unknown.
     private void left(MemoryEvent.ScopeLeft scope) {
         Deque<ScopeEvent> mine = scopes.get();
         ScopeEvent event = mine.peek();

@@ -9,8 +9,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Collectors;
 import jdk.jfr.FlightRecorder;
 
-/// Writes what happens to a [DeviceMemory] into the recordings of Java Flight Recorder, under the category
-/// `Cistern`.
+/// Writes the events of a [DeviceMemory] into recordings of Java Flight Recorder, under the category `Cistern`.
 ///
 /// ```
 /// try (Registration events = FlightEvents.register(memory)) { … }
@@ -20,36 +19,36 @@ import jdk.jfr.FlightRecorder;
 /// | event | when |
 /// |---|---|
 /// | `cistern.SegmentAcquired`, `.SegmentReleased` | an allocator got memory from the driver, or gave it back |
-/// | `cistern.PageMoved` | a page is used at another address |
+/// | `cistern.PageMoved` | an allocator uses a page at another address |
 /// | `cistern.Trim` | idle memory was given back on request |
-/// | `cistern.ReclaimStep` | a request found no memory, and a step was tried |
+/// | `cistern.ReclaimStep` | a request found no memory, and a reclaim step was tried |
 /// | `cistern.OutOfMemory` | a request failed |
-/// | `cistern.SlowAllocation` | an allocation took longer than the event's setting `slowerThan`, 1 ms |
-/// | `cistern.AllocationSample` | a thread's allocations came to the event's setting `interval`, 64 MiB |
-/// | `cistern.Scope` | a thread left a scope; it began where the scope did |
+/// | `cistern.SlowAllocation` | an allocation took at least the event's setting `slowerThan` (1 ms) |
+/// | `cistern.AllocationSample` | a thread's allocations came to the event's setting `interval` (64 MiB) |
+/// | `cistern.Scope` | a thread left a scope; the event covers its whole duration |
 /// | `cistern.CurrentChanged` | another allocator became current |
 /// | `cistern.Annotation` | the program [marked][io.cistern.Listeners#annotate] a moment |
 /// | `cistern.DeviceStatistics`, `.AllocatorStatistics` | once a second |
-/// | `cistern.Leak` | blocks that live when the device memory closes, or on [demand][#recordLeaks], by place |
+/// | `cistern.Leak` | blocks are live at the close, or on [demand][#recordLeaks]: one for each place |
 ///
-/// Events carry the stack of the program where it tells something. Settings are changed as those of the JDK's
+/// Events carry the program's stack if it is informative. Their settings are changed like those of the JDK's
 /// events: `jcmd 4711 JFR.start cistern.AllocationSample#interval=1MiB`.
 ///
-/// Without a recording an allocation pays nothing for them, and with one some hundred nanoseconds, written or
-/// not. Nothing here throws because of the recorder.
+/// Without a recording, events cost an allocation nothing. With a recording, they cost every allocation a
+/// little, whether or not it is written. The recorder never makes these methods throw.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class FlightEvents {
-    /// Frames that name the place of a leak.
+    /// Frames that identify the place of a leak.
     private static final int SITE_FRAMES = 8;
 
     private FlightEvents() {}
 
     /// Starts to write the events of a device memory into every recording, present and later ones, until the
-    /// registration or the device memory is closed. Where there is no flight recorder, nothing happens.
-    /// Registered twice, events are written once.
+    /// registration or the device memory is closed. If the JVM has no flight recorder, nothing happens. A
+    /// device memory that is registered twice has its events written once.
     ///
-    /// @return a registration; closing it stops them
+    /// @return a registration; closing it stops the writing
     public static Registration register(DeviceMemory memory) {
         if (!FlightRecorder.isAvailable()) {
             return () -> {};
@@ -64,9 +63,9 @@ public final class FlightEvents {
         };
     }
 
-    /// Writes an event `cistern.Leak` for each place in the program that made blocks which are alive. Places
-    /// are known as far as the [level][io.cistern.diagnostics.LeakLevel] keeps them. Takes time in proportion
-    /// to the number of live blocks, and does nothing without a recording.
+    /// Writes an event `cistern.Leak` for each place in the program that allocated blocks that are still live.
+    /// The [level][io.cistern.diagnostics.LeakLevel] decides which places are known. The time is proportional
+    /// to the number of live blocks. Without a recording, nothing happens.
     public static void recordLeaks(DeviceMemory memory) {
         if (FlightRecorder.isAvailable() && new LeakEvent().isEnabled()) {
             Map<Place, List<LiveBlock>> byPlace = memory.leaks().stream()
@@ -96,7 +95,7 @@ public final class FlightEvents {
                 .flatMap(block -> block.age().stream())
                 .mapToLong(java.time.Duration::toMillis)
                 .max()
-                .orElse(Long.MIN_VALUE); // the recorder's word for "unknown"
+                .orElse(Long.MIN_VALUE); // the recorder's value for "unknown"
         event.commit();
     }
 }

@@ -3,7 +3,7 @@ package io.cistern.observability.jfr;
 import io.cistern.DeviceMemory;
 import io.cistern.ModuleSupport;
 
-/// Begins [FlightEvents#register] where the setting `cistern.observe` names `jfr`.
+/// Calls [FlightEvents#register] if the setting `cistern.observe` names `jfr`.
 public final class FlightObserver implements ModuleSupport.Observer {
     /// For [java.util.ServiceLoader].
     public FlightObserver() {}

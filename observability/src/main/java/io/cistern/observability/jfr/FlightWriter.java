@@ -10,7 +10,7 @@ import jdk.jfr.Recording;
 import jdk.jfr.RecordingState;
 import org.jspecify.annotations.Nullable;
 
-/// Observes one device memory as long as somebody uses it and a recording runs.
+/// Observes one device memory while somebody uses it and a recording runs.
 ///
 /// **Threads.** Any.
 final class FlightWriter implements AutoCloseable, FlightRecorderListener {
@@ -63,7 +63,7 @@ final class FlightWriter implements AutoCloseable, FlightRecorderListener {
         follow();
     }
 
-    /// With the device memory: what is alive now nobody will free.
+    /// Records leaks when the device memory closes, because nobody will free its live blocks any more.
     @Override
     public void close() {
         boolean used;
@@ -82,8 +82,9 @@ final class FlightWriter implements AutoCloseable, FlightRecorderListener {
         follow();
     }
 
-    /// Begins or ends to observe, as recordings come and go. The recorder is asked under no lock of ours,
-    /// since it may have called under its own; so whoever asked first may act last, and looks again then.
+    /// Starts or stops observing as recordings come and go. It asks the recorder without holding a lock of
+    /// ours, because the recorder may call under its own lock. An answer may be outdated when this thread acts
+    /// on it, so it asks again if another change came meanwhile.
     private void follow() {
         int seen;
         do {
@@ -144,7 +145,7 @@ final class FlightWriter implements AutoCloseable, FlightRecorderListener {
         }
     }
 
-    /// The recorder's word for a figure that is not known.
+    /// Returns the figure, or the recorder's value for "unknown".
     private static long known(long figure) {
         return figure == MemoryFigures.UNKNOWN ? Long.MIN_VALUE : figure;
     }

@@ -6,8 +6,8 @@ import java.util.OptionalLong;
 import java.util.Set;
 import jdk.jfr.SettingControl;
 
-/// How many bytes lie between two samples of a thread, as `64MiB`. The least that a recording asks for holds;
-/// a text that is no number of bytes with a unit counts as not set.
+/// The setting for the bytes between two samples of a thread, such as `64MiB`. If several recordings set it,
+/// the least value applies; a text that is no number of bytes with a unit is ignored.
 final class SampleInterval extends SettingControl {
     private static final String DEFAULT = "64MiB";
     private static final long DEFAULT_BYTES = 64 << 20;
@@ -15,7 +15,7 @@ final class SampleInterval extends SettingControl {
     private static volatile long bytes = DEFAULT_BYTES;
     private String value = DEFAULT;
 
-    /// What holds now.
+    /// Returns the interval in force, in bytes.
     static long bytes() {
         return bytes;
     }

@@ -4,7 +4,7 @@ import jdk.jfr.DataAmount;
 import jdk.jfr.Label;
 import jdk.jfr.MemoryAddress;
 
-/// What the events of ranges have in common.
+/// Holds the fields that events about a range of addresses share.
 abstract class SegmentEvent extends CisternEvent {
     @Label("Address")
     @MemoryAddress

@@ -21,7 +21,7 @@ final class SlowAllocationEvent extends SegmentEvent {
     @Timespan
     long took;
 
-    /// Read where events are made, not here.
+    /// The writer of events reads the setting, not this method.
     @SettingDefinition
     @Name("slowerThan")
     @Label("Slower Than")

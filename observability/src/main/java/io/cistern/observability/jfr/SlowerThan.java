@@ -9,8 +9,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import jdk.jfr.SettingControl;
 
-/// How slow an allocation has to be to be written, as `1 ms` or `200 us`. The least that a recording asks for
-/// holds; a text that is no duration counts as not set.
+/// The setting for the least duration of an allocation that is written, such as `1 ms` or `200 us`. If several
+/// recordings set it, the least value applies; a text that is no duration is ignored.
 final class SlowerThan extends SettingControl {
     private static final long DEFAULT_NANOS = 1_000_000;
     private static final Pattern FORM = Pattern.compile("(\\d{1,9})\\s*(ns|us|ms|s|m)");
@@ -20,7 +20,7 @@ final class SlowerThan extends SettingControl {
     private static volatile long nanos = DEFAULT_NANOS;
     private String value = "1 ms";
 
-    /// What holds now.
+    /// Returns the threshold in force, in nanoseconds.
     static long nanos() {
         return nanos;
     }

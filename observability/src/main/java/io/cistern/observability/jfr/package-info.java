@@ -1,2 +1,2 @@
-/// Device memory in recordings of Java Flight Recorder.
+/// Writes the events of device memory into recordings of Java Flight Recorder.
 package io.cistern.observability.jfr;

@@ -3,7 +3,7 @@ package io.cistern.observability.jmx;
 import io.cistern.DeviceMemory;
 import io.cistern.ModuleSupport;
 
-/// Begins [MemoryBeans#register] where the setting `cistern.observe` names `jmx`.
+/// Calls [MemoryBeans#register] if the setting `cistern.observe` names `jmx`.
 public final class BeanObserver implements ModuleSupport.Observer {
     /// For [java.util.ServiceLoader].
     public BeanObserver() {}

@@ -3,23 +3,24 @@ package io.cistern.observability.jmx;
 import io.cistern.observability.MemoryFigures;
 import java.io.IOException;
 
-/// A [io.cistern.DeviceMemory] for JMX: registered by [MemoryBeans#register].
+/// Shows a [io.cistern.DeviceMemory] through JMX. [MemoryBeans#register] registers it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public interface DeviceMemoryMXBean {
-    /// Returns the figures of all devices and allocators, so that a monitor needs one call.
+    /// Returns the figures of all devices and allocators in one call.
     MemoryFigures getFigures();
 
-    /// Returns the bytes asked for in live blocks, on all devices.
+    /// Returns the bytes requested for live blocks, on all devices.
     long getRequestedBytes();
 
-    /// Returns the bytes held from the driver on all devices, by allocators that can tell.
+    /// Returns the bytes that allocators hold from the driver on all devices, without
+    /// allocators that can't tell.
     long getReservedBytes();
 
     /// Returns the number of live blocks on all devices.
     long getLiveBlocks();
 
-    /// Returns the driver, for people.
+    /// Returns a description of the driver, for people.
     String getDriver();
 
     /// Returns the statistics of a device as a text for people.
@@ -29,36 +30,36 @@ public interface DeviceMemoryMXBean {
 
     /// Gives idle memory of all allocators on a device back to the driver: see [io.cistern.DeviceMemory#trim].
     ///
-    /// @param keepBytes bytes that may stay
-    /// @param wait whether to wait for running work, which may use memory that could go back after it
+    /// @param keepBytes bytes that may stay, at least 0
+    /// @param wait whether to wait for running work, which may use memory that can go back afterwards
     /// @return the bytes given back
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     long trim(int device, long keepBytes, boolean wait);
 
-    /// Sets the peaks of all allocators on all devices to the present values.
+    /// Resets the peaks of all allocators on all devices to the present values.
     void resetPeaks();
 
-    /// Sets the sums of all allocators on all devices to 0.
+    /// Resets the totals of all allocators on all devices to 0.
     void resetTotals();
 
-    /// Starts to record a [history][io.cistern.observability.MemoryHistory]; what was recorded before is
-    /// forgotten.
+    /// Starts to record a [history][io.cistern.observability.MemoryHistory] and forgets
+    /// the one recorded before.
     ///
-    /// @param capacity events kept for each device
-    /// @param stacks whether to record the place in the program too
-    /// @throws IllegalArgumentException if the capacity is less than 1
+    /// @param capacity events kept for each device, 1 to 2^28
+    /// @param stacks whether to record the place in the program with each event
+    /// @throws IllegalArgumentException if the capacity is out of range
     void startHistory(int capacity, boolean stacks);
 
-    /// Stops to record the history; what was recorded stays.
+    /// Stops recording the history and keeps the events recorded so far.
     void stopHistory();
 
     /// Returns whether a history is recorded.
     boolean isHistoryOn();
 
-    /// Writes a [snapshot][io.cistern.observability.MemorySnapshot] on the machine of the program.
+    /// Writes a [snapshot][io.cistern.observability.MemorySnapshot] to a file on the program's machine.
     ///
-    /// @param file its path: PyTorch's pickle if it ends in `.pickle`, else JSON
+    /// @param file its path; a name in `.pickle` or `.pkl` gets PyTorch's pickle, any other JSON
     /// @throws IOException if it can't be written
     void snapshot(String file) throws IOException;
 }

@@ -14,7 +14,7 @@ import java.util.function.ObjIntConsumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/// The bean.
+/// Answers the bean's calls from a device memory.
 final class MemoryBean implements DeviceMemoryMXBean {
     private final DeviceMemory memory;
 

@@ -10,7 +10,7 @@ import javax.management.JMException;
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
 
-/// Makes a [DeviceMemory] a bean of the platform's MBean server, for JConsole, exporters and `cistern top`.
+/// Registers a [DeviceMemory] with the platform's MBean server, for JConsole, exporters and `cistern top`.
 ///
 /// ```
 /// try (Registration bean = MemoryBeans.register(memory)) { … }
@@ -27,17 +27,18 @@ public final class MemoryBeans {
     private MemoryBeans() {}
 
     /// Registers a [DeviceMemoryMXBean] as `io.cistern:type=DeviceMemory,name=N`, N counting from 1, until the
-    /// registration or the device memory is closed. If the server refuses, that is logged and nothing else
-    /// happens.
+    /// registration or the device memory is closed. If the server refuses, this method logs the refusal and
+    /// returns a registration that does nothing.
     ///
     /// @return a registration; closing it removes the bean
     public static Registration register(DeviceMemory memory) {
         return register(memory, "");
     }
 
-    /// Registers a bean by a name of the program's own.
+    /// Registers a [DeviceMemoryMXBean] like [#register(DeviceMemory)], under a name that the program chooses.
     ///
-    /// @param name what stands for N; if the server has that name already, a number is added
+    /// @param name the name, in place of N; if the server has that name already, a number is
+    ///     added. Empty means N
     /// @return a registration; closing it removes the bean
     public static Registration register(DeviceMemory memory, String name) {
         RegisteredBeans beans = memory.moduleSupport().attachment(RegisteredBeans.class, _ -> new RegisteredBeans());

@@ -9,7 +9,7 @@ import javax.management.InstanceNotFoundException;
 import javax.management.JMException;
 import javax.management.ObjectName;
 
-/// The beans of one device memory: they go with it.
+/// Holds the beans of one device memory, and unregisters them when it closes.
 ///
 /// **Threads.** Any.
 final class RegisteredBeans implements AutoCloseable {

@@ -1,2 +1,2 @@
-/// Device memory as a bean of Java Management Extensions.
+/// Shows device memory as a bean of Java Management Extensions.
 package io.cistern.observability.jmx;

@@ -7,8 +7,7 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
-/// The three functions of NVTX that are used. The library's own calls are cheap and do nothing without a
-/// profiler.
+/// Binds the three functions of NVTX that are used. Without a profiler they are cheap and do nothing.
 ///
 /// **Threads.** Any.
 final class NvtxLibrary {
@@ -23,9 +22,9 @@ final class NvtxLibrary {
         rangeEnd = library.function("nvtxRangeEnd", FunctionDescriptor.ofVoid(ValueLayout.JAVA_LONG));
     }
 
-    /// The library of this process.
+    /// Returns the NVTX library of this process.
     ///
-    /// @throws UnsupportedOperationException if there is none that can be used, with the reason
+    /// @throws UnsupportedOperationException if no usable library is found, with the reason
     static NvtxLibrary find() {
         return new NvtxLibrary(
                 SharedLibrary.find("NVTX", Setting.NVTX_LIBRARY, "libnvToolsExt.so.1", "libnvtx3interop.so.1"));
@@ -40,9 +39,9 @@ final class NvtxLibrary {
         }
     }
 
-    /// Begins a range, which may end on another thread.
+    /// Begins a range. Another thread may end it.
     ///
-    /// @return its id
+    /// @return the range's id
     long start(String text) {
         try (Arena arena = Arena.ofConfined()) {
             return (long) rangeStartA.invokeExact(arena.allocateFrom(text));

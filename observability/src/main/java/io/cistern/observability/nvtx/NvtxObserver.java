@@ -3,7 +3,7 @@ package io.cistern.observability.nvtx;
 import io.cistern.DeviceMemory;
 import io.cistern.ModuleSupport;
 
-/// Begins [NvtxRanges#register] where the setting `cistern.observe` names `nvtx`.
+/// Calls [NvtxRanges#register] if the setting `cistern.observe` names `nvtx`.
 public final class NvtxObserver implements ModuleSupport.Observer {
     /// For [java.util.ServiceLoader].
     public NvtxObserver() {}

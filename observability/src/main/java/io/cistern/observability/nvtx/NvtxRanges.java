@@ -5,18 +5,18 @@ import io.cistern.Registration;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// Shows what happens to a [DeviceMemory] on the time line of Nsight Systems and other profilers that read
-/// NVTX: a range for each scope, and a mark for each [annotation][io.cistern.Listeners#annotate], trim,
-/// reclaim step, swap of the current allocator, and out of memory.
+/// Shows the events of a [DeviceMemory] on the time line of Nsight Systems and other profilers that read NVTX:
+/// a range for each scope, and a mark for each [annotation][io.cistern.Listeners#annotate], trim, reclaim step,
+/// swap of the current allocator, and refusal for lack of memory.
 ///
 /// ```
 /// try (Registration ranges = NvtxRanges.register(memory)) { … }
 /// nsys profile -t cuda,nvtx java -Dcistern.observe=nvtx …             // the same without code
 /// ```
 ///
-/// The library is that of the setting `cistern.nvtx.library`, else `libnvToolsExt.so.1`, else
-/// `libnvtx3interop.so.1`. Without a profiler its calls do nothing. Java has to allow native access to the
-/// module `io.cistern.observability`, as for the driver.
+/// The library is the one that the setting `cistern.nvtx.library` names, else `libnvToolsExt.so.1`, else
+/// `libnvtx3interop.so.1`. Without a profiler its calls do nothing. Java must allow native access to the module
+/// `io.cistern.observability`, as for the driver.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class NvtxRanges {
@@ -24,10 +24,10 @@ public final class NvtxRanges {
 
     private NvtxRanges() {}
 
-    /// Starts to hand ranges and marks to the library, until the registration or the device memory is closed.
-    /// Where there is no library, nothing happens, and a line of the log says so, once in a process.
+    /// Starts to send ranges and marks to the library, until the registration or the device memory is closed.
+    /// If no library is found, nothing happens, and the log says so once in a process.
     ///
-    /// @return a registration; closing it stops them
+    /// @return a registration; closing it stops the marks
     public static Registration register(DeviceMemory memory) {
         try {
             return memory.listeners().onRareEvent(new NvtxWriter(NvtxLibrary.find()));

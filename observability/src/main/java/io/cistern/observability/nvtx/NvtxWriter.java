@@ -6,17 +6,17 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.Consumer;
 
-/// Turns what a device memory tells into ranges and marks.
+/// Turns the events of a device memory into ranges and marks.
 ///
-/// **Threads.** Any; events come on the thread that did it.
+/// **Threads.** Any; each event arrives on the thread that caused it.
 final class NvtxWriter implements Consumer<MemoryEvent> {
     private record Range(String allocator, long id) {}
 
     private final NvtxLibrary library;
 
-    /// The ranges of the scopes that the calling thread is in. They are ranges of the process, since a
-    /// virtual thread may leave a scope on another carrier.
-    @SuppressWarnings("ThreadLocalUsage") // one a registration
+    /// The ranges of the scopes that the calling thread is in. They are process ranges, because a virtual
+    /// thread may leave a scope on another carrier.
+    @SuppressWarnings("ThreadLocalUsage") // one for each registration
     private final ThreadLocal<Deque<Range>> scopes = ThreadLocal.withInitial(ArrayDeque::new);
 
     NvtxWriter(NvtxLibrary library) {
@@ -52,7 +52,8 @@ final class NvtxWriter implements Consumer<MemoryEvent> {
         }
     }
 
-    /// Scopes end in the reverse order. One that was entered before the registration is not known.
+    /// Ends the innermost scope: scopes end in reverse order. Scopes entered before the
+    /// registration are unknown.
     private void left(String allocator) {
         Deque<Range> mine = scopes.get();
         Range range = mine.peek();

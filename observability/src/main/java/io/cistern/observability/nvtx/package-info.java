@@ -1,2 +1,2 @@
-/// Device memory on the time line of NVIDIA's profilers, through NVTX.
+/// Shows device memory on the time line of NVIDIA's profilers, through NVTX.
 package io.cistern.observability.nvtx;

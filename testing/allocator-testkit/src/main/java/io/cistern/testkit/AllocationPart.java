@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/// Many blocks at once: none touches another, and each keeps what was written into it.
+/// Many blocks at once: no two overlap, and each keeps its contents.
 abstract class AllocationPart extends ConformancePart {
     AllocationPart(AllocatorConformance suite) {
         super(suite);

@@ -8,7 +8,7 @@ import io.cistern.spi.catalog.Catalog;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Tag;
 
-/// What every allocator does, as tests. An allocator joins with one method:
+/// Tests that every allocator must pass. An allocator joins with one method:
 ///
 /// ```java
 /// class MyAllocatorConformanceTests extends AllocatorConformance {
@@ -16,18 +16,19 @@ import org.junit.jupiter.api.Tag;
 /// }
 /// ```
 ///
-/// The allocator runs behind [DeviceMemory], as programs use it, on a new simulated GPU for each test. Whoever
-/// overrides [#openDriver()] with a real driver runs the same tests on a GPU. After every test all memory must be
-/// back with the driver, and the simulated GPU must have seen no misuse.
+/// The allocator runs behind [DeviceMemory], as programs use it, on a new simulated GPU for each test. A
+/// subclass that overrides [#openDriver()] with a real driver runs the same tests on a GPU. After every test
+/// all memory must be back with the driver, and the simulated GPU must have reported no misuse.
 ///
-/// Of the device's memory the suite asks for up to five eighths as one block, and for three quarters as eight: an
-/// allocator that rounds sizes up by more falls back to the bare size before it refuses.
+/// The suite allocates up to five eighths of the device's memory as one block, and three quarters as eight
+/// blocks. An allocator that rounds sizes up must therefore fall back to the bare size before it refuses.
 ///
 /// Each part has a tag, so it can run alone: `conformance-basic`, `-allocation`, `-capacity`, `-order`, `-use`,
-/// `-stream`, `-concurrency`, `-statistics`, `-device`, `-fault`. With Maven, `mvn test -Dgroups=conformance-order`.
+/// `-stream`, `-concurrency`, `-statistics`, `-device`, `-fault`. With Maven:
+/// `mvn test -Dgroups=conformance-order`.
 ///
-/// Random tests begin with one fixed seed, or with the one in the system property `cistern.testkit.seed`; a failure
-/// prints it.
+/// Random tests begin with a fixed seed, or with the system property `cistern.testkit.seed`. A
+/// failure prints its seed.
 public abstract class AllocatorConformance {
     private static final int SIMULATED_DEVICES = 2;
     private static final long SIMULATED_CAPACITY = 1L << 30;
@@ -35,7 +36,7 @@ public abstract class AllocatorConformance {
     /// For subclasses.
     protected AllocatorConformance() {}
 
-    /// Opens the allocator to be tested.
+    /// Opens the allocator under test.
     ///
     /// @param memory new device memory with the catalogue from [#catalog()]
     /// @return the allocator, opened on `memory` by name or as a [io.cistern.spi.DeviceAllocator] made here
@@ -51,9 +52,9 @@ public abstract class AllocatorConformance {
                 .build();
     }
 
-    /// The allocators and sources that can be opened by name.
+    /// Returns the allocators and sources that can be opened by name.
     ///
-    /// @return those on the class path or module path, unless overridden
+    /// @return those found on the class path or module path, unless overridden
     protected Catalog catalog() {
         return DiscoveredCatalog.find();
     }

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.errors.UnknownAddressException;
 import org.junit.jupiter.api.Test;
 
-/// Single calls.
+/// Single calls: sizes, alignment, invalid arguments, double frees, closing.
 abstract class BasicPart extends ConformancePart {
     BasicPart(AllocatorConformance suite) {
         super(suite);

@@ -1,8 +1,8 @@
 package io.cistern.testkit;
 
-/// A live block with the pattern that was written into it.
+/// A live block and the pattern written into it.
 ///
-/// @param seed which pattern
+/// @param seed the seed of the pattern
 record Block(long address, long byteSize, int device, long stream, int seed) {
     long end() {
         return address + byteSize;

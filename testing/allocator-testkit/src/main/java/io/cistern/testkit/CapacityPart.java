@@ -10,7 +10,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-/// The end of the memory: a typed error, nothing lost, and everything usable again afterwards.
+/// Running out of memory: a typed error, nothing lost, and everything usable again afterwards.
 abstract class CapacityPart extends ConformancePart {
     CapacityPart(AllocatorConformance suite) {
         super(suite);

@@ -13,14 +13,14 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
-/// Several threads at once.
+/// Several threads that allocate and free at once.
 abstract class ConcurrencyPart extends ConformancePart {
     ConcurrencyPart(AllocatorConformance suite) {
         super(suite);
     }
 
-    /// Runs tasks side by side. The first failure is the test's, and interrupts the other tasks: one of them may wait
-    /// for a block that never comes.
+    /// Runs tasks at the same time. The first failure becomes the test's and interrupts the other tasks,
+    /// because one of them may wait for a block that never comes.
     private static void runAll(ExecutorService threads, List<Callable<Void>> tasks) throws Exception {
         CompletionService<Void> ended = new ExecutorCompletionService<>(threads);
         try (threads) {

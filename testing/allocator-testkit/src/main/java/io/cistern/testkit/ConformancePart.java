@@ -15,24 +15,24 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 
-/// One part of the conformance suite. Before each test it opens driver, device memory and allocator; after each it
-/// verifies and frees what the test left, announces and destroys the streams, closes, and checks that nothing is
-/// missing.
+/// Runs one part of the conformance suite. Before each test it opens driver, device memory and allocator. After
+/// each test it verifies and frees the remaining blocks, announces and destroys the streams, closes everything,
+/// and checks that no memory is missing.
 ///
-/// Invariant at the end of every test: `free bytes after = free bytes before`, and no misuse was seen.
+/// Invariant at the end of every test: `free bytes after = free bytes before`, and no misuse was reported.
 @Timeout(180)
 abstract class ConformancePart {
     static final int DEVICE = 0;
     static final long KIB = 1L << 10;
     static final long MIB = 1L << 20;
 
-    /// A real driver takes memory of its own in between, for kernels' local memory and the like.
+    /// A real driver takes some memory of its own meanwhile, such as local memory of kernels.
     private static final long REAL_TOLERANCE = 64 * MIB;
 
-    /// One mistake can be found thousands of times.
+    /// The most findings that a failure prints: one mistake can be found thousands of times.
     private static final int FINDINGS_SHOWN = 5;
 
-    /// An allocator may wait for running work in a free, as `cuMemFree` does; then a latch is let go after this
+    /// An allocator may wait for running work in a free, as `cuMemFree` does, so a latch is released after this
     /// time. It bounds how long a test takes, never whether it passes.
     private static final long LONGEST_HOLD_MILLIS = 150;
 
@@ -104,7 +104,7 @@ abstract class ConformancePart {
         }
     }
 
-    /// For tests that make the driver refuse to take memory back.
+    /// Skips the check for lost memory, for tests that make the driver refuse to take memory back.
     void allowLostMemory() {
         memoryMayBeLost = true;
     }
@@ -127,7 +127,7 @@ abstract class ConformancePart {
         return created;
     }
 
-    /// Ends a stream as a program should.
+    /// Announces the end of a stream and destroys it, as a program should.
     void closeStream(long stream) {
         OwnedStream owned = new OwnedStream(DEVICE, stream);
         streams.remove(owned);
@@ -140,7 +140,7 @@ abstract class ConformancePart {
         return latch;
     }
 
-    /// Works while a latch holds its streams.
+    /// Runs work while a latch holds its streams.
     static void whileHeld(StreamLatch latch, Runnable work) {
         Thread letGo = Thread.ofPlatform().start(() -> {
             try {
@@ -162,7 +162,8 @@ abstract class ConformancePart {
         return allocate(byteSize, DEVICE, stream);
     }
 
-    /// Allocates, checks that the block is aligned and touches no other, and writes a pattern of its own into it.
+    /// Allocates a block, checks its alignment and that it overlaps no other, and writes a pattern of
+    /// its own into it.
     Block allocate(long byteSize, int device, long stream) {
         long address = allocator.allocate(byteSize, device, stream);
         assertThat(address).as("address for %s bytes", byteSize).isNotZero();
@@ -179,7 +180,7 @@ abstract class ConformancePart {
         free(block, block.stream());
     }
 
-    /// Checks on a stream that the pattern is still there, and frees the block on it.
+    /// Checks on a stream that the pattern is intact, and frees the block on that stream.
     void free(Block block, long stream) {
         verify(block, stream);
         live.remove(block);
@@ -190,15 +191,15 @@ abstract class ConformancePart {
         patterns.get(block.device()).verify(block.address(), block.byteSize(), block.seed(), stream);
     }
 
-    /// Has another stream read a block, after all work of its own stream, and says so; the block's own stream
-    /// knows nothing of it.
+    /// Makes another stream read a block, after all work of the block's own stream, and records the use. The
+    /// block's own stream does not wait for it.
     void use(Block block, long stream) {
         order(block.stream(), stream);
         verify(block, stream);
         memory.recordUse(block.address(), stream);
     }
 
-    /// Frees a block after an event of which no stream knows, and the event with it.
+    /// Frees a block after an event for which no stream waits, and destroys the event.
     void freeAfter(Block block, long stream) {
         long event = driver.events().create(DEVICE);
         driver.events().record(DEVICE, event, stream);
@@ -208,13 +209,13 @@ abstract class ConformancePart {
         driver.events().destroy(DEVICE, event);
     }
 
-    /// Frees a block on another stream than its own, in order after all work of its own stream.
+    /// Frees a block on a stream other than its own, after all work of its own stream.
     void handOver(Block block, long stream) {
         order(block.stream(), stream);
         free(block, stream);
     }
 
-    /// Makes one stream wait for what another has been given so far.
+    /// Makes the second stream wait for all work enqueued so far on the first.
     void order(long before, long after) {
         long event = driver.events().create(DEVICE);
         driver.events().record(DEVICE, event, before);
@@ -222,7 +223,7 @@ abstract class ConformancePart {
         driver.events().destroy(DEVICE, event);
     }
 
-    /// Waits for the devices; everything verified so far must have been as it was written.
+    /// Waits for the devices and checks that every verified pattern was intact.
     void assertContents() {
         for (Patterns device : patterns) {
             assertThat(device.mismatches().stream().limit(FINDINGS_SHOWN))

@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// Two devices.
+/// Allocating on two devices.
 abstract class DevicePart extends ConformancePart {
     private static final int SECOND = 1;
 

@@ -6,12 +6,12 @@ import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.catalog.CatalogProvider;
 import java.util.ServiceLoader;
 
-/// The allocators and sources on the class path or module path: the loader's catalogue, or without it the plain
-/// providers.
+/// Finds the allocators and sources on the class path or module path: through the loader's catalogue, or
+/// without a loader through the plain providers.
 public final class DiscoveredCatalog {
     private DiscoveredCatalog() {}
 
-    /// Finds it.
+    /// Returns a catalogue of the allocators and sources.
     public static Catalog find() {
         return ServiceLoader.load(CatalogProvider.class)
                 .findFirst()

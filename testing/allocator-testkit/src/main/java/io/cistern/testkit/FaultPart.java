@@ -18,11 +18,11 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// Driver calls that fail on demand, on the simulated GPU alone: whatever fails, live blocks keep their contents,
-/// frees do not throw, and when the driver works again so does the allocator. A failed attempt to obtain memory
-/// loses nothing.
+/// Driver calls that fail on demand, on the simulated GPU only. Whichever call fails, live blocks keep their
+/// contents and frees do not throw; once the driver works again, the allocator does too. A failed attempt to
+/// obtain memory loses nothing.
 abstract class FaultPart extends ConformancePart {
-    /// Calls that return memory: what one of them refuses to take back may stay lost.
+    /// Calls that return memory. If the driver refuses to take memory back, it may stay lost.
     private static final Set<DriverCall> RETURNING = EnumSet.of(
             DriverCall.MEM_FREE,
             DriverCall.MEM_FREE_ASYNC,
@@ -33,7 +33,7 @@ abstract class FaultPart extends ConformancePart {
             DriverCall.MEM_RELEASE,
             DriverCall.MEM_ADDRESS_FREE);
 
-    /// Calls whose "out of memory" means that the device has no more.
+    /// Calls whose "out of memory" means that the device is full.
     private static final Set<DriverCall> OBTAINING = EnumSet.of(
             DriverCall.MEM_ALLOC,
             DriverCall.MEM_ALLOC_ASYNC,
@@ -97,7 +97,7 @@ abstract class FaultPart extends ConformancePart {
         return failed;
     }
 
-    /// Allocates, frees and trims while the driver fails; returns what is still live.
+    /// Allocates, frees and trims while the driver fails; returns the blocks that are still live.
     private List<Block> tryEverything(DriverCall call, CudaResult result) {
         List<Block> blocks = new ArrayList<>();
         for (int round = 0; round < 3; round++) {
@@ -127,7 +127,7 @@ abstract class FaultPart extends ConformancePart {
         }
     }
 
-    /// The driver's error, which another library may have wrapped.
+    /// Returns the driver's error, which another library may have wrapped.
     private static CudaException ofDriver(RuntimeException thrown) {
         for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
             if (cause instanceof CudaException ofDriver) {

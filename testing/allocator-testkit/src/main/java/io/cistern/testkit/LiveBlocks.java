@@ -5,7 +5,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/// The live blocks by address: a new one must not touch any other. Any thread may call any method at any time.
+/// Keeps the live blocks by address, and checks that a new block overlaps no other. Any thread may call any
+/// method at any time.
 final class LiveBlocks {
     private final TreeMap<Long, Block> byAddress = new TreeMap<>();
     private long byteSize;
@@ -23,7 +24,7 @@ final class LiveBlocks {
         byteSize += block.byteSize();
     }
 
-    /// To be called before the block is freed: its address may be handed out again at once.
+    /// Must be called before the block is freed, because another thread may get its address at once.
     synchronized void remove(Block block) {
         if (!byAddress.remove(block.address(), block)) {
             throw new AssertionError(block + " is not live");

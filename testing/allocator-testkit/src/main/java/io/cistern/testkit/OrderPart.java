@@ -3,9 +3,9 @@ package io.cistern.testkit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// Stream order: freed memory goes to the same stream at once, to another only when the first has got past the
-/// free. A latch decides how far a stream has got; whoever hands memory out too early has it overwritten before it
-/// is verified.
+/// Stream order: the freeing stream may reuse memory at once, another stream only when the freeing stream has
+/// passed the free. A latch decides how far a stream has got. If an allocator hands memory out too early, the
+/// memory is overwritten before it is verified.
 abstract class OrderPart extends ConformancePart {
     private static final long[] SIZES = {512, 64 * KIB, 3 * MIB, 40 * MIB};
 

@@ -7,42 +7,45 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Writes patterns into device memory and checks later that they are still there, both in stream order, so that a
-/// check finds whoever wrote there in between: a block that overlaps, a block handed out again too early, a page
-/// mapped twice.
+/// Writes patterns into device memory and checks later that they are intact, both in stream order. So a
+/// check detects any write in between: from a block that overlaps, a block handed out again too early, or
+/// a page mapped twice.
 ///
 /// ```text
-/// block of n bytes:   seed, seed+1, seed+2, …  as 32-bit words      the rest of 0 to 3 bytes: the seed's lowest byte
-/// large block:        EDGE of such words | words that all are the seed | EDGE of such words
+/// block of n bytes:   seed, seed+1, seed+2, …  as 32-bit words      the last 0 to 3 bytes:
+/// the seed's lowest byte
+/// large block:        EDGE of such words | words that all equal the seed | EDGE of such words
 /// ```
 ///
-/// Each check has a slot of its own on the device, 8 bytes that count words and 8 for the rest. [#mismatches()]
-/// waits for the device, reads the slots in use at once and names the blocks that were spoilt.
+/// Each check has a slot of 16 bytes on the device: 8 bytes count wrong words, and 8 hold the rest of
+/// the block. [#mismatches()] waits for the device, reads all slots in use together and names the
+/// blocks whose contents differ.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Patterns implements AutoCloseable {
-    /// Blocks above this size are filled rather than counted through: a simulated GPU keeps a fill without its
-    /// bytes.
+    /// Larger blocks have one value in their middle instead of a sequence: a simulated GPU keeps a fill
+    /// without storing its bytes.
     private static final long LARGE = 1L << 20;
 
-    /// Two pages of the smallest kind at each end of a large block: neighbours touch ends first.
+    /// Two pages of the smallest kind at each end of a large block, because neighbours overlap
+    /// at the ends first.
     private static final long EDGE = 128L << 10;
 
-    /// Checks that can be open; one more reads them all, which waits for the device.
+    /// The number of open checks. One more reads them all, which waits for the device.
     private static final int SLOTS = 1 << 14;
 
     private static final long SLOT_BYTES = 2L * Long.BYTES;
     private static final long REST = Long.BYTES;
 
-    /// What the driver takes at once for small allocations: whoever leaks one byte beside us leaks a chunk that
-    /// shows.
+    /// The amount that the driver takes at once for small allocations. The slots take all of it, so that the
+    /// loss of one byte elsewhere takes another chunk and shows.
     private static final long CHUNK = 2L << 20;
 
     private final CudaDriver driver;
     private final int device;
     private final MemoryKernels kernels;
     private final long slots;
-    /// Taken once, as that takes longer than all the rest.
+    /// Host memory for reading the slots. Allocated once, because allocating takes longer than reading.
     private final MemorySegment read;
 
     private final List<Check> open = new ArrayList<>();
@@ -58,10 +61,11 @@ public final class Patterns implements AutoCloseable {
         }
     }
 
-    /// Prepares for one device: takes 2 MiB of it by `cuMemAlloc` and some pinned memory, and loads the kernels.
+    /// Prepares for one device: takes 2 MiB of it by `cuMemAlloc` and some pinned memory,
+    /// and loads the kernels.
     ///
     /// @param driver the driver
-    /// @param device the device whose memory is to be checked
+    /// @param device the device whose memory is checked
     public Patterns(CudaDriver driver, int device) {
         this.driver = driver;
         this.device = device;
@@ -74,8 +78,8 @@ public final class Patterns implements AutoCloseable {
     /// Writes a pattern.
     ///
     /// @param address a multiple of 4
-    /// @param byteSize any size, 0 does nothing
-    /// @param seed which pattern
+    /// @param byteSize any size in bytes; 0 does nothing
+    /// @param seed the seed of the pattern
     /// @param stream the stream that writes
     public void write(long address, long byteSize, int seed, long stream) {
         Check block = new Check(address, byteSize, seed, stream);
@@ -89,11 +93,11 @@ public final class Patterns implements AutoCloseable {
         driver.copies().fillBytes(device, block.restAddress(), (byte) seed, block.rest(), stream);
     }
 
-    /// Checks a pattern when the stream gets there; [#mismatches()] tells the result.
+    /// Enqueues a check of a pattern on a stream; [#mismatches()] gives the result.
     ///
-    /// @param address as it was written
-    /// @param byteSize as it was written
-    /// @param seed as it was written
+    /// @param address the address that was written
+    /// @param byteSize the size that was written, in bytes
+    /// @param seed the seed that was written
     /// @param stream the stream that reads
     public synchronized void verify(long address, long byteSize, int seed, long stream) {
         if (open.size() == SLOTS) {
@@ -125,7 +129,7 @@ public final class Patterns implements AutoCloseable {
         return (byteSize - 2 * EDGE) / Integer.BYTES;
     }
 
-    /// Waits for the device and tells what was found since the last call.
+    /// Waits for the device and returns the mismatches since the last call.
     ///
     /// @return one line for each check that failed
     public synchronized List<String> mismatches() {
@@ -169,7 +173,7 @@ public final class Patterns implements AutoCloseable {
         driver.devices().synchronize(device);
     }
 
-    /// Frees what was taken; open checks are forgotten.
+    /// Frees the slots, the pinned memory and the kernels. Open checks are forgotten.
     @Override
     public void close() {
         driver.memory().free(device, slots);

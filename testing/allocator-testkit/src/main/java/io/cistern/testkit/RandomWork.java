@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/// Random allocations and frees on some streams, by one thread. Sizes are spread evenly over their powers of two; a
-/// third of the frees happens on another stream than the allocation, after an event. Contents are checked at every
-/// free.
+/// Allocates and frees at random on some streams, on one thread. Sizes are spread evenly over the powers
+/// of two. A third of the frees happens on another stream than the allocation, after an event. Every
+/// free checks the contents.
 final class RandomWork {
     private final ConformancePart part;
     private final long seed;
@@ -29,13 +29,13 @@ final class RandomWork {
         return this;
     }
 
-    /// Bounds what is live at one time.
+    /// Limits the bytes that are live at once.
     RandomWork atMost(long liveBytes) {
         mostBytes = liveBytes;
         return this;
     }
 
-    /// Does so many operations, then frees what is left.
+    /// Runs that many operations, then frees the remaining blocks.
     void run(int operations) {
         try {
             for (int i = 0; i < operations; i++) {

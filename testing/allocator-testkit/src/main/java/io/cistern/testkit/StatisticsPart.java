@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.OptionalLong;
 import org.junit.jupiter.api.Test;
 
-/// What the framework counts is what was done, whoever the allocator is.
+/// The framework's counts are right, whatever the allocator.
 abstract class StatisticsPart extends ConformancePart {
     StatisticsPart(AllocatorConformance suite) {
         super(suite);
@@ -72,7 +72,7 @@ abstract class StatisticsPart extends ConformancePart {
                 assertThat(reserved.getAsLong()).isGreaterThanOrEqualTo(live.byteSize());
             }
         }
-        synchronize(); // managed memory takes the device's with its first use
+        synchronize(); // managed memory takes device memory at its first use
         long taken = before - driver.memory().freeBytes(DEVICE);
         assertThat(taken).isGreaterThanOrEqualTo(live.byteSize());
         assertThat(statistics().reservedBytes()).isEqualTo(allocator.reservedBytes(DEVICE));

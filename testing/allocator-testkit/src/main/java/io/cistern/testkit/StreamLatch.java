@@ -6,13 +6,13 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/// Holds streams until the host lets them go: what comes before is done, what comes after cannot start. With it a
-/// test decides what has finished and what has not, and needs no timing.
+/// Holds streams until the host releases them: earlier work is done, later work can't start. So a test decides
+/// which work has finished, and needs no timing.
 ///
-/// Streams are held by a kernel that waits for a word of pinned memory. Calls that wait for running work,
-/// `cuMemFree` among them, must not be made by the thread that will let go.
+/// A kernel that waits for a word of pinned memory holds each stream. The thread that will release them must
+/// not make calls that wait for running work, such as `cuMemFree`.
 ///
-/// **Threads.** Any thread may let go.
+/// **Threads.** Any thread may release.
 public final class StreamLatch implements AutoCloseable {
     private static final VarHandle FLAG = ValueLayout.JAVA_INT.varHandle();
 
@@ -21,7 +21,7 @@ public final class StreamLatch implements AutoCloseable {
     private final MemoryKernels kernels;
     private final MemorySegment flag;
 
-    /// Makes a latch. Loads its kernel, which may wait for running work.
+    /// Creates a latch. This loads its kernel, which may wait for running work.
     ///
     /// @param driver the driver
     /// @param device the device whose streams it can hold
@@ -40,12 +40,12 @@ public final class StreamLatch implements AutoCloseable {
         kernels.latch(flag.address(), stream);
     }
 
-    /// Lets all streams go, now and for good. Doing it twice does nothing.
+    /// Releases all streams for good. Releasing twice does nothing.
     public void release() {
         FLAG.setVolatile(flag, 0L, 1);
     }
 
-    /// Lets all streams go, waits for them and frees the latch.
+    /// Releases all streams, waits for the device and frees the latch.
     @Override
     public void close() {
         release();

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/// Streams that come and go, each announced.
+/// Streams that are created and destroyed, each end announced.
 abstract class StreamPart extends ConformancePart {
     StreamPart(AllocatorConformance suite) {
         super(suite);

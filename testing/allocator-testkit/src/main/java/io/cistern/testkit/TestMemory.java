@@ -3,7 +3,7 @@ package io.cistern.testkit;
 import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
 
-/// Device memory for tests, on a simulated GPU, in one line.
+/// Opens device memory for tests, on a simulated GPU, in one line.
 ///
 /// ```java
 /// try (DeviceMemory memory = TestMemory.open("mine:limit=1GiB", 8L << 30)) {
@@ -12,8 +12,9 @@ import io.cistern.simulated.SimulatedGpu;
 /// }
 /// ```
 ///
-/// Every allocator and source on the class path or module path can be opened. [TestMemory#gpu] gives the GPU of such
-/// memory, to keep a stream [busy][SimulatedGpu#keepBusy] or to ask for [misuses][SimulatedGpu#misuses].
+/// Every allocator and source on the class path or module path can be opened.
+/// [TestMemory#gpu] returns the GPU of such memory, to keep a stream
+/// [busy][SimulatedGpu#keepBusy] or to read its [misuses][SimulatedGpu#misuses].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class TestMemory {
@@ -26,9 +27,9 @@ public final class TestMemory {
 
     /// Opens device memory on one simulated GPU, and makes an allocator current.
     ///
-    /// @param spec `NAME` or `NAME:key=value,…`
-    /// @param capacityBytes what the GPU has, above 0
-    /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed
+    /// @param spec the allocator's spec, `NAME` or `NAME:key=value,…`
+    /// @param capacityBytes the memory of the GPU in bytes, above 0
+    /// @throws io.cistern.errors.ConfigurationException if the spec is invalid
     public static DeviceMemory open(String spec, long capacityBytes) {
         DeviceMemory memory =
                 on(SimulatedGpu.builder().capacityBytes(capacityBytes).build());

@@ -11,9 +11,9 @@ import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// Blocks that several streams use at once: freed on one of them, their memory comes again only when the others have
-/// got past the uses that were recorded, or past the event that the free names. The readers are held by a latch, so
-/// that whatever comes too early overwrites what they read.
+/// Blocks that several streams use at once. After a free on one stream, the memory may be reused only when the
+/// other streams have passed their recorded uses, or the event that the free names. A latch holds the readers,
+/// so any reuse that comes too early overwrites what they read.
 abstract class UsePart extends ConformancePart {
     private static final long[] SIZES = {512, 64 * KIB, 3 * MIB, 40 * MIB};
 
@@ -32,7 +32,7 @@ abstract class UsePart extends ConformancePart {
         reader = stream();
     }
 
-    /// Has each size read on streams that stand still.
+    /// Returns a block of each size, and holds the given streams.
     private Block[] blocksReadOn(long... readers) {
         Block[] blocks = new Block[SIZES.length];
         for (int i = 0; i < SIZES.length; i++) {

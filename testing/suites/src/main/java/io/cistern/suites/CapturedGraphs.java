@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Allocating while streams are captured, with graphs and kernels whose contents are checked: the cases that users of
+/// Allocates while streams are captured, and checks contents with graphs and kernels: the cases that users of
 /// captured allocations meet. `direct` stands for all allocators that know nothing of graphs.
 @Timeout(120) // on the test's own thread, which must end its captures
 public abstract class CapturedGraphs extends GraphFixture {
@@ -32,12 +32,12 @@ public abstract class CapturedGraphs extends GraphFixture {
     private static final String ASYNC = "async";
     private static final String DIRECT = "direct";
 
-    /// On a driver, which is closed in the end.
+    /// Runs the tests on a driver, and closes it after the test.
     protected CapturedGraphs(CudaDriver driver) {
         super(driver);
     }
 
-    /// The driver that the tests run on.
+    /// Returns the driver on which the tests run.
     protected final CudaDriver driver() {
         return driver;
     }
@@ -94,7 +94,7 @@ public abstract class CapturedGraphs extends GraphFixture {
         assertHolds(result, MIB, 9);
         memory.free(result, stream);
         memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
-        if (!spec.equals(ASYNC)) { // tells of all graphs of the process
+        if (!spec.equals(ASYNC)) { // reports the memory of all graphs of the process
             assertThat(own.reservedBytes(DEVICE)).isZero();
         }
         assertThat(allocator.statistics(DEVICE).liveBlocks()).isZero();
@@ -293,7 +293,7 @@ public abstract class CapturedGraphs extends GraphFixture {
         write(early, MIB, 2, stream);
         follow(stream, other);
         List<Long> late = new ArrayList<>();
-        for (int i = 0; i < 70 && !late.contains(block); i++) { // it is not looked for at each allocation
+        for (int i = 0; i < 70 && !late.contains(block); i++) { // not every allocation looks for it
             late.add(allocate(MIB));
         }
         assertThat(late).contains(block);

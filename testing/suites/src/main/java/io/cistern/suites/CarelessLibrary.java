@@ -17,8 +17,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/// What users get from a shared library that checks nothing, on a GPU: run by its name, with the path of
-/// `tools/benchmarks/peers/careless_alloc.cu`, compiled, in the property `cistern.testkit.library`.
+/// Shows what users get from a shared library that checks nothing, on a GPU. Run it by its name, with the path
+/// of the compiled `tools/benchmarks/peers/careless_alloc.cu` in the property `cistern.testkit.library`.
 @Tag("library")
 public class CarelessLibrary {
     private static final String PROPERTY = "cistern.testkit.library";

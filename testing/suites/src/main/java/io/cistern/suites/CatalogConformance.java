@@ -10,12 +10,12 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// The conformance suite for every allocator that is found and can run, each by its name, and for the caching one
-/// over every segment source. Nobody needs to enrol, and if nobody is found, that is a failure.
+/// Runs the conformance suite for every discovered allocator that can run, each by its name, and for the
+/// caching one over every segment source. Allocators need not enrol; if none is found, the suite fails.
 ///
-/// Runs on the driver in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or `auto`;
-/// with the specs in `cistern.testkit.specs` instead, if that is set: separated by commas, and so with one option
-/// each.
+/// The driver is the one in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or
+/// `auto`. If `cistern.testkit.specs` is set, the suite runs its specs instead. They are separated by commas,
+/// so each can have one option at most.
 @Tag("basic")
 @ParameterizedClass(name = "{0}", allowZeroInvocations = false)
 @MethodSource("runnableSpecs")

@@ -17,8 +17,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Graphs that share memory, of which several may follow the same one. `direct` stands for all allocators that know
-/// nothing of graphs.
+/// Graphs that share memory; several of them may follow the same graph. `direct` stands for all allocators that
+/// know nothing of graphs.
 @Timeout(120) // on the test's own thread, which must end its captures
 public abstract class CheckpointedGraphs extends GraphFixture {
     private static final String CACHING = "caching";
@@ -28,17 +28,17 @@ public abstract class CheckpointedGraphs extends GraphFixture {
 
     private final GraphMemory shared = GraphMemory.of(memory);
 
-    /// On a driver, which is closed in the end.
+    /// Runs the tests on a driver, and closes it after the test.
     protected CheckpointedGraphs(CudaDriver driver) {
         super(driver);
     }
 
-    /// The driver that the tests run on.
+    /// Returns the driver on which the tests run.
     protected final CudaDriver driver() {
         return driver;
     }
 
-    /// A block that a graph writes and leaves alive.
+    /// A block that a graph writes and does not free.
     private record Result(long executable, long address) {}
 
     private Result captureResult(int first) {
@@ -51,7 +51,7 @@ public abstract class CheckpointedGraphs extends GraphFixture {
         return new Result(executable(capture), address);
     }
 
-    /// Captures work in blocks that are free again in the end.
+    /// Captures work in blocks that the capture frees again.
     private List<Long> captureScratch(GraphMemory into, int blocks) {
         GraphCapture capture = capture(into);
         List<Long> scratch = new ArrayList<>();
@@ -160,7 +160,7 @@ public abstract class CheckpointedGraphs extends GraphFixture {
         try (GraphCapture _ = capture()) {
             two.close();
         }
-        assertThat(captureScratch(shared, 100)).contains(first.address); // it is not looked for at each allocation
+        assertThat(captureScratch(shared, 100)).contains(first.address); // not every allocation looks for it
         two.close();
     }
 

@@ -2,8 +2,8 @@ package io.cistern.suites;
 
 import org.junit.jupiter.api.Tag;
 
-/// Captures on the driver in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or
-/// `auto`.
+/// Runs [CapturedGraphs] on the driver in the system property `cistern.testkit.driver`: `cuda`, the
+/// default, `simulated`, or `auto`.
 @Tag("graphs")
 public class ChosenCapturedGraphs extends CapturedGraphs {
     /// For JUnit.

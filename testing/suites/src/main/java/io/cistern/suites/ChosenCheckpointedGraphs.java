@@ -2,8 +2,8 @@ package io.cistern.suites;
 
 import org.junit.jupiter.api.Tag;
 
-/// Checkpoints of graphs' memory on the driver in the system property `cistern.testkit.driver`: `cuda`, the default,
-/// `simulated`, or `auto`.
+/// Runs [CheckpointedGraphs] on the driver in the system property `cistern.testkit.driver`: `cuda`, the
+/// default, `simulated`, or `auto`.
 @Tag("graphs")
 public class ChosenCheckpointedGraphs extends CheckpointedGraphs {
     /// For JUnit.

@@ -4,8 +4,8 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.suites.driver.DriverContract;
 import org.junit.jupiter.api.Tag;
 
-/// The driver contract on the driver in the system property `cistern.testkit.driver`: `cuda`, the default,
-/// `simulated`, or `auto`.
+/// Runs the driver contract on the driver in the system property `cistern.testkit.driver`: `cuda`, the
+/// default, `simulated`, or `auto`.
 @Tag("basic")
 public class ChosenDriverContract extends DriverContract {
     /// For JUnit.

@@ -2,8 +2,8 @@ package io.cistern.suites;
 
 import org.junit.jupiter.api.Tag;
 
-/// Pools between devices on the driver in the system property `cistern.testkit.driver`: `cuda`, the default,
-/// `simulated`, or `auto`.
+/// Runs [PoolsBetweenDevices] on the driver in the system property `cistern.testkit.driver`: `cuda`, the
+/// default, `simulated`, or `auto`.
 @Tag("two-gpus")
 public class ChosenPoolsBetweenDevices extends PoolsBetweenDevices {
     /// For JUnit.

@@ -2,8 +2,8 @@ package io.cistern.suites;
 
 import org.junit.jupiter.api.Tag;
 
-/// Scopes and swaps on the driver in the system property `cistern.testkit.driver`: `cuda`, the default,
-/// `simulated`, or `auto`.
+/// Runs [ScopedPools] on the driver in the system property `cistern.testkit.driver`: `cuda`, the
+/// default, `simulated`, or `auto`.
 @Tag("basic")
 public class ChosenScopedPools extends ScopedPools {
     /// For JUnit.

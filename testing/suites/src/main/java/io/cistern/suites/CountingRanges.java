@@ -6,8 +6,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// A pair of functions as a user writes them, `cuMemAlloc` and `cuMemFree`, that keeps books: what it gave, what
-/// came back, and whether that was its own.
+/// A pair of functions as a user would write them, `cuMemAlloc` and `cuMemFree`. It records the ranges that it
+/// gave and got back, and whether each returned range was its own.
 ///
 /// **Threads.** Any.
 final class CountingRanges implements MemoryPool.SegmentMaker, MemoryPool.SegmentDeleter {

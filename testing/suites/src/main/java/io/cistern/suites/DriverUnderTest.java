@@ -6,20 +6,20 @@ import java.util.Comparator;
 import java.util.ServiceLoader;
 import org.jspecify.annotations.Nullable;
 
-/// The driver that the GPU suites run on: `cuda`, which is the default and fails without a GPU, `simulated`, or
-/// `auto` for the best there is.
+/// Opens the driver on which the GPU suites run: `cuda`, the default, which fails without a GPU; `simulated`;
+/// or `auto`, the best available one.
 public final class DriverUnderTest {
     static final String PROPERTY = "cistern.testkit.driver";
     static final String AUTO = "auto";
 
-    /// Kept open to the end of the process, so that the primary contexts need not be made again for every test.
+    /// Kept open until the process ends, so that tests need not create the primary contexts again.
     private static @Nullable CudaDriver keeper;
 
     private DriverUnderTest() {}
 
-    /// Opens it; the caller closes it.
+    /// Opens the driver. The caller closes it.
     ///
-    /// @throws IllegalStateException if it can't be used here, with the reason
+    /// @throws IllegalStateException if the driver can't be used here, with the reason
     public static synchronized CudaDriver open() {
         CudaDriverProvider provider = provider(System.getProperty(PROPERTY, "cuda"));
         CudaDriver driver = provider.open();
@@ -31,9 +31,9 @@ public final class DriverUnderTest {
         return driver;
     }
 
-    /// Finds a driver.
+    /// Finds a driver by its name.
     ///
-    /// @throws IllegalStateException if there is none of that name, or it can't be used here
+    /// @throws IllegalStateException if no driver has that name, or it can't be used here
     static CudaDriverProvider provider(String name) {
         CudaDriverProvider found = ServiceLoader.load(CudaDriverProvider.class).stream()
                 .map(ServiceLoader.Provider::get)

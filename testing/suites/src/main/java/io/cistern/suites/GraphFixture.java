@@ -22,8 +22,8 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 
-/// Device memory, streams and graphs for tests that look at contents: a block holds a sequence of words, and a kernel
-/// counts those that are not as they should be.
+/// Provides device memory, streams and graphs to tests that check contents. A block holds a sequence of words,
+/// and a kernel counts the wrong ones.
 abstract class GraphFixture {
     static final int DEVICE = 0;
     static final long KIB = 1 << 10;
@@ -59,7 +59,7 @@ abstract class GraphFixture {
         for (GraphMemory each : memories) {
             awaitTold(each);
         }
-        memory.close(); // which ends what is announced, so that the device can be waited for
+        memory.close(); // ends announced captures, so that the device can be waited for
         driver.devices().synchronize(DEVICE);
         assertThat(memory.allocators()).as("closed and drained").isEmpty();
         driver.streams().destroy(DEVICE, stream);
@@ -69,7 +69,7 @@ abstract class GraphFixture {
         driver.close();
     }
 
-    /// Ends what a failed test left: it would make every later one fail.
+    /// Ends a capture that a failed test left open, because it would make every later test fail.
     private void endCapture(long captured) {
         if (graphs.captureStatus(DEVICE, captured) == CaptureStatus.NONE) {
             return;
@@ -77,7 +77,7 @@ abstract class GraphFixture {
         try {
             graphs.destroy(DEVICE, graphs.endCapture(DEVICE, captured));
         } catch (CudaException over) {
-            // It is over either way.
+            // The capture has ended, whether it succeeded or failed.
         }
     }
 
@@ -93,8 +93,8 @@ abstract class GraphFixture {
         return memory.allocate(byteSize, DEVICE, stream);
     }
 
-    /// Ends a capture and makes the graph ready to launch; what it allocates and keeps is freed by the next
-    /// launch.
+    /// Ends a capture and makes the graph ready to launch. The next launch frees the blocks that the
+    /// graph allocates and keeps.
     long executable(GraphCapture capture) {
         memories.add(capture.memory());
         long graph = capture.end();
@@ -108,7 +108,7 @@ abstract class GraphFixture {
         graphs.launch(DEVICE, executable, stream);
     }
 
-    /// Destroys an executable, and all graphs.
+    /// Destroys an executable graph, and all graphs.
     void destroy(long executable) {
         drop(executable);
         List.copyOf(made).forEach(this::dropGraph);
@@ -125,7 +125,7 @@ abstract class GraphFixture {
         graphs.destroy(DEVICE, graph);
     }
 
-    /// Waits until the driver has told that graphs are gone, and has their memory given back.
+    /// Waits until the driver has reported the end of the graphs, and gives their memory back.
     void awaitGone(GraphMemory ended) throws InterruptedException {
         awaitTold(ended);
         assertThat(ended.isGone())
@@ -134,7 +134,7 @@ abstract class GraphFixture {
         memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
     }
 
-    /// The driver tells in its own time.
+    /// Waits for the driver's report, which comes asynchronously.
     private static void awaitTold(GraphMemory ended) throws InterruptedException {
         for (int i = 0; i < 10_000 && !ended.isGone(); i++) {
             Thread.sleep(1);
@@ -156,7 +156,7 @@ abstract class GraphFixture {
         assertThat(counter.get(ValueLayout.JAVA_LONG, 0)).as("wrong words").isZero();
     }
 
-    /// Lets a stream follow another one.
+    /// Makes a stream wait for all work enqueued so far on another.
     void follow(long follower, long leader) {
         long event = driver.events().create(DEVICE);
         driver.events().record(DEVICE, event, leader);

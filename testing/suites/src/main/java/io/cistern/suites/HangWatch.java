@@ -9,8 +9,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/// Ends the waiting of a thread that waits for what it alone could let go: a driver call that waits for running work
-/// while a kernel holds a stream. Such a thread would wait for ever, and nobody would learn where.
+/// Rescues a thread that waits for itself: it makes a driver call that waits for running work while it holds a
+/// stream by a kernel. Without this watch the thread would wait for ever, and nobody would learn where.
 final class HangWatch implements AutoCloseable {
     private final ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor(
             Thread.ofPlatform().daemon().name("hang watch").factory());
@@ -18,16 +18,16 @@ final class HangWatch implements AutoCloseable {
     private final Runnable letGo;
     private volatile @Nullable String found;
 
-    /// @param patience how long something may take
-    /// @param letGo what ends the waiting; called by another thread
+    /// @param patience how long a call may take
+    /// @param letGo releases the held streams; another thread calls it
     HangWatch(Duration patience, Runnable letGo) {
         this.patience = patience;
         this.letGo = letGo;
     }
 
-    /// Does something on the calling thread.
+    /// Runs something on the calling thread.
     ///
-    /// @throws AssertionError with where the thread was, if it took longer than the patience
+    /// @throws AssertionError with the thread's stack, if it took longer than the patience
     void run(Runnable something) {
         Thread watched = Thread.currentThread();
         Future<?> end = timer.schedule(() -> end(watched), patience.toMillis(), TimeUnit.MILLISECONDS);

@@ -8,14 +8,14 @@ import java.lang.invoke.VarHandle;
 import java.util.HashMap;
 import java.util.Map;
 
-/// Holds streams and lets them go, as often as one likes, and takes no memory for it: each hold waits for a word of
-/// its own in one piece of pinned memory.
+/// Holds streams and releases them, any number of times, without taking device memory: each hold waits for a
+/// word of its own in one piece of pinned memory.
 ///
-/// Whoever holds a stream must not wait for the device before letting it go.
+/// A thread that holds a stream must release it before it waits for the device.
 final class HeldStreams implements AutoCloseable {
     private static final VarHandle FLAG = ValueLayout.JAVA_INT.varHandle();
 
-    /// Holds until the words are used again, all streams idle.
+    /// The number of holds before all streams must be idle, so that the words can be reused.
     private static final int WORDS = 1024;
 
     private final CudaDriver driver;
@@ -33,7 +33,7 @@ final class HeldStreams implements AutoCloseable {
         set(WORDS, 0);
     }
 
-    /// Holds a stream from its present end on; nothing if it is held already, or if there is no word left.
+    /// Holds a stream from its present end on. Does nothing if it is held already, or if no word is left.
     void hold(long stream) {
         if (next < WORDS && held.putIfAbsent(stream, next) == null) {
             kernels.latch(flags.address() + (long) next * Integer.BYTES, stream);
@@ -56,7 +56,7 @@ final class HeldStreams implements AutoCloseable {
         }
     }
 
-    /// Lets all go and waits for the device; every word can be used again.
+    /// Releases all streams and waits for the device. Every word can be reused then.
     void releaseAll() {
         held.keySet().stream().toList().forEach(this::release);
         driver.devices().synchronize(device);
@@ -64,8 +64,8 @@ final class HeldStreams implements AutoCloseable {
         next = 0;
     }
 
-    /// Lets every stream go, from any thread, when the one that holds them waits for the device. Those that are
-    /// held from then on are let go at once.
+    /// Releases every stream from any thread, if the holding thread waits for the device. Streams that are held
+    /// afterwards are released at once.
     void giveUp() {
         set(WORDS, 1);
     }

@@ -11,15 +11,15 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.function.Consumer;
 
-/// A simulated GPU and device memory on it for some situations of [OrderMonteCarlo], one after the other.
+/// Runs some situations of [OrderMonteCarlo] one after the other, on device memory of one simulated GPU.
 final class OrderBatch implements AutoCloseable {
-    /// One thread's streams, and as many for the other one.
+    /// The streams of one thread; the other thread has as many.
     private static final int STREAMS = 3;
 
-    /// One of so many situations has two threads.
+    /// One in this many situations has two threads.
     private static final int WITH_THREADS = 8;
 
-    /// What is drawn for the other thread.
+    /// Added to the seed for the other thread.
     private static final long OTHER = 0x9e37_79b9_7f4a_7c15L;
 
     private final SimulatedGpu gpu =
@@ -51,7 +51,7 @@ final class OrderBatch implements AutoCloseable {
 
     /// Runs the situation of a seed.
     ///
-    /// @throws AssertionError if a block had other contents than it should, or memory was used that nobody had
+    /// @throws AssertionError if a block had wrong contents, or memory was used that no block owned
     void run(long seed) throws InterruptedException, ExecutionException {
         OrderProgram one = program(0, seed);
         OrderProgram other = program(1, seed + OTHER);

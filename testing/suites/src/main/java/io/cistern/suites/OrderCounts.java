@@ -2,7 +2,7 @@ package io.cistern.suites;
 
 import java.util.concurrent.atomic.LongAdder;
 
-/// What happened in situations of [OrderMonteCarlo].
+/// Counts what happened in situations of [OrderMonteCarlo].
 final class OrderCounts {
     final LongAdder allocations = new LongAdder();
     final LongAdder captures = new LongAdder();
@@ -11,7 +11,7 @@ final class OrderCounts {
     final LongAdder lags = new LongAdder();
     final LongAdder withThreads = new LongAdder();
 
-    /// As members of a JSON object.
+    /// Returns the counts as members of a JSON object.
     String json() {
         return "\"allocations\": %d, \"captures\": %d, \"host_functions\": %d, \"lagging_fills\": %d, \"with_two_threads\": %d"
                 .formatted(allocations.sum(), captures.sum(), hostFunctions.sum(), lags.sum(), withThreads.sum());

@@ -8,25 +8,25 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/// Situations of stream order by the hundred thousand, on simulated GPUs: no block may be handed out before the
-/// work that used it is finished. Each is drawn from its seed ([OrderProgram]), one of eight with two threads,
-/// and takes about a millisecond. Hundreds share a device memory ([#BATCH]), so what one finds depends on those
-/// before it: a failure names the command that runs the same again, up to it.
+/// Runs hundreds of thousands of random situations of stream order on simulated GPUs: no block may be handed
+/// out before the work that used it has finished. A situation is drawn from its seed ([OrderProgram]); one in
+/// eight has two threads. Situations share a device memory in batches ([#BATCH]), so the outcome of one depends
+/// on those before it. A failure names the command that runs the same batch again, up to the failed situation.
 ///
 /// ```text
 /// java … io.cistern.suites.OrderMonteCarlo [--allocator caching] [--seed 0] [--count 10000]
 /// ```
 public final class OrderMonteCarlo {
-    /// Situations on one device memory: so many that its memory has moved about.
+    /// Situations on one device memory: enough that its memory moves about.
     static final int BATCH = 250;
 
     private static final int PROGRESS = 10_000;
 
     private OrderMonteCarlo() {}
 
-    /// Runs some.
+    /// Runs situations from the command line.
     ///
-    /// @param arguments as above; the seed is rounded down to the begin of its batch
+    /// @param arguments the options above; the seed is rounded down to the first of its batch
     /// @throws InterruptedException if the calling thread is interrupted
     public static void main(String[] arguments) throws InterruptedException {
         String spec = "caching";
@@ -43,7 +43,7 @@ public final class OrderMonteCarlo {
         run(DiscoveredCatalog.find(), spec, first, count);
     }
 
-    /// Runs some, and tells of them.
+    /// Runs situations, and reports on them.
     ///
     /// @throws AssertionError if one fails
     public static void run(Catalog catalog, String spec, long first, long count) throws InterruptedException {
@@ -58,7 +58,8 @@ public final class OrderMonteCarlo {
         }
     }
 
-    /// Threads that end with it: what they keep of a device memory goes with them.
+    /// Runs a batch on threads of its own, so that the state that threads keep of a device memory
+    /// ends with the batch.
     private static void runBatch(Catalog catalog, String spec, OrderCounts counts, long from, long to)
             throws InterruptedException {
         try (ExecutorService threads = Executors.newFixedThreadPool(

@@ -11,16 +11,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/// What one thread does in one situation of [OrderMonteCarlo], drawn from a seed: a few blocks that go from
-/// stream to stream, by events, recorded uses, host functions and captures, while streams lag behind the host.
-/// Whoever has a block fills it with a number of its own and looks whether it is still there in stream order.
+/// Runs one thread's part of a situation of [OrderMonteCarlo], drawn from a seed. A few blocks go from
+/// stream to stream, by events, recorded uses, host functions and captures, while streams lag behind the
+/// host. The owner of a block fills it with a number of its own and checks in stream order that the
+/// number is still there.
 ///
-/// **Threads.** One, beside others on the same device memory.
+/// **Threads.** One thread; others may run on the same device memory.
 final class OrderProgram {
     private static final int STEPS = 14;
     private static final int MAX_LIVE = 8;
 
-    /// So that blocks share pages, fill one, and span some.
+    /// The largest block: blocks share pages, fill one, or span several.
     private static final double LARGEST_LOG2 = 22;
 
     private final CudaDriver driver;
@@ -29,7 +30,7 @@ final class OrderProgram {
     private final MemoryKernels kernels;
     private final OrderCounts counts;
 
-    /// Adds up words that differ; on the device's bus, for all threads.
+    /// The address of a counter of wrong words, in pinned memory. The kernels of all threads add to it.
     private final long mismatches;
 
     private final SplittableRandom random;
@@ -43,11 +44,11 @@ final class OrderProgram {
 
     private record Block(long address, long words, int contents, long stream) {}
 
-    /// @param mismatches where words are counted that differ
-    /// @param seed of all that is drawn
-    /// @param streams this thread's alone
-    /// @param event this thread's alone
-    /// @param lag memory that a stream is busy filling while the host goes on: [#LAG_BYTES]
+    /// @param mismatches the address of a counter of wrong words
+    /// @param seed the seed of all random choices
+    /// @param streams streams that only this thread uses
+    /// @param event an event that only this thread uses
+    /// @param lag memory that a stream fills while the host goes on: [#LAG_BYTES]
     OrderProgram(
             CudaDriver driver,
             DeviceMemory memory,
@@ -71,10 +72,10 @@ final class OrderProgram {
         this.lag = lag;
     }
 
-    /// A fill of that takes some tenths of a millisecond: as much as a hundred calls.
+    /// Filling this many bytes keeps a stream busy for as long as the host needs for many calls.
     static final long LAG_BYTES = 1L << 30;
 
-    /// Does all of it, and frees what is left.
+    /// Runs the program and frees the remaining blocks.
     void run() {
         for (int step = 0; step < STEPS; step++) {
             step();
@@ -84,7 +85,7 @@ final class OrderProgram {
         }
     }
 
-    /// Destroys its graphs, whose launches and results nobody uses any more.
+    /// Destroys its graphs. Nobody uses their launches and results any more.
     void end() {
         executables.forEach(each -> graphs.destroyExecutable(0, each));
         captured.forEach(each -> graphs.destroy(0, each));
@@ -128,7 +129,7 @@ final class OrderProgram {
         return written(new Block(address, words, 0, stream));
     }
 
-    /// The block with other contents, on its stream.
+    /// Writes other contents into a block on its stream, and returns the block with them.
     private Block written(Block block) {
         Block other = new Block(block.address, block.words, ++contents, block.stream);
         driver.copies().fillWords(0, other.address, other.contents, other.words, other.stream);
@@ -139,7 +140,7 @@ final class OrderProgram {
         kernels.countMismatches(block.address, block.words, block.contents, mismatches, block.stream);
     }
 
-    /// Another stream goes on with a block.
+    /// Hands a block over to another stream.
     private Block handOver(Block block) {
         long other = stream();
         follow(other, block.stream);
@@ -155,7 +156,7 @@ final class OrderProgram {
         }
     }
 
-    /// Checks and frees a block: on its stream, after a use elsewhere that is recorded, or after an event.
+    /// Checks and frees a block: on its stream, after a recorded use elsewhere, or after an event.
     private void free(Block block) {
         check(block);
         switch (random.nextInt(6)) {
@@ -174,8 +175,8 @@ final class OrderProgram {
         }
     }
 
-    /// A graph that allocates, writes, checks and frees on one stream or two, and is launched some times; what
-    /// it leaves is checked behind the launches. Other streams go on meanwhile.
+    /// Captures a graph that allocates, writes, checks and frees on one stream or two, and launches it several
+    /// times. The blocks that it leaves are checked after the launches. Other streams go on meanwhile.
     private void capture() {
         counts.captures.increment();
         long origin = stream();
@@ -203,7 +204,8 @@ final class OrderProgram {
         launch(graph, inside);
     }
 
-    /// Takes some blocks of others for a last use on streams that are going to be captured: they are to be freed.
+    /// Takes some blocks of other streams for a last use on streams that are about to be captured,
+    /// which will free them.
     private List<Block> useOn(long origin, long joined) {
         List<Block> used = new ArrayList<>();
         for (Block block : List.copyOf(live)) {
@@ -219,7 +221,7 @@ final class OrderProgram {
         return used;
     }
 
-    /// A stream that is not captured does something, if there is one.
+    /// Does something on a stream that is not captured, if there is one.
     private void stepBeside(long origin, long joined, List<Block> used) {
         int index = random.nextInt(streams.length);
         long stream = streams[index];
@@ -268,7 +270,7 @@ final class OrderProgram {
         long before = stream();
         for (int launches = random.nextInt(1, 4); launches > 0; launches--) {
             long on = stream();
-            follow(on, before); // and so the checks there come before the free
+            follow(on, before); // so the checks there come before the free
             before = on;
             graphs.launch(0, executable, on);
             for (Block result : results) {
@@ -280,7 +282,7 @@ final class OrderProgram {
         }
     }
 
-    /// A stream without blocks ends, and a new one takes its place, often with its handle.
+    /// Destroys a stream without blocks and creates a new one in its place, which often gets its handle.
     private void replaceStream(int index) {
         long ending = streams[index];
         if (live.stream().noneMatch(block -> block.stream == ending)) {

@@ -26,29 +26,29 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Pools whose memory kernels of another device read and write, and what is told of each device for itself. Needs two
-/// devices that see each other.
+/// Pools whose memory another device's kernels read and write, and events that are reported for each device.
+/// Needs two devices with peer access.
 @Timeout(120)
 public abstract class PoolsBetweenDevices {
     private static final long MIB = 1 << 20;
 
-    /// Several pages of either kind.
+    /// Several pages, large or small.
     private static final long LARGE = 100 * MIB;
 
     private final CudaDriver driver;
     private final DeviceMemory memory;
     private final Side[] sides = new Side[2];
 
-    /// One device, with a stream and what its kernels count.
+    /// One device, with a stream and the counter of its kernels.
     private record Side(int device, long stream, MemoryKernels kernels, MemorySegment counter) {}
 
-    /// On a driver, which is closed in the end.
+    /// Runs the tests on a driver, and closes it after the test.
     protected PoolsBetweenDevices(CudaDriver driver) {
         this.driver = driver;
         memory = DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open();
     }
 
-    /// The driver that the tests run on.
+    /// Returns the driver on which the tests run.
     protected final CudaDriver driver() {
         return driver;
     }
@@ -92,14 +92,14 @@ public abstract class PoolsBetweenDevices {
         }
     }
 
-    /// A device's kernel writes, and is waited for.
+    /// Writes with a device's kernel, and waits for it.
     private void write(int device, long address, long byteSize, int first) {
         Side side = sides[device];
         side.kernels.writeSequence(address, byteSize / Integer.BYTES, first, side.stream);
         driver.streams().synchronize(device, side.stream);
     }
 
-    /// A device's kernel reads.
+    /// Checks contents with a device's kernel.
     private void assertReads(int device, long address, long byteSize, int first) {
         Side side = sides[device];
         side.counter.set(ValueLayout.JAVA_LONG, 0, 0);
@@ -131,7 +131,7 @@ public abstract class PoolsBetweenDevices {
         }
     }
 
-    /// Tried with fills, which the driver checks when they are asked for; kernels would spoil the device.
+    /// Uses fills, which the driver checks when they are enqueued; kernels would break the device's context.
     @ParameterizedTest
     @ValueSource(strings = {"caching", "async"})
     void anotherPoolsMemoryIsNotOpened(String spec) {
@@ -163,8 +163,8 @@ public abstract class PoolsBetweenDevices {
         }
     }
 
-    /// Pages that another stream left idle serve under addresses that were there before the pool was opened, and
-    /// under new ones.
+    /// Idle pages of another stream serve the pool, at addresses that existed before the pool opened
+    /// and at new ones.
     @Test
     void movedPagesAreOpenUnderAllTheirAddresses() {
         try (MemoryPool pool =
@@ -204,7 +204,7 @@ public abstract class PoolsBetweenDevices {
         }
     }
 
-    /// Whether there is a budget is the system's business, so that nothing may be told here.
+    /// The system decides whether there is a budget, so there may be no report.
     @Test
     void budgetsOfEachDeviceAreListenedTo() {
         for (int device = 0; device < 2; device++) {

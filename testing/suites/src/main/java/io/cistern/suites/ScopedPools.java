@@ -24,12 +24,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// Scopes, pools and swaps over real memory: nested regions on several threads and streams, contents checked, and
-/// every byte back with the source it came from.
+/// Scopes, pools and swaps over real memory: nested scopes on several threads and streams, contents checked,
+/// and every byte returned to the source from which it came.
 ///
-/// There are two pools over different sources: one over physical handles, of `vmm` where that is found and of
-/// `pages` otherwise, which the driver's own counters of `cuMemCreate` and `cuMemRelease` tell of; and one over a
-/// pair of functions that keeps books.
+/// Two pools use different sources. One has physical handles, of `vmm` if that is found, else of `pages`;
+/// the driver's counters of `cuMemCreate` and `cuMemRelease` show them. The other uses a pair of functions
+/// that records its ranges.
 public abstract class ScopedPools {
     private static final int THREADS = 4;
     private static final int ROUNDS = 200;
@@ -42,12 +42,12 @@ public abstract class ScopedPools {
     private final MemoryPool pages;
     private final MemoryPool ranges;
 
-    /// Calls of `cuMemCreate` that made nothing: those with which `vmm` tries which handles it may have.
+    /// Failed calls of `cuMemCreate`, with which `vmm` finds out the kinds of handles that it may create.
     private long refusedHandles;
 
     private final List<Long> streams = new ArrayList<>();
 
-    /// On a driver, which is closed in the end.
+    /// Runs the tests on a driver, and closes it after the test.
     protected ScopedPools(CudaDriver driver) {
         this.driver = driver;
         memory = DeviceMemory.builder(driver).catalog(DiscoveredCatalog.find()).open();
@@ -161,7 +161,7 @@ public abstract class ScopedPools {
         }
     }
 
-    /// Verifies and frees each block on a thread of its own.
+    /// Verifies and frees the blocks, each on a thread of its own.
     private void endOnThreads(Patterns patterns, List<long[]> blocks) throws Exception {
         try (ExecutorService executor = Executors.newFixedThreadPool(THREADS)) {
             List<Future<?>> running = new ArrayList<>();
@@ -172,7 +172,8 @@ public abstract class ScopedPools {
         }
     }
 
-    /// Each round: one block outside, one in a scope, one in a scope within it; written, and verified when freed.
+    /// In each round, allocates a block outside, one in a scope, and one in a nested scope; writes them, and
+    /// verifies them when it frees them.
     private void work(Patterns patterns, int thread) {
         long first = streams.get(2 * thread);
         long second = streams.get(2 * thread + 1);

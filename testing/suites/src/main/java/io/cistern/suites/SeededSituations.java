@@ -12,13 +12,13 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// Thousands of [Situations] through each allocator in stream order, on the driver in the system property
-/// `cistern.testkit.driver`: 200 through each on a simulated GPU, 2000 on a real one, or as many as
-/// `cistern.testkit.situations` says. Every thousand, a line says how far it came.
+/// Runs thousands of [Situations] with each allocator in stream order, on the driver in the system property
+/// `cistern.testkit.driver`: 200 for each allocator on a simulated GPU, 2000 on a real one, or as many as
+/// `cistern.testkit.situations` says. Every thousand situations, a line reports progress.
 ///
-/// **Repeating one.** Its error names the seed, and how many came before it: with `cistern.testkit.seed` the first
-/// seed and `cistern.testkit.situations` that many, the same runs again; with the seed itself and 1, it alone, on an
-/// allocator that is new. In the distribution:
+/// **Repeating one.** The error names the seed and the number of situations before it. To run the same sequence
+/// again, set `cistern.testkit.seed` to the first seed and `cistern.testkit.situations` to that number. To run
+/// the failed situation alone, on a new allocator, set its seed and 1. In the distribution:
 ///
 /// ```text
 /// ./cistern gpu-tests -Dcistern.testkit.seed=N -Dcistern.testkit.situations=1 --include-tag situations

@@ -24,9 +24,9 @@ import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 
 /// Two processes that share memory of a pool, on the driver in the system property `cistern.testkit.driver`:
-/// bytes, order by events, and what is left when one of them is killed. The processes are started from the Java
-/// that runs this, with its class path; only they touch the shared memory, so whatever becomes of them, the
-/// tests go on. One that was neither killed nor kept waiting serves the next test too.
+/// contents, order by events, and the state after one of them is killed. The processes run the same Java and
+/// class path as this test. Only they touch the shared memory, so the tests go on whatever happens to them. A
+/// process that was neither killed nor kept waiting serves the next test too.
 @Tag("processes")
 @EnabledOnOs(OS.LINUX)
 @Timeout(180)
@@ -101,7 +101,7 @@ public class SharedPools {
         return answer.strip();
     }
 
-    /// The guest maps what the owner allocated, and each opens the other's event.
+    /// Makes the guest map the owner's block, and each process open the other's event.
     private void share() throws Exception {
         Path path = folder.resolve("pool");
         ask(owner, "serve " + path);
@@ -214,8 +214,8 @@ public class SharedPools {
                 .isEqualTo("false");
     }
 
-    /// Why `io.cistern.async.sharing` lets the host wait, and not a stream. Whether a record of the survivor's own sets
-    /// the stream free is told and not relied on.
+    /// Shows why `io.cistern.async.sharing` makes the host wait, and not a stream. The test reports whether a
+    /// record of the survivor's own frees the stream, but does not rely on it.
     @Test
     void aStreamThatWaitsForAGuestWhichIsKilledWaitsOn(TestReporter reporter) throws Exception {
         share();

@@ -21,15 +21,15 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// Threads that share streams, each at its own [SharedStreamsProgram], through each allocator in stream order, on
-/// the driver in the system property `cistern.testkit.driver`. How many operations in all, says
-/// `cistern.testkit.operations`.
+/// Threads that share streams, each running its own [SharedStreamsProgram], with each allocator in stream
+/// order, on the driver in the system property `cistern.testkit.driver`. `cistern.testkit.operations` sets the
+/// number of operations of all threads together.
 @Tag("streams")
 public class SharedStreams {
     static final String OPERATIONS = "cistern.testkit.operations";
     private static final int THREADS = 4;
     private static final int STREAMS = 3;
-    /// More than all threads want together, so that frees and reuse, not refusals, are the rule.
+    /// More than all threads need together, so that frees and reuse are the rule, not refusals.
     private static final long BYTES = 2L << 30;
 
     /// For JUnit.

@@ -12,9 +12,9 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentNavigableMap;
 
-/// What one of many threads does: random allocations and frees on streams that all threads share and on one of
-/// its own, which ends now and then and comes again; hand-overs to other streams, trims. No two live blocks may
-/// overlap, and of every eighth block the contents are checked.
+/// Runs one thread's part: random allocations and frees on streams that all threads share and on one of its
+/// own, which it sometimes replaces; hand-overs to other streams; trims. No two live blocks may overlap. The
+/// contents of every eighth block are checked.
 ///
 /// Sizes are spread evenly over their powers of two.
 final class SharedStreamsProgram implements Runnable {
@@ -42,11 +42,11 @@ final class SharedStreamsProgram implements Runnable {
         }
     }
 
-    /// Makes a thread's program.
+    /// Creates a thread's program.
     ///
-    /// @param ends the end of each live block by its start, of all threads
+    /// @param ends the end of each live block of all threads, by its start
     /// @param shared streams that all threads use
-    /// @param mostBytes bound of this thread's live bytes
+    /// @param mostBytes the limit of this thread's live bytes
     SharedStreamsProgram(
             CudaDriver driver,
             DeviceMemory memory,

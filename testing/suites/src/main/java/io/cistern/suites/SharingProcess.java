@@ -26,9 +26,10 @@ import java.util.HexFormat;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// One of the processes of [SharedPools]: does with the driver what it reads, line by line, and answers each.
+/// Runs one of the processes of [SharedPools]: carries out the commands that it reads, line by
+/// line, and answers each.
 final class SharingProcess {
-    /// Stands behind the word of a call that the driver refused.
+    /// Follows the command in the answer if the driver refused a call.
     static final String REFUSED = " refused: ";
 
     private static final int DEVICE = 0;
@@ -49,7 +50,7 @@ final class SharingProcess {
 
     private SharingProcess() {}
 
-    /// Reads until the other side ends.
+    /// Reads commands until the other side closes the stream.
     public static void main(String[] arguments) throws IOException {
         SharingProcess process = new SharingProcess();
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, UTF_8));
@@ -61,7 +62,7 @@ final class SharingProcess {
                 OUT.println(words[0] + REFUSED + refused.getMessage());
             }
         }
-        // Without taking anything back, as a process that is over.
+        // Frees nothing, like a process that ends abruptly.
         Runtime.getRuntime().halt(0);
     }
 
@@ -172,7 +173,7 @@ final class SharingProcess {
         return "";
     }
 
-    /// The byte that all are, or that they differ.
+    /// Returns the value of all bytes, or that they differ.
     private String content() {
         var bytes = driver.memory().allocateHost(DEVICE, byteSize);
         try {
@@ -207,13 +208,13 @@ final class SharingProcess {
         return "";
     }
 
-    /// Records the other process's event on a stream that has nothing to do.
+    /// Records the other process's event on an idle stream.
     private String recordForOther() {
         driver.events().record(DEVICE, openedEvent, driver.streams().create(DEVICE));
         return "";
     }
 
-    /// Asks, for a moment, whether the stream has nothing left to do.
+    /// Waits a moment for the stream to become idle.
     private boolean getsIdle() {
         long deadline = System.nanoTime() + Duration.ofMillis(200).toNanos();
         while (!driver.streams().isIdle(DEVICE, stream)) {
@@ -239,7 +240,7 @@ final class SharingProcess {
         return "";
     }
 
-    /// Gives back what is left, to begin anew.
+    /// Frees everything that is left, for the next test.
     private String forget() {
         if (latch != null) {
             latch.close();

@@ -9,29 +9,31 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/// Short random programs on a few streams, some of which are held by a kernel while memory is freed, taken by
-/// others and written again. Each program keeps the rules of stream order; so a block whose contents differ when
-/// its stream gets to the check was handed out too early.
+/// Runs short random programs on a few streams. A kernel holds some of the streams while memory is freed, taken
+/// by other streams and written again. Each program keeps the rules of stream order. So if the contents of a
+/// block differ when its stream gets to the check, the block was handed out too early.
 ///
-/// One *situation*, from its seed:
+/// A *situation* is drawn from its seed:
 ///
-/// 1. Blocks are allocated on a stream, and written there.
-/// 2. Some are handed to another stream by an event; that one checks and writes them.
-/// 3. They are checked and freed on the stream that had them last, or on their own, which waited for that one.
-/// 4. Meanwhile streams are held and let go, trims run, and streams end and come again.
-/// 5. In the end all streams go on, and every check must have found what was written.
+/// 1. Allocate blocks on a stream, and write them there.
+/// 2. Hand some over to another stream by an event; that stream checks and writes them.
+/// 3. Check and free them, on the stream that had them last, or on their own, which waits for that one or
+///    has its use recorded.
+/// 4. Meanwhile hold and release streams, trim, and replace streams.
+/// 5. At the end release all streams; every check must have found the written contents.
 ///
-/// The allocator goes on from one situation to the next, so what a seed does may depend on those before it.
+/// The allocator stays the same from one situation to the next, so the effect of a seed may
+/// depend on earlier situations.
 ///
-/// **Threads.** One.
+/// **Threads.** One thread.
 final class Situations implements AutoCloseable {
     private static final int STREAMS = 4;
     private static final int STEPS = 40;
     private static final int MAX_LIVE = 24;
-    /// A few pages of the smallest kind, so that blocks share pages, fill them, and span them.
+    /// A few pages of the smallest kind, so that blocks share pages, fill them, or span them.
     private static final long LARGEST = 8L << 20;
 
-    /// A situation takes a few milliseconds.
+    /// Far longer than a situation takes.
     private static final Duration PATIENCE = Duration.ofSeconds(20);
 
     private final CudaDriver driver;
@@ -49,10 +51,10 @@ final class Situations implements AutoCloseable {
 
     private record Block(long address, long byteSize, int contents, long stream) {}
 
-    /// Over the current allocator.
+    /// Prepares situations on the current allocator.
     ///
-    /// @param freesWithoutWaiting false for an allocator that gives memory back by `cuMemFree`, which waits for
-    ///     running work: it is not made to while a stream is held
+    /// @param freesWithoutWaiting false for an allocator that frees with `cuMemFree`, which waits for running
+    ///     work; such an allocator does not free while a stream is held
     Situations(CudaDriver driver, DeviceMemory memory, boolean freesWithoutWaiting) {
         this.driver = driver;
         this.memory = memory;
@@ -67,8 +69,8 @@ final class Situations implements AutoCloseable {
         rehearse();
     }
 
-    /// Does once what situations do. The driver loads some of its own kernels when they are first needed, which
-    /// may wait for the device: that must not be while a stream is held.
+    /// Does once everything that situations do. The driver loads some of its own kernels at their first use,
+    /// which may wait for the device; that must not happen while a stream is held.
     private void rehearse() {
         for (long byteSize : new long[] {7, LARGEST - 1}) {
             Block block = allocate(byteSize, streams[0]);
@@ -82,7 +84,7 @@ final class Situations implements AutoCloseable {
 
     /// Runs one situation.
     ///
-    /// @throws AssertionError if contents were spoilt, or the host waited for a stream that is held
+    /// @throws AssertionError if contents were wrong, or the host waited for a held stream
     void run(long seed) {
         random = new SplittableRandom(seed);
         try {
@@ -153,7 +155,7 @@ final class Situations implements AutoCloseable {
         memory.free(block.address, last);
     }
 
-    /// Another stream has the block, after its own.
+    /// Hands a block over to another stream, after its own.
     ///
     /// @return the stream to free it on
     private long handOver(Block block) {
@@ -179,7 +181,7 @@ final class Situations implements AutoCloseable {
         driver.streams().await(0, later, event);
     }
 
-    /// A stream without blocks ends, what it has to do being done in its own time, and a new one takes its place.
+    /// Destroys a stream without blocks, whose work may still run, and creates a new one in its place.
     private void replaceStream(int index) {
         long stream = streams[index];
         if (!freesWithoutWaiting || held.holds(stream) || live.stream().anyMatch(block -> block.stream == stream)) {

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Pools that sleep and wake, with kernels and graphs whose contents are checked.
+/// Pools that sleep and wake; kernels and graphs check their contents.
 @Timeout(120)
 public abstract class SleepingPools extends GraphFixture {
     private static final String SMALL_PAGES = "caching:page_size=2MiB";
@@ -26,15 +26,15 @@ public abstract class SleepingPools extends GraphFixture {
     /// Several batches of copies.
     private static final long LARGE = 200 * MIB;
 
-    /// What is left of the device when it is filled up.
+    /// The most memory that stays free when the device is filled.
     private static final long GRAIN = 32 * MIB;
 
-    /// On a driver, which is closed in the end.
+    /// Runs the tests on a driver, and closes it after the test.
     protected SleepingPools(CudaDriver driver) {
         super(driver);
     }
 
-    /// The driver that the tests run on.
+    /// Returns the driver on which the tests run.
     protected final CudaDriver driver() {
         return driver;
     }
@@ -156,7 +156,7 @@ public abstract class SleepingPools extends GraphFixture {
         }
     }
 
-    /// Takes all memory but less than the pool needs.
+    /// Takes so much memory that less is free than the pool needs.
     private Deque<Long> fillDevice() {
         Deque<Long> taken = new ArrayDeque<>();
         long size = driver.memory().freeBytes(DEVICE);

@@ -3,11 +3,11 @@ package io.cistern.spark.barrier;
 import org.apache.spark.BarrierTaskContext;
 import org.apache.spark.SparkException;
 
-/// Texts that tasks of a barrier stage give each other through Spark's driver.
+/// Exchanges texts between the tasks of a barrier stage through Spark's driver.
 final class BarrierExchange {
     private BarrierExchange() {}
 
-    /// @return those of all tasks, by partition
+    /// @return the texts of all tasks, by partition
     /// @throws BrokenStageException if a task is missing
     static String[] allGather(BarrierTaskContext context, String own) {
         try {

@@ -8,7 +8,7 @@ import io.cistern.spark.TaskMemory;
 import java.util.Optional;
 import org.apache.spark.BarrierTaskContext;
 
-/// This task's rank among the tasks of its barrier stage, whose devices move data between them without a shuffle.
+/// Gives a task its rank among the tasks of its barrier stage. Their devices exchange data without a shuffle.
 ///
 /// ```java
 /// sales.toJavaRDD().barrier().mapPartitions(rows -> {
@@ -18,13 +18,14 @@ import org.apache.spark.BarrierTaskContext;
 /// })
 /// ```
 ///
-/// On real devices it is NCCL's [communicator][#communicator], with one device for each task. On simulated ones, which
-/// know nothing of other processes, the bytes go through Spark's driver.
+/// On real devices, NCCL's [communicator][#communicator] connects them, with one device for each task.
+/// Simulated devices know nothing of other processes, so the bytes go through Spark's driver.
 ///
-/// **Failures.** When one task of the stage fails or its executor dies, the others get an exception within seconds,
-/// and Spark tries the stage again or ends its job; the application goes on. So does a task that was killed.
+/// **Failures.** If one task of the stage fails or its executor dies, the others get an exception within
+/// seconds, and so does a task that is killed. Spark tries the stage again or ends its job; the application
+/// goes on.
 ///
-/// **Threads.** The task's own.
+/// **Threads.** The task's own thread.
 public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {
     final BarrierTaskContext context;
     final TaskMemory memory;
@@ -34,11 +35,10 @@ public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {
         this.memory = memory;
     }
 
-    /// Joins the tasks of the calling thread's barrier stage: **collective**, each task calls it as often as the
-    /// others.
-    /// It ends with the task.
+    /// Joins the tasks of the calling thread's barrier stage. **Collective:** every task must call it equally
+    /// often. The ranks end with the task.
     ///
-    /// @throws IllegalStateException if the thread's task is in no barrier stage
+    /// @throws IllegalStateException if the thread's task belongs to no barrier stage
     /// @throws io.cistern.nccl.NcclException if NCCL refuses
     /// @throws io.cistern.errors.ConfigurationException if the device is real and there is no NCCL
     /// @throws BrokenStageException if another task of the stage fails meanwhile, or this one is killed
@@ -57,36 +57,36 @@ public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {
         throw new IllegalStateException("this thread runs no task of a barrier stage: call rdd.barrier() first");
     }
 
-    /// Returns this task's rank: its partition.
+    /// Returns this task's rank, which is its partition.
     public int rank() {
         return context.partitionId();
     }
 
-    /// Returns how many tasks the stage has.
+    /// Returns the number of tasks in the stage.
     public int rankCount() {
         return context.getTaskInfos().length;
     }
 
-    /// Returns NCCL's communicator, for all that it can do; empty on simulated devices. What is enqueued there is
-    /// waited for by [#await].
+    /// Returns NCCL's communicator, for its other operations; empty on simulated devices. [#await] waits for
+    /// work that is enqueued on it.
     public abstract Optional<Communicator> communicator();
 
-    /// Gives each rank's buffer the elements of all ranks, reduced to one, and waits for it.
+    /// Reduces the elements of all ranks into each rank's buffer, and waits for it.
     ///
-    /// @param inPlace of the same size on all ranks
+    /// @param inPlace a buffer of the same size on all ranks
     /// @throws IllegalArgumentException if the buffer does not fit
     /// @throws BrokenStageException if another task of the stage fails meanwhile, or this one is killed
     public abstract void allReduce(DeviceBuffer inPlace, DataType type, ReductionOp op);
 
-    /// Gives each rank's buffer the elements of one rank, and waits for it.
+    /// Copies the elements of one rank to each rank's buffer, and waits for it.
     ///
-    /// @param inPlace of the same size on all ranks
-    /// @param root the rank whose elements they are
+    /// @param inPlace a buffer of the same size on all ranks
+    /// @param root the rank whose elements are copied
     /// @throws IllegalArgumentException if the buffer does not fit
     /// @throws BrokenStageException if another task of the stage fails meanwhile, or this one is killed
     public abstract void broadcast(DeviceBuffer inPlace, DataType type, int root);
 
-    /// Waits until the task's stream has done what it was given.
+    /// Waits until the task's stream has finished all its work.
     ///
     /// @throws BrokenStageException if another task of the stage fails meanwhile, or this one is killed
     public abstract void await();

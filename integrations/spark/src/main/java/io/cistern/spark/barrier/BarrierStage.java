@@ -9,29 +9,30 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
-/// Makes a stage whose tasks all run at once, each with its [rank][BarrierRanks]: in Scala `rdd.barrier()` does, which
-/// Java's RDDs lack.
+/// Creates stages whose tasks all run at once, each with its [rank][BarrierRanks]. Scala has `rdd.barrier()`
+/// for this; Java's RDDs lack it.
 public final class BarrierStage {
     private BarrierStage() {}
 
-    /// What each task does.
+    /// The work of each task.
     ///
-    /// @param <T> what its partition has
-    /// @param <R> what it returns
+    /// @param <T> the type of the partition's rows
+    /// @param <R> the type of the results
     @FunctionalInterface
     public interface RankFunction<T, R> extends Serializable {
-        /// Does it.
+        /// Does the work of one task.
         ///
-        /// @param rows the partition
+        /// @param rows the partition's rows
         /// @param ranks this task's rank among the others
-        /// @throws Exception as it likes; the stage fails then
+        /// @return the results
+        /// @throws Exception if the work fails; the stage fails then
         Iterator<R> apply(Iterator<T> rows, BarrierRanks ranks) throws Exception;
     }
 
-    /// Maps all partitions at once. There must be an executor's slot for each.
+    /// Maps all partitions at once. The cluster must have a free slot for each of them.
     ///
-    /// @param <T> what partitions have
-    /// @param <R> what tasks return
+    /// @param <T> the type of the partitions' rows
+    /// @param <R> the type of the results
     public static <T, R> JavaRDD<R> mapPartitions(JavaRDD<T> rdd, RankFunction<T, R> function) {
         ClassTag<R> anything = ClassTag$.MODULE$.apply(Object.class);
         RDD<R> mapped = rdd.rdd().barrier().mapPartitions(scala(function), false, anything);

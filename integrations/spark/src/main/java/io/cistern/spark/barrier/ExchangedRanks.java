@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Optional;
 import org.apache.spark.BarrierTaskContext;
 
-/// Collectives of simulated devices: the bytes go through Spark's driver, as text.
+/// Runs the collectives of simulated devices: the bytes go through Spark's driver, as text.
 final class ExchangedRanks extends BarrierRanks {
     ExchangedRanks(BarrierTaskContext context, TaskMemory memory) {
         super(context, memory);

@@ -18,8 +18,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.apache.spark.BarrierTaskContext;
 
-/// Collectives by NCCL. Whoever waits looks whether the task was killed and whether NCCL has heard of a failure, and
-/// aborts the communicator then: nothing of NCCL's returns by itself when a member is gone.
+/// Runs collectives with NCCL. NCCL's calls do not return if a member is gone. So a waiting thread checks
+/// whether the task was killed or NCCL has noticed a failure, and then aborts the communicator.
 final class NcclRanks extends BarrierRanks {
     private static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(200);
     private static final long JOIN_POLL_MILLIS = 50;
@@ -31,7 +31,7 @@ final class NcclRanks extends BarrierRanks {
         this.communicator = communicator;
     }
 
-    /// Rank 0 makes the id, and all get it by Spark.
+    /// Joins the ranks: rank 0 creates the id, and Spark passes it to all.
     static NcclRanks join(BarrierTaskContext context, TaskMemory memory) {
         Nccl nccl = Nccl.of(memory.memory());
         String own = context.partitionId() == 0
@@ -47,7 +47,7 @@ final class NcclRanks extends BarrierRanks {
         return joined;
     }
 
-    /// Makes the communicator on a thread of its own, which is left alone if a member never comes.
+    /// Opens the communicator on a thread of its own, which is abandoned if a member never comes.
     private static Communicator opened(BarrierTaskContext context, Supplier<Communicator> opening) {
         CompletableFuture<Communicator> made = new CompletableFuture<>();
         Thread.ofPlatform().daemon().name("cistern-nccl-join").start(() -> {
@@ -115,7 +115,7 @@ final class NcclRanks extends BarrierRanks {
         }
     }
 
-    /// A task that has failed or was killed waits for no other one.
+    /// Closes the communicator, or aborts it if the task failed or was killed: such a task waits for no other.
     private void end() {
         if (context.isFailed() || context.isInterrupted()) {
             communicator.abort();

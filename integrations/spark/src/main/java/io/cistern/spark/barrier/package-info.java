@@ -1,3 +1,3 @@
-/// Collectives between the tasks of a barrier stage.
+/// Runs collectives between the tasks of a barrier stage.
 @org.jspecify.annotations.NullMarked
 package io.cistern.spark.barrier;

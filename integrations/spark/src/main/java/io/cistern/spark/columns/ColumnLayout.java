@@ -5,8 +5,8 @@ import java.util.List;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/// Where the columns of a batch lie in one range of bytes, as the body of an Arrow record batch has them: of each
-/// column a bit for each row that is not null, then the values, each at a multiple of 64 bytes.
+/// Places the columns of a batch in one range of bytes, like the body of an Arrow record batch. Each column has
+/// one bit a row, 1 if the row is not null, then the values; each part begins at a multiple of 64 bytes.
 final class ColumnLayout {
     private static final long ALIGNMENT = 64;
 
@@ -33,7 +33,7 @@ final class ColumnLayout {
         byteSize = Math.max(at, ALIGNMENT);
     }
 
-    /// @throws UnsupportedOperationException for a column without a fixed width
+    /// @throws UnsupportedOperationException if a column has no fixed width
     static List<ColumnType> types(StructType schema) {
         List<ColumnType> types = new ArrayList<>();
         for (StructField field : schema.fields()) {

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
-/// A type of fixed width, as Arrow lays it out.
+/// A column type of fixed width, in Arrow's layout.
 enum ColumnType {
     BYTE(1) {
         @Override
@@ -30,7 +30,7 @@ enum ColumnType {
             return values.getAtIndex(ValueLayout.JAVA_SHORT, index);
         }
     },
-    /// Dates too, as days.
+    /// Also dates, in days.
     INT(4) {
         @Override
         void write(InternalRow row, int column, MemorySegment values, long index) {
@@ -42,7 +42,7 @@ enum ColumnType {
             return values.getAtIndex(ValueLayout.JAVA_INT, index);
         }
     },
-    /// Timestamps too, as microseconds.
+    /// Also timestamps, in microseconds.
     LONG(8) {
         @Override
         void write(InternalRow row, int column, MemorySegment values, long index) {
@@ -91,7 +91,7 @@ enum ColumnType {
 
     abstract Object read(MemorySegment values, long index);
 
-    /// @throws UnsupportedOperationException for a type without a fixed width
+    /// @throws UnsupportedOperationException if the type has no fixed width
     static ColumnType of(String column, DataType type) {
         if (type.equals(DataTypes.LongType) || type.equals(DataTypes.TimestampType)) {
             return LONG;

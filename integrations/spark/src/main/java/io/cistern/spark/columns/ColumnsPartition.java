@@ -6,7 +6,7 @@ import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 
-/// One partition: rows → columns → function → rows.
+/// Processes one partition: rows → columns → function → rows.
 record ColumnsPartition(StructType schema, ColumnsFunction function, int batchRows)
         implements FlatMapFunction<Iterator<InternalRow>, InternalRow> {
     @Override

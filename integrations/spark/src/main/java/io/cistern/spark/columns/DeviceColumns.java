@@ -4,10 +4,10 @@ import io.cistern.pressure.SpillableBuffer;
 import io.cistern.spark.TaskMemory;
 import org.apache.spark.sql.types.StructType;
 
-/// A batch of rows as columns on a task's device, in Arrow's layout: for each column a bit a row that says whether it
-/// has a value, and the values. Columns are of fixed width.
+/// Holds a batch of rows as columns on a task's device, in Arrow's layout: for each column one bit a row that
+/// says whether the row has a value, and the values. Columns are of fixed width.
 ///
-/// While nobody [uses][#use] it, it may leave the device for the host and for files.
+/// While nobody [uses][#use] the batch, it may leave the device for the host and for files.
 ///
 /// **Threads.** Any thread of the task.
 public final class DeviceColumns implements AutoCloseable {
@@ -23,11 +23,11 @@ public final class DeviceColumns implements AutoCloseable {
         this.rowCount = rowCount;
     }
 
-    /// Allocates columns with undefined bytes, in the memory of a task.
+    /// Allocates columns with undefined bytes in a task's memory.
     ///
-    /// @param rowCount at least 0
-    /// @throws UnsupportedOperationException for a column without a fixed width
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory
+    /// @param rowCount number of rows, at least 0
+    /// @throws UnsupportedOperationException if a column has no fixed width
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
     public static DeviceColumns allocate(TaskMemory memory, StructType schema, long rowCount) {
         ColumnLayout layout = new ColumnLayout(schema, rowCount);
         return new DeviceColumns(memory, layout, memory.spillable(layout.byteSize(), 0), rowCount);
@@ -38,12 +38,12 @@ public final class DeviceColumns implements AutoCloseable {
         return layout.schema();
     }
 
-    /// Returns how many rows there are.
+    /// Returns the number of rows.
     public long rowCount() {
         return rowCount;
     }
 
-    /// Returns the bytes that it takes on the device.
+    /// Returns the number of bytes that the batch takes on the device.
     public long byteSize() {
         return buffer.byteSize();
     }
@@ -52,22 +52,23 @@ public final class DeviceColumns implements AutoCloseable {
         return layout;
     }
 
-    /// Brings it to the device, and keeps it there until what is returned is closed.
+    /// Brings the batch to the device and keeps it there until the returned object is closed.
     ///
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no room for it; it stays where it is then
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no room; the batch stays
+    ///     where it is then
     public Use use() {
         return new Use(buffer.acquire(memory.stream().handle()));
     }
 
-    /// Frees it. Closing twice does nothing.
+    /// Frees the batch. Closing twice does nothing.
     ///
-    /// @throws IllegalStateException while it is in use
+    /// @throws IllegalStateException if the batch is in use
     @Override
     public void close() {
         memory.close(buffer);
     }
 
-    /// The columns' addresses, valid until it is closed, for work on the task's stream.
+    /// Gives the columns' addresses for work on the task's stream. They are valid until it is closed.
     public final class Use implements AutoCloseable {
         private final SpillableBuffer.Lease lease;
 
@@ -75,23 +76,23 @@ public final class DeviceColumns implements AutoCloseable {
             this.lease = lease;
         }
 
-        /// Returns where the batch begins.
+        /// Returns the address of the batch.
         public long address() {
             return lease.address();
         }
 
-        /// Returns where a column's values begin.
+        /// Returns the address of a column's values.
         ///
-        /// @param column from 0
+        /// @param column the column's index, from 0
         /// @throws IndexOutOfBoundsException if there is no such column
         public long values(int column) {
             return lease.address() + layout.valueOffset(column);
         }
 
-        /// Returns where a column's bits begin, the lowest of the first byte for the first row: 1 for a value, 0
-        /// for null.
+        /// Returns the address of a column's bits: 1 for a value, 0 for null. The first row has the lowest bit
+        /// of the first byte.
         ///
-        /// @param column from 0
+        /// @param column the column's index, from 0
         /// @throws IndexOutOfBoundsException if there is no such column
         public long validity(int column) {
             return lease.address() + layout.validityOffset(column);

@@ -6,33 +6,33 @@ import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.StructType;
 
-/// Runs a function over a data set's partitions as columns on the executors' devices, as Spark's `mapInArrow` does
-/// in a Python process.
+/// Runs a function over the partitions of a data set, as columns on the executors' devices. Spark's
+/// `mapInArrow` does the same in a Python process.
 ///
 /// ```java
 /// Dataset<Row> sums = GpuColumns.map(sales.select("key", "amount"), KeyedSums.SCHEMA, KeyedSums.atLeast(10));
 /// ```
 public final class GpuColumns {
-    /// Rows of a batch, unless the caller says.
+    /// Rows in a batch by default.
     public static final int DEFAULT_BATCH_ROWS = 64 << 10;
 
     private GpuColumns() {}
 
-    /// Maps with batches of [#DEFAULT_BATCH_ROWS].
+    /// Maps a data set in batches of [#DEFAULT_BATCH_ROWS] rows.
     ///
-    /// @param input columns of fixed width
-    /// @param output the schema of what the function returns
-    /// @throws UnsupportedOperationException for a column without a fixed width
+    /// @param input a data set with columns of fixed width
+    /// @param output the schema of the function's results
+    /// @throws UnsupportedOperationException if a column has no fixed width
     public static Dataset<Row> map(Dataset<Row> input, StructType output, ColumnsFunction function) {
         return map(input, output, function, DEFAULT_BATCH_ROWS);
     }
 
-    /// Maps with batches of some size.
+    /// Maps a data set in batches of a given size.
     ///
-    /// @param input columns of fixed width
-    /// @param output the schema of what the function returns
+    /// @param input a data set with columns of fixed width
+    /// @param output the schema of the function's results
     /// @param batchRows the most rows of a batch, at least 1
-    /// @throws UnsupportedOperationException for a column without a fixed width
+    /// @throws UnsupportedOperationException if a column has no fixed width
     /// @throws IllegalArgumentException if `batchRows` is less than 1
     public static Dataset<Row> map(Dataset<Row> input, StructType output, ColumnsFunction function, int batchRows) {
         if (batchRows < 1) {

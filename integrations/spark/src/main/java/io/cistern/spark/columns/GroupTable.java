@@ -2,8 +2,8 @@ package io.cistern.spark.columns;
 
 import io.cistern.simulated.KernelLaunch;
 
-/// The table of the simulated `cistern_aggregate`: open addressing, and one more slot for the key that marks a free
-/// one.
+/// The hash table of the simulated `cistern_aggregate`: open addressing, with an extra slot for the key
+/// that marks free slots.
 final class GroupTable {
     private static final int KEYS = 4;
     private static final int SUMS = 5;
@@ -39,7 +39,7 @@ final class GroupTable {
         counts.set(slot, counts.get(slot) + count);
     }
 
-    /// There is one: a table has more slots than it is given rows.
+    /// Returns the key's slot. There is always a free one, because a table has more slots than rows.
     private int find(long key) {
         long hash = key * 0x9E3779B97F4A7C15L;
         int slot = (int) ((hash ^ (hash >>> 32)) & (capacity - 1));

@@ -3,9 +3,9 @@ package io.cistern.spark.columns;
 import io.cistern.spark.TaskMemory;
 import java.util.List;
 
-/// Sums by key of rows on one task's device. Each method frees what it made when it throws.
+/// Sums rows by key on one task's device. Each method frees its memory when it throws.
 final class GroupedRows {
-    /// Marks a free slot of a table; the key of that value has a slot of its own.
+    /// Marks a free slot of a table. Rows with this key have a slot of their own.
     private static final long FREE_KEY = Long.MIN_VALUE;
 
     private final TaskMemory memory;
@@ -45,7 +45,7 @@ final class GroupedRows {
         }
     }
 
-    /// Sums what several batches of sums have together.
+    /// Adds up the sums of several batches.
     DeviceColumns merged(List<DeviceColumns> sums) {
         try (Scratch scratch = new Scratch(memory, kernels)) {
             Table table = new Table(
@@ -59,7 +59,7 @@ final class GroupedRows {
         }
     }
 
-    /// Sorts sums of different keys.
+    /// Sorts sums by key. Each key occurs once.
     DeviceColumns sorted(DeviceColumns sums) {
         long count = sums.rowCount();
         try (Scratch scratch = new Scratch(memory, kernels);
@@ -92,7 +92,7 @@ final class GroupedRows {
         return least < 2 ? 1 : Long.highestOneBit(least - 1) * 2;
     }
 
-    /// A hash table on the device, with at least twice as many slots as it is given rows.
+    /// A hash table on the device, with at least twice as many slots as rows.
     private final class Table {
         private final Scratch scratch;
         private final long capacity;

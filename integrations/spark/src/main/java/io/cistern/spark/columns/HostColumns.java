@@ -6,9 +6,9 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.jspecify.annotations.Nullable;
 
-/// Rows as columns in host memory.
+/// Holds rows as columns in host memory.
 ///
-/// **Threads.** One at a time.
+/// **Threads.** One thread at a time.
 final class HostColumns {
     private final ColumnLayout layout;
     private final MemorySegment bytes;
@@ -18,7 +18,7 @@ final class HostColumns {
         this.bytes = bytes;
     }
 
-    /// Says of all rows that nothing is null.
+    /// Marks all values as not null.
     void begin() {
         for (int column = 0; column < layout.columnCount(); column++) {
             bytes.asSlice(layout.validityOffset(column), (layout.rowCapacity() + 7) / 8)

@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// The kernels of [KeyedSums], loaded once into each device: compiled from CUDA C++ on a real one; on a simulated one
-/// they are Java functions.
+/// Loads the kernels of [KeyedSums] once into each device: compiled from CUDA C++ on a real device, Java
+/// functions on a simulated one.
 final class KeyedSumKernels {
     private static final String SOURCE = "keyed-sums.cu";
     private static final int THREADS = 256;
@@ -28,7 +28,7 @@ final class KeyedSumKernels {
 
     private final Map<String, CudaFunction> functions = new ConcurrentHashMap<>();
 
-    /// The kernels on each device of one device memory.
+    /// The loaded kernels of one device memory, by device.
     private static final class Loaded implements AutoCloseable {
         private final Map<Integer, CudaModule> modules = new ConcurrentHashMap<>();
         private final Map<Integer, KeyedSumKernels> kernels = new ConcurrentHashMap<>();
@@ -48,9 +48,9 @@ final class KeyedSumKernels {
         NAMES.forEach(name -> functions.put(name, module.function(name)));
     }
 
-    /// Those of a task's device.
+    /// Returns the kernels of a task's device.
     ///
-    /// @throws UnsupportedOperationException if the device is real and NVIDIA's run-time compiler isn't there
+    /// @throws UnsupportedOperationException if the device is real and NVIDIA's run-time compiler is missing
     static KeyedSumKernels of(TaskMemory memory) {
         return memory.memory()
                 .moduleSupport()
@@ -64,7 +64,7 @@ final class KeyedSumKernels {
                 : CudaModule.compile(memory, device, source());
     }
 
-    /// A text in which a simulated device finds the names.
+    /// Returns PTX that declares the names, for a simulated device.
     private static String entries() {
         StringBuilder text = new StringBuilder(".version 8.0\n.target sm_90\n.address_size 64\n");
         NAMES.forEach(name -> text.append(".entry ").append(name).append("() { ret; }\n"));
@@ -82,7 +82,7 @@ final class KeyedSumKernels {
         }
     }
 
-    /// Launches a kernel with a thread for each of some items.
+    /// Launches a kernel with one thread for each item.
     void launch(String name, TaskMemory memory, long items, Object... arguments) {
         CudaFunction function = functions.get(name);
         if (function == null) {

@@ -10,16 +10,16 @@ import java.util.function.Supplier;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/// Sums by key on the device: a filter, a hash table and a sort, by kernels that NVIDIA's run-time compiler makes of
-/// CUDA C++.
+/// Sums amounts by key on the device, with a filter, a hash table and a sort. NVIDIA's run-time compiler
+/// compiles their kernels from CUDA C++.
 ///
-/// The first two columns of its input are `bigint`: a key and an amount. Rows that lack one of them are left out. Its
-/// output has [#SCHEMA], one row for each key of the partition, in the order of keys.
+/// The first two columns of the input are `bigint`: a key and an amount. Rows in which either is null are left
+/// out. The output has [#SCHEMA], with one row for each key of the partition, sorted by key.
 ///
-/// All batches of a partition are brought to the device first, so that those which have no room there spill. A
-/// batch for whose table there is no room is split.
+/// The function first brings all batches of a partition to the device; those that don't fit spill. If there is
+/// no room for a batch's table, the batch is split.
 public final class KeyedSums implements ColumnsFunction {
-    /// A key, the sum of its amounts, and how many those were.
+    /// A key, the sum of its amounts, and their number.
     public static final StructType SCHEMA = new StructType()
             .add("key", DataTypes.LongType, false)
             .add("sum", DataTypes.LongType, false)
@@ -35,12 +35,13 @@ public final class KeyedSums implements ColumnsFunction {
         this.merges = merges;
     }
 
-    /// Returns the function that sums rows whose amount is at least some number.
+    /// Returns the function that sums the rows whose amount is at least the given one.
     public static KeyedSums atLeast(long amount) {
         return new KeyedSums(amount, false);
     }
 
-    /// Returns the function that sums sums: its input has [#SCHEMA] itself, as parts of one data set have it.
+    /// Returns the function that adds up sums. Its input has [#SCHEMA], like the outputs for the parts
+    /// of a data set.
     public static KeyedSums merging() {
         return new KeyedSums(Long.MIN_VALUE, true);
     }

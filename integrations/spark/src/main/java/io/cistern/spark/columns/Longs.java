@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 
-/// 64-bit words that a simulated kernel reads or writes.
+/// Holds 64-bit words that a simulated kernel reads or writes.
 final class Longs {
     private final ByteBuffer bytes;
 
@@ -17,7 +17,7 @@ final class Longs {
         return new Longs(new byte[count * Long.BYTES]);
     }
 
-    /// @param argument which argument is the address
+    /// @param argument the index of the kernel argument that has the address
     static Longs read(KernelLaunch launch, int argument, int first, int count) {
         long address = launch.longAt(argument) + (long) first * Long.BYTES;
         return new Longs(launch.memory().read(address, count * Long.BYTES));

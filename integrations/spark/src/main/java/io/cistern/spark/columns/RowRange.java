@@ -2,9 +2,9 @@ package io.cistern.spark.columns;
 
 import java.util.List;
 
-/// Some rows of a batch that follow each other.
+/// Some consecutive rows of a batch.
 ///
-/// @param first the first, a multiple of 8 so that its bit begins a byte
+/// @param first the first row, a multiple of 8 so that its bit begins a byte
 record RowRange(DeviceColumns columns, long first, long count) {
     private static final long MIN_ROWS = 64;
 
@@ -12,7 +12,7 @@ record RowRange(DeviceColumns columns, long first, long count) {
         return new RowRange(columns, 0, columns.rowCount());
     }
 
-    /// The two halves; nothing if it is too short to be cut.
+    /// Returns the two halves; empty if the range is too short to be cut.
     List<RowRange> halves() {
         long half = count / 2 / 8 * 8;
         return count < MIN_ROWS

@@ -9,7 +9,7 @@ import java.util.NoSuchElementException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.jspecify.annotations.Nullable;
 
-/// Brings columns back as rows, and closes them.
+/// Brings batches back to the host as rows, and closes the batches.
 final class RowsWriter implements Iterator<InternalRow> {
     private final TaskMemory memory;
     private final Iterator<DeviceColumns> batches;

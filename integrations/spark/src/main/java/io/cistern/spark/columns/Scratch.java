@@ -7,7 +7,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Device memory for one piece of work, on the task's stream.
+/// Allocates device memory for one piece of work on the task's stream, and frees it at the end.
 final class Scratch implements AutoCloseable {
     private final TaskMemory memory;
     private final KeyedSumKernels kernels;
@@ -18,26 +18,26 @@ final class Scratch implements AutoCloseable {
         this.kernels = kernels;
     }
 
-    /// The address of so many words, with undefined bytes.
+    /// Returns the address of `count` words with undefined bytes.
     long longs(long count) {
         DeviceBuffer buffer = DeviceBuffer.allocate(Math.max(1, count) * Long.BYTES, memory.stream());
         buffers.add(buffer);
         return buffer.address();
     }
 
-    /// The address of so many words of one value.
+    /// Returns the address of `count` words that all have one value.
     long filled(long count, long value) {
         long address = longs(count);
         kernels.launch(KeyedSumKernels.FILL_LONGS, memory, count, address, count, value);
         return address;
     }
 
-    /// The address of a word that is 0.
+    /// Returns the address of a word that is 0.
     long counter() {
         return filled(1, 0);
     }
 
-    /// Waits for the work so far, and reads a word.
+    /// Waits for the work so far, then reads a word.
     long read(long address) {
         for (DeviceBuffer buffer : buffers) {
             if (buffer.address() == address) {
@@ -58,7 +58,7 @@ final class Scratch implements AutoCloseable {
         }
     }
 
-    /// Sums in columns of their own, which stay.
+    /// Copies sums to columns of their own, which outlive this object.
     DeviceColumns columns(long count, long... from) {
         DeviceColumns result = DeviceColumns.allocate(memory, KeyedSums.SCHEMA, count);
         try (DeviceColumns.Use use = result.use()) {

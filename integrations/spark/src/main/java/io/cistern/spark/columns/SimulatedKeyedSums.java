@@ -5,8 +5,8 @@ import io.cistern.simulated.Kernels;
 import io.cistern.simulated.SimulatedKernel;
 import io.cistern.simulated.SimulatedKernels;
 
-/// What the kernels of [KeyedSums] do, in Java, for executors without a GPU. How long they take follows the memory
-/// that they read and write, by an H200's bandwidth.
+/// Implements the kernels of [KeyedSums] in Java, for executors without a GPU. Their duration follows from the
+/// bytes that they read and write and the bandwidth of an H200.
 public final class SimulatedKeyedSums implements SimulatedKernels {
     private static final long LAUNCH_NANOS = 2_000;
     private static final double BYTES_A_NANO = 4_000;
@@ -23,8 +23,8 @@ public final class SimulatedKeyedSums implements SimulatedKernels {
         kernels.register(KeyedSumKernels.FILL_LONGS, timed(1, 8, SimulatedKeyedSums::fillLongs));
     }
 
-    /// @param countAt which argument says how many items there are
-    /// @param bytesEach what an item reads and writes
+    /// @param countAt the index of the argument that has the number of items
+    /// @param bytesEach the bytes that an item reads and writes
     private static SimulatedKernel timed(int countAt, int bytesEach, SimulatedKernel kernel) {
         return new SimulatedKernel() {
             @Override
@@ -122,7 +122,7 @@ public final class SimulatedKeyedSums implements SimulatedKernels {
         }
     }
 
-    /// Whether row i goes behind another: those of count 0 go behind all.
+    /// Returns whether row i comes after another. Rows of count 0 come after all others.
     private static boolean isAfter(Longs[] columns, int i, int other) {
         boolean otherIsThere = columns[2].get(other) != 0;
         return otherIsThere && (columns[2].get(i) == 0 || columns[0].get(i) > columns[0].get(other));

@@ -18,7 +18,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.Test;
 
-/// Arenas.
+/// Arenas of buffers.
 abstract class ArenaPart extends BufferFixture {
     ArenaPart(BufferContract suite) {
         super(suite);

@@ -3,8 +3,9 @@ package io.cistern.suites.buffers;
 import io.cistern.cuda.CudaDriver;
 import org.junit.jupiter.api.Nested;
 
-/// What programs hold in hand, as tests: buffers, slices, arenas, copies, pinned memory, streams and events,
-/// launches. The real driver and the simulated GPU run the same suite; contents are checked wherever there are any.
+/// Tests the objects that programs hold: buffers, slices, arenas, copies, pinned memory, streams and
+/// events, launches. The real driver and the simulated GPU run the same suite. Contents are checked
+/// wherever a test writes some.
 public abstract class BufferContract {
     /// For subclasses.
     protected BufferContract() {}

@@ -19,16 +19,16 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 
-/// Opens driver, device memory and streams for one test, and checks afterwards that no block is left and that the
-/// simulated GPU saw no misuse. The allocator is `caching`, which has to be on the class path.
+/// Opens driver, device memory and streams for one test, and checks afterwards that no block is left and that
+/// the simulated GPU reported no misuse. The allocator is `caching`, which must be on the class path.
 @Timeout(120)
 abstract class BufferFixture {
     static final int DEVICE = 0;
     static final int KIB = 1 << 10;
     static final int MIB = 1 << 20;
 
-    /// A driver may wait for running work in calls that don't say so; then streams are let go after this time. It
-    /// bounds how long a test takes, never whether it passes.
+    /// A driver may wait for running work in calls that don't say so, so streams are released after this time.
+    /// It bounds how long a test takes, never whether it passes.
     private static final long LONGEST_HOLD_MILLIS = 5_000;
 
     private final BufferContract suite;
@@ -75,7 +75,7 @@ abstract class BufferFixture {
         return closedLater(CudaStream.open(memory, DEVICE));
     }
 
-    /// Holds streams; made before they are busy, let go before anything else is closed.
+    /// Returns a latch. Create it before streams are busy; it releases them before anything else is closed.
     StreamLatch latch() {
         StreamLatch latch = closedLater(new StreamLatch(driver, DEVICE));
         latches.push(latch);

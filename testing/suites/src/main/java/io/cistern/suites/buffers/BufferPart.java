@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
-/// Life and misuse of a buffer.
+/// Lifetime and misuse of a buffer.
 abstract class BufferPart extends BufferFixture {
     BufferPart(BufferContract suite) {
         super(suite);

@@ -4,8 +4,8 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.suites.DriverUnderTest;
 import org.junit.jupiter.api.Tag;
 
-/// The suite on the driver in the system property `cistern.testkit.driver`: `cuda`, the default, `simulated`, or
-/// `auto`.
+/// Runs the suite on the driver in the system property `cistern.testkit.driver`: `cuda`, the
+/// default, `simulated`, or `auto`.
 @Tag("buffers")
 public class Buffers extends BufferContract {
     /// For JUnit.

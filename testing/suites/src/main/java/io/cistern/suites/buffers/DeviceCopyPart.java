@@ -119,7 +119,8 @@ abstract class DeviceCopyPart extends BufferFixture {
         there.close();
     }
 
-    /// Here to here, here to there, from pinned memory, and what depends on these, in one batch; then back.
+    /// Copies on one device, between devices, from pinned memory, and copies that depend on these, in
+    /// one batch; then back.
     @Test
     void aBatchBetweenDevicesIsAsIfInOrder() {
         CudaStream other = streamOfAnotherDevice();
@@ -160,7 +161,7 @@ abstract class DeviceCopyPart extends BufferFixture {
         StreamLatch latch = latch();
         DeviceBuffer here = bufferOf(filled(MIB, 2));
         DeviceBuffer there = closedLater(DeviceBuffer.allocate(MIB, other));
-        there.copyFrom(here); // peers know each other before the stream is held
+        there.copyFrom(here); // enables peer access before the stream is held
         other.synchronize();
         latch.hold(stream.handle());
         new CopyBatch().onDevice(there, here).submit(stream.handle(), CopyMode.NON_BLOCKING);

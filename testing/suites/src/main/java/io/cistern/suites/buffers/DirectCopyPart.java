@@ -17,7 +17,7 @@ import java.util.Arrays;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// Arrays that the driver reads where they are. No stream is held here: that is what such programs must not do.
+/// Arrays that the driver reads in place. No test holds a stream, because programs with such copies must not.
 abstract class DirectCopyPart extends BufferFixture {
     private DeviceMemory direct;
 
@@ -79,7 +79,7 @@ abstract class DirectCopyPart extends BufferFixture {
         assertThat(contents(buffer)).containsOnly(1);
     }
 
-    /// The collector moves young arrays while others are copied.
+    /// The garbage collector moves young arrays while others are copied.
     @Test
     void arraysAreReadWholeWhileTheCollectorMovesOthers() throws InterruptedException {
         DeviceBuffer buffer = bufferOf(MemorySegment.ofArray(filled(MIB, 0)));
@@ -87,10 +87,10 @@ abstract class DirectCopyPart extends BufferFixture {
             try {
                 while (true) {
                     System.gc();
-                    Thread.sleep(2); // else nobody else gets far
+                    Thread.sleep(2); // else the copying thread makes no progress
                 }
             } catch (InterruptedException done) {
-                // All is copied.
+                // The copies are done.
             }
         });
         try {

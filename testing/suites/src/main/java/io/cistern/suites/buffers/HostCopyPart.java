@@ -25,7 +25,8 @@ import org.junit.jupiter.api.Test;
 
 /// Copies between host and device.
 abstract class HostCopyPart extends BufferFixture {
-    /// Around the pieces in which the heap is copied, and the size up to which `memcpy` moves the bytes.
+    /// Sizes around the pieces in which heap memory is copied, and around the size up to which
+    /// `memcpy` moves the bytes.
     private static final int[] SIZES = {
         1, 3, 4096, MIB - 1, MIB, MIB + 1, 2 * MIB, 2 * MIB + 1, 3 * MIB + 5, 9 * MIB / 2, 5 * MIB, 13 * MIB + 1
     };
@@ -44,7 +45,7 @@ abstract class HostCopyPart extends BufferFixture {
         }
     }
 
-    /// Each on both sides of 2 MiB.
+    /// The two lengths give sizes on both sides of 2 MiB for each type.
     @Test
     void arraysOfAllTypesGoThereAndBackFromAnyOffset() {
         for (int elements : new int[] {1001, 3 * MIB + 1}) {
@@ -120,7 +121,7 @@ abstract class HostCopyPart extends BufferFixture {
         }
     }
 
-    /// Copies so many bytes of an array, so that nothing is pinned for the next ones while a stream is held.
+    /// Copies that many bytes of an array first, so that later copies pin nothing while a stream is held.
     private void copyBefore(int byteSize) {
         bufferOf(filled(byteSize, 9)).close();
     }
@@ -164,7 +165,7 @@ abstract class HostCopyPart extends BufferFixture {
                 .isEqualTo(made);
     }
 
-    /// Of a blocking copy the stream is waited for, which says the same as events.
+    /// A blocking copy waits for the stream, which makes events unnecessary.
     @Test
     void aSmallArrayThatIsWaitedForNeedsNoEvents() {
         copyBefore(4096);
@@ -180,7 +181,7 @@ abstract class HostCopyPart extends BufferFixture {
         return driver.calls().of(call);
     }
 
-    /// The graph would read staging memory when it is launched.
+    /// The graph would read staging memory when it is launched, long after the copy.
     @Test
     void anArrayIsNotCopiedInACapture() {
         DeviceBuffer buffer = bufferOf(filled(100, 1));
@@ -302,7 +303,7 @@ abstract class HostCopyPart extends BufferFixture {
                 .isThrownBy(() -> batch.onDevice(one.slice(0, 50), two));
     }
 
-    /// Copies that depend on each other between some that don't, from pinned memory that is closed at once.
+    /// Copies that depend on each other, between some that don't, from pinned memory that is closed at once.
     @Test
     void aBatchIsAsIfInOrder() {
         DeviceBuffer[] buffers = new DeviceBuffer[100];

@@ -25,7 +25,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
 
-/// Modules, functions and launches.
+/// Modules, functions and kernel launches.
 abstract class LaunchPart extends BufferFixture {
     private static final String VECTOR_ADD = """
             extern "C" __global__ void vector_add(const float *x, const float *y, float *sum, int count) {

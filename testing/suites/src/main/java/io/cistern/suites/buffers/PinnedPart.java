@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/// The cache of pinned memory, by the rules of PyTorch's.
+/// The cache of pinned memory, which follows the rules of PyTorch's.
 abstract class PinnedPart extends BufferFixture {
     PinnedPart(BufferContract suite) {
         super(suite);
@@ -118,7 +118,7 @@ abstract class PinnedPart extends BufferFixture {
         assertThat(PinnedMemory.of(memory).statistics()).containsEntry("active_bytes.peak", 4096L);
     }
 
-    /// As in PyTorch, which sees the sizes one by one.
+    /// The same as in PyTorch, which counts each size for itself.
     @Test
     void aPeakIsTheSumOfThoseOfTheSizes() {
         PinnedBuffer first = pinned(4096);

@@ -19,7 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/// Where a buffer's memory comes from, and buffers that are made of others: copies, other sizes, other streams.
+/// The origin of a buffer's memory, and buffers made from others: copies, other sizes, other streams.
 abstract class ReshapePart extends BufferFixture {
     ReshapePart(BufferContract suite) {
         super(suite);

@@ -11,7 +11,7 @@ import io.cistern.testkit.StreamLatch;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/// Parts of buffers: views, and such that keep the memory alive.
+/// Parts of buffers: views, and slices that keep the memory alive.
 abstract class SlicePart extends BufferFixture {
     SlicePart(BufferContract suite) {
         super(suite);

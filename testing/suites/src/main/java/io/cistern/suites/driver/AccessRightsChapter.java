@@ -9,7 +9,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.MemoryLocation;
 import org.junit.jupiter.api.Test;
 
-/// Who may touch a mapping.
+/// Which devices may access a mapping.
 abstract class AccessRightsChapter extends VirtualMemoryChapter {
     AccessRightsChapter(DriverContract suite) {
         super(suite);
@@ -70,7 +70,7 @@ abstract class AccessRightsChapter extends VirtualMemoryChapter {
         assertThat(rights(address + 2 * page)).isEqualTo(AccessRights.NONE);
     }
 
-    /// What the rights are then is no driver's promise.
+    /// No driver promises the access rights after this call.
     @Test
     void aHoleBetweenMappingsGoesUnnoticed() {
         long address = reserve(3);

@@ -7,8 +7,8 @@ import io.cistern.testkit.StreamLatch;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// One handle at two addresses is one memory: what is written through one is read through the other, in stream
-/// order.
+/// One handle mapped at two addresses is one memory: data written through one address is read through the
+/// other, in stream order.
 abstract class AliasChapter extends VirtualMemoryChapter {
     private static final int ROUNDS = 200;
     private long handle;

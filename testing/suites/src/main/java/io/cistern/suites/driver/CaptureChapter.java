@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
-/// What a capture takes in, from which streams, and how it ends.
+/// Which calls a capture records, from which streams, and how it ends.
 abstract class CaptureChapter extends GraphFixture {
     CaptureChapter(DriverContract suite) {
         super(suite);

@@ -12,7 +12,7 @@ import io.cistern.cuda.PhysicalMemory;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
-/// What a capture forbids, to whom, and how calls get on with it.
+/// Which calls a capture forbids to which threads, and how a thread makes them nevertheless.
 abstract class CaptureModeChapter extends GraphFixture {
     CaptureModeChapter(DriverContract suite) {
         super(suite);

@@ -16,8 +16,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 
-/// One chapter of the contract: opens the driver before each test and takes back afterwards what the test got from
-/// here.
+/// Opens the driver before each test, and afterwards frees the objects that the test got from the methods here.
 @Timeout(120)
 abstract class DriverChapter {
     static final int DEVICE = 0;
@@ -38,7 +37,7 @@ abstract class DriverChapter {
         driver = suite.openDriver();
     }
 
-    /// Latches first: what else is taken back may wait for running work.
+    /// Closes latches first, because other frees may wait for running work.
     @AfterEach
     void closeDriver() {
         latches.forEach(StreamLatch::close);
@@ -55,7 +54,7 @@ abstract class DriverChapter {
         cleanups.push(cleanup);
     }
 
-    /// A latch, to be made before the streams are busy.
+    /// Returns a latch. Create it before the streams are busy.
     StreamLatch latch() {
         StreamLatch latch = new StreamLatch(driver, DEVICE);
         latches.push(latch);
@@ -78,14 +77,14 @@ abstract class DriverChapter {
         return event;
     }
 
-    /// An event recorded at the present end of a stream.
+    /// Returns an event recorded at the present end of a stream.
     long eventOn(long stream) {
         long event = event();
         driver.events().record(DEVICE, event, stream);
         return event;
     }
 
-    /// Memory from `cuMemAlloc`.
+    /// Returns memory from `cuMemAlloc`.
     long linear(long byteSize) {
         return linear(DEVICE, byteSize);
     }
@@ -121,7 +120,7 @@ abstract class DriverChapter {
         }
     }
 
-    /// The call must fail with one of the results, and say which call it was.
+    /// Checks that the call fails with one of the results and that the exception names the call.
     static CudaException assertFails(ThrowingCallable action, DriverCall call, CudaResult... results) {
         CudaException failure = catchThrowableOfType(CudaException.class, action);
         assertThat(failure).as("%s must fail", call.symbol()).isNotNull();

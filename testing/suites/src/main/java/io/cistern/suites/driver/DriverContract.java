@@ -3,8 +3,8 @@ package io.cistern.suites.driver;
 import io.cistern.cuda.CudaDriver;
 import org.junit.jupiter.api.Nested;
 
-/// What a [CudaDriver] does, as tests, chapter by chapter. The real driver and the simulated GPU run the same
-/// suite: the simulated GPU is right where both pass.
+/// Tests of a [CudaDriver], by topic. The real driver and the simulated GPU run the same suite: the simulated
+/// GPU is right if both pass.
 ///
 /// ```java
 /// class MyDriverTests extends DriverContract {
@@ -12,16 +12,16 @@ import org.junit.jupiter.api.Nested;
 /// }
 /// ```
 ///
-/// Whatever spoils a real device for the rest of the process (an access to unmapped memory, a write without the
-/// right to) is left to the simulated GPU's own tests. What needs two devices is skipped with a reason where
-/// there is one.
+/// Actions that break a real device for the rest of the process (access to unmapped memory, a write without
+/// permission) are left to the simulated GPU's own tests. If there is only one device, tests that need two are
+/// skipped with that reason.
 public abstract class DriverContract {
     /// For subclasses.
     protected DriverContract() {}
 
     /// Opens the driver for one test; the suite closes it.
     ///
-    /// @return a new driver with at least one device that nobody else uses now
+    /// @return a new driver with at least one device that nobody else is using
     protected abstract CudaDriver openDriver();
 
     @Nested

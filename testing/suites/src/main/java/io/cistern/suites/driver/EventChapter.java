@@ -7,7 +7,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.testkit.StreamLatch;
 import org.junit.jupiter.api.Test;
 
-/// Events mark places in a stream, and take the time.
+/// Events mark positions in a stream, and measure the time between them.
 abstract class EventChapter extends DriverChapter {
     EventChapter(DriverContract suite) {
         super(suite);

@@ -8,7 +8,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import org.junit.jupiter.api.Test;
 
-/// A failure says which call it was, with what result, on what.
+/// A failure names the call, its result and its arguments.
 abstract class FailureChapter extends DriverChapter {
     FailureChapter(DriverContract suite) {
         super(suite);

@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/// Executables: launched, updated, destroyed; and who learns of that.
+/// Executable graphs: launching, updating and destroying them, and the callbacks at their end.
 abstract class GraphChapter extends GraphFixture {
     GraphChapter(DriverContract suite) {
         super(suite);

@@ -3,7 +3,7 @@ package io.cistern.suites.driver;
 import io.cistern.cuda.CudaDriver;
 import org.junit.jupiter.api.Nested;
 
-/// The chapters of [DriverContract] about graphs, alone.
+/// Runs only the tests of [DriverContract] about graphs.
 public abstract class GraphContract {
     private final DriverContract suite = new DriverContract() {
         @Override

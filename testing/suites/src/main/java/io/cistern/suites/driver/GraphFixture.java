@@ -9,7 +9,7 @@ import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
-/// What chapters about graphs need: captures that end, and graphs that go, whatever a test does.
+/// Provides captures and graphs that end after the test, whatever the test does.
 abstract class GraphFixture extends DriverChapter {
     Graphs graphs;
     private final Set<Long> begun = new LinkedHashSet<>();
@@ -23,7 +23,7 @@ abstract class GraphFixture extends DriverChapter {
         graphs = driver.graphs();
     }
 
-    /// Begins a capture that ends with the test at the latest.
+    /// Begins a capture that ends after the test at the latest.
     long captured(CaptureMode mode) {
         long stream = stream();
         begin(stream, mode);
@@ -35,7 +35,7 @@ abstract class GraphFixture extends DriverChapter {
         begun.add(stream);
     }
 
-    /// A capture that a failed test left would make every later one fail.
+    /// Ends captures that a failed test left, because they would make every later capture fail.
     @AfterEach
     void endCaptures() {
         for (long stream : begun) {
@@ -45,7 +45,7 @@ abstract class GraphFixture extends DriverChapter {
         }
     }
 
-    /// Ends a capture that went wrong, in whatever way the driver says so.
+    /// Ends a capture that went wrong, however the driver reports it.
     void abandon(long stream) {
         try {
             graphs.destroy(DEVICE, graphs.endCapture(DEVICE, stream));
@@ -54,7 +54,7 @@ abstract class GraphFixture extends DriverChapter {
         }
     }
 
-    /// Ends a capture.
+    /// Ends a capture and returns the graph, which is destroyed after the test.
     long graphOf(long stream) {
         long graph = graphs.endCapture(DEVICE, stream);
         afterwards(() -> graphs.destroy(DEVICE, graph));
@@ -75,7 +75,7 @@ abstract class GraphFixture extends DriverChapter {
         driver.copies().fillBytes(DEVICE, address, (byte) value, KIB, stream);
     }
 
-    /// Lets another stream follow what a stream was given until now.
+    /// Makes a stream wait for all work enqueued so far on another.
     void follow(long follower, long stream) {
         driver.streams().await(DEVICE, follower, eventOn(stream));
     }

@@ -6,7 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.random.RandomGenerator;
 
-/// Pinned host memory with the few things that tests do with it.
+/// Pinned host memory with the few operations that tests need.
 record HostBytes(CudaDriver driver, int device, MemorySegment segment) implements AutoCloseable {
     static HostBytes pinned(CudaDriver driver, int device, long byteSize) {
         MemorySegment segment = driver.memory().allocateHost(device, byteSize);
@@ -21,7 +21,7 @@ record HostBytes(CudaDriver driver, int device, MemorySegment segment) implement
         return this;
     }
 
-    /// Copies from the device and waits.
+    /// Copies from the device and waits for it.
     HostBytes readFrom(long address, long stream) {
         driver.copies().toHost(device, segment, address, segment.byteSize(), stream);
         driver.streams().synchronize(device, stream);

@@ -8,7 +8,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.testkit.StreamLatch;
 import org.junit.jupiter.api.Test;
 
-/// Handles are mapped and unmapped whole.
+/// Handles are mapped and unmapped as a whole.
 abstract class MappingChapter extends VirtualMemoryChapter {
     MappingChapter(DriverContract suite) {
         super(suite);

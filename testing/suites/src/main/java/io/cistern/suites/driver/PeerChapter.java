@@ -12,7 +12,7 @@ import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// Two devices that see each other.
+/// Two devices with peer access.
 abstract class PeerChapter extends VirtualMemoryChapter {
     private static final int PEER = 1;
 

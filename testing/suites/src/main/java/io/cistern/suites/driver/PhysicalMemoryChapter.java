@@ -7,7 +7,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.PhysicalMemory;
 import org.junit.jupiter.api.Test;
 
-/// Address ranges, physical memory, and how long each lives.
+/// Address ranges, physical memory, and the lifetime of each.
 abstract class PhysicalMemoryChapter extends VirtualMemoryChapter {
     PhysicalMemoryChapter(DriverContract suite) {
         super(suite);

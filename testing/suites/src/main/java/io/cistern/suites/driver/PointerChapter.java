@@ -7,7 +7,7 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.PointerAttribute;
 import org.junit.jupiter.api.Test;
 
-/// What the driver knows of a pointer.
+/// The driver's attributes of a pointer.
 abstract class PointerChapter extends DriverChapter {
     private static final int HOST = 1;
     private static final int ON_DEVICE = 2;

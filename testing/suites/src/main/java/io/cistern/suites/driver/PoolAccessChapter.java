@@ -12,8 +12,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/// What a device may do with a pool of another one: rights are for pairs of pool and device. Tried with fills,
-/// which the driver checks when they are asked for; kernels would spoil the device.
+/// Access of a device to another device's pool: rights belong to pairs of pool and device. The tests use fills,
+/// which the driver checks when they are enqueued; kernels would break the device's context.
 abstract class PoolAccessChapter extends DriverChapter {
     PoolAccessChapter(DriverContract suite) {
         super(suite);
@@ -43,7 +43,7 @@ abstract class PoolAccessChapter extends DriverChapter {
         return address;
     }
 
-    /// A device fills memory and waits.
+    /// Fills memory on a device and waits for it.
     private void fill(int device, long address, int value) {
         long stream = stream(device);
         driver.copies().fillBytes(device, address, (byte) value, MIB, stream);
@@ -109,7 +109,7 @@ abstract class PoolAccessChapter extends DriverChapter {
         assertRefused(1, inClosed);
     }
 
-    /// That call is for memory of `cuMemAlloc`.
+    /// The call applies to memory of `cuMemAlloc`.
     @Test
     void enablingThePeerOpensLinearMemoryAndNoPool() {
         long pool = poolOn(0);

@@ -11,7 +11,7 @@ import io.cistern.cuda.PoolAttribute;
 import io.cistern.testkit.StreamLatch;
 import org.junit.jupiter.api.Test;
 
-/// Stream-ordered allocation and the pools' lives.
+/// Stream-ordered allocation, and the lifetime of pools.
 abstract class PoolAllocationChapter extends DriverChapter {
     PoolAllocationChapter(DriverContract suite) {
         super(suite);

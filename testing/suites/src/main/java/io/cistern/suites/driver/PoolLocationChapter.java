@@ -14,8 +14,8 @@ import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.kernels.MemoryKernels;
 import org.junit.jupiter.api.Test;
 
-/// Pools whose memory is not the device's, and pools that can be exported. Pools of the host's memory are tried
-/// where the device says that it supports them.
+/// Pools whose memory is not the device's, and pools that can be exported. Pools of host memory are tested if
+/// the device says that it supports them.
 abstract class PoolLocationChapter extends DriverChapter {
     private static final long BLOCK = 64 * MIB;
 
@@ -75,7 +75,7 @@ abstract class PoolLocationChapter extends DriverChapter {
         synchronize(stream);
     }
 
-    /// Words that a kernel reads and that are not the expected one.
+    /// Counts the words that differ from the expected one, with a kernel.
     private long mismatches(long address, long byteSize, int expected, long stream) {
         long counter = linear(8);
         try (MemoryKernels kernels = MemoryKernels.load(driver, DEVICE)) {

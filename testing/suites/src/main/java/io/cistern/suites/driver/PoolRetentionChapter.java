@@ -8,8 +8,8 @@ import io.cistern.testkit.StreamLatch;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// What a pool keeps and what it gives back: the release threshold at each kind of synchronisation, and
-/// `cuMemPoolTrimTo`.
+/// The memory that a pool keeps and gives back: the release threshold at each kind of
+/// synchronisation, and `cuMemPoolTrimTo`.
 abstract class PoolRetentionChapter extends DriverChapter {
     private static final long BLOCK = 64 * MIB;
     private static final long UNLIMITED = -1L;

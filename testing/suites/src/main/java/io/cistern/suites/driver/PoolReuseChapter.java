@@ -11,9 +11,9 @@ import io.cistern.testkit.StreamLatch;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/// Who gets freed memory of a pool: the same stream always and first, another one by the three reuse policies, each
-/// tried alone. Reuse shows in the reserved bytes: they stay where memory was reused, and grow by a block where it was
-/// not.
+/// Which stream gets freed memory of a pool: the same stream always and first, another stream by the three
+/// reuse policies, each tested alone. The reserved bytes show reuse: they stay equal if memory was reused, and
+/// grow by a block if not.
 abstract class PoolReuseChapter extends DriverChapter {
     private static final long BLOCK = 64 * MIB;
     private static final long UNLIMITED = -1L;
@@ -48,7 +48,7 @@ abstract class PoolReuseChapter extends DriverChapter {
         }
     }
 
-    /// Memory that the first stream frees behind the latch: its free has not happened yet.
+    /// Allocates memory and frees it on the first stream after the latch, so the free has not happened yet.
     private void freeBehindLatch() {
         long address = driver.pools().allocateFrom(DEVICE, pool, BLOCK, first);
         synchronize(first);
@@ -57,7 +57,7 @@ abstract class PoolReuseChapter extends DriverChapter {
         driver.pools().free(DEVICE, address, first);
     }
 
-    /// Lets the first stream finish without a synchronisation, which the pool would notice.
+    /// Lets the first stream finish without a synchronisation, which would affect the pool.
     private void letFirstFinish() {
         latch.release();
         while (!driver.streams().isIdle(DEVICE, first)) {
@@ -65,7 +65,7 @@ abstract class PoolReuseChapter extends DriverChapter {
         }
     }
 
-    /// Allocates on a stream and says whether the pool had to grow for it.
+    /// Allocates on a stream and returns whether the pool had to grow.
     private boolean grows(long stream) {
         long before = driver.pools().attribute(DEVICE, pool, PoolAttribute.RESERVED_CURRENT);
         long address = driver.pools().allocateFrom(DEVICE, pool, BLOCK, stream);
@@ -154,7 +154,7 @@ abstract class PoolReuseChapter extends DriverChapter {
         assertThat(grows(second)).isTrue();
     }
 
-    /// What `REUSE_ALLOW_INTERNAL_DEPENDENCIES` allows is not done while the device has memory to grow into.
+    /// The driver does not use `REUSE_ALLOW_INTERNAL_DEPENDENCIES` while the device has memory to grow into.
     @Test
     void internalDependenciesAreNotMadeWhileThePoolCanGrow() {
         allowOnly(PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES);
@@ -163,7 +163,7 @@ abstract class PoolReuseChapter extends DriverChapter {
         assertThat(driver.streams().isIdle(DEVICE, second)).isTrue();
     }
 
-    /// The allocation returns at once; its stream then waits for the other one's free.
+    /// The allocation returns at once; then its stream waits for the other stream's free.
     @Test
     void internalDependenciesAreMadeWhereThePoolCannotGrow() {
         usePoolOfOneBlock();
@@ -201,7 +201,7 @@ abstract class PoolReuseChapter extends DriverChapter {
 
     private long allocateAndFreeLater(long byteSize, long stream) {
         long address = driver.pools().allocateFrom(DEVICE, pool, byteSize, stream);
-        allocate(MIB, stream); // What is freed does not merge with what follows.
+        allocate(MIB, stream); // so that the freed block does not merge with its successor
         return address;
     }
 

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 
-/// What one process exports. What two exchange is in `io.cistern.suites.SharedPools`.
+/// The exports of one process. `io.cistern.suites.SharedPools` tests two processes.
 @EnabledOnOs(OS.LINUX)
 abstract class SharingChapter extends DriverChapter {
     private long shareable;

@@ -6,7 +6,7 @@ import io.cistern.cuda.Streams;
 import io.cistern.testkit.StreamLatch;
 import org.junit.jupiter.api.Test;
 
-/// Streams run their own work in order, side by side, and wait for each other only where told to.
+/// Streams run their own work in order and independently, and wait for each other only when told to.
 abstract class StreamChapter extends DriverChapter {
     StreamChapter(DriverContract suite) {
         super(suite);

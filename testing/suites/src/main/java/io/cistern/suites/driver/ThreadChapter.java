@@ -17,8 +17,8 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestReporter;
 
-/// Any thread may call: the context is there on platform threads and on virtual ones, whichever OS thread carries
-/// them.
+/// Any thread may call: the context is current on platform threads and on virtual ones, whichever
+/// OS thread carries them.
 abstract class ThreadChapter extends DriverChapter {
     private static final int ROUNDS = 50;
 
@@ -50,7 +50,7 @@ abstract class ThreadChapter extends DriverChapter {
         }
     }
 
-    /// Work on a stream of its own that no other task may disturb, parking between any two calls.
+    /// Works on a stream of its own and parks between any two calls. No other task may disturb it.
     private Callable<AddressRange> roundTrips(int task) {
         return () -> {
             long stream = driver.streams().create(DEVICE);
@@ -111,7 +111,7 @@ abstract class ThreadChapter extends DriverChapter {
         }));
     }
 
-    /// Tells how many calls it took: 1 where the driver asks for no context.
+    /// Reports the number of calls: 1 if the driver needs no context.
     private void pairOn(long pool, long stream, String where, TestReporter reporter) {
         long before = driver.calls().of(DriverCall.MEM_ALLOC_FROM_POOL_ASYNC);
         long address = driver.pools().allocateFrom(DEVICE, pool, MIB, stream);

@@ -5,9 +5,10 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.PhysicalMemory;
 import org.junit.jupiter.api.BeforeEach;
 
-/// Reservations, handles and mappings that are undone after the test, in whatever order the test made them.
+/// Provides reservations, handles and mappings that are undone after the test, whatever order the
+/// test made them in.
 abstract class VirtualMemoryChapter extends DriverChapter {
-    /// The granularity: sizes and addresses are given in pages.
+    /// The granularity in bytes. Sizes and addresses are given in pages of this size.
     long page;
 
     VirtualMemoryChapter(DriverContract suite) {
@@ -48,7 +49,7 @@ abstract class VirtualMemoryChapter extends DriverChapter {
         return driver.virtualMemory().access(DEVICE, address, MemoryLocation.device(DEVICE));
     }
 
-    /// Memory reserved, created, mapped and opened.
+    /// Reserves addresses, creates memory, maps it and grants access.
     long mapped(long pages) {
         long address = reserve(pages);
         map(address, pages, create(pages));

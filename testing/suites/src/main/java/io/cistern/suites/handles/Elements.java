@@ -6,14 +6,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Random;
 
-/// Elements of a type as doubles.
+/// Converts elements of a type to doubles and back.
 final class Elements {
     private static final int BFLOAT16_SHIFT = 16;
     private static final int EIGHTHS = 16;
 
     private Elements() {}
 
-    /// Eighths from -2 to 2, which every type holds exactly.
+    /// Returns random eighths from -2 to 2, which every type holds exactly.
     static double[] random(Random random, long count) {
         return random.ints(count, -EIGHTHS, EIGHTHS + 1)
                 .mapToDouble(eighths -> eighths / 8.0)
@@ -50,7 +50,7 @@ final class Elements {
         return values;
     }
 
-    /// The most by which a stored result may differ from the true one, for results of about 1.
+    /// Returns the largest difference of a stored result from the true one, for results of about 1.
     static double tolerance(ElementType type) {
         return switch (type) {
             case FLOAT32 -> 1e-5;

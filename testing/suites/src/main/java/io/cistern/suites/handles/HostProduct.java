@@ -10,7 +10,7 @@ import io.cistern.handles.cublas.Epilogue;
 import io.cistern.handles.cublas.Gemm;
 import java.util.Random;
 
-/// A product with its matrices on the host and on a device, and its result by Java.
+/// Holds the matrices of a product on the host and on a device, and computes the result in Java.
 final class HostProduct implements AutoCloseable {
     private final Gemm gemm;
     private final double[] hostA;
@@ -22,7 +22,7 @@ final class HostProduct implements AutoCloseable {
     final DeviceBuffer c;
     final DeviceBuffer bias;
 
-    /// @param stream of the buffers
+    /// @param stream the stream of the buffers
     HostProduct(Gemm gemm, Random random, DeviceMemory memory, int device, long stream) {
         this.gemm = gemm;
         hostA = Elements.random(random, (long) gemm.lda() * (gemm.transposeA() ? gemm.m() : gemm.k()));
@@ -42,7 +42,7 @@ final class HostProduct implements AutoCloseable {
         return buffer;
     }
 
-    /// Compares C with what it has to be, between its columns too.
+    /// Compares C with the expected result, and checks that the gaps between columns are unchanged.
     void assertComputed(Epilogue epilogue) {
         double[] result = Elements.read(gemm.type(), c, hostC.length);
         for (int column = 0; column < gemm.n(); column++) {

@@ -33,8 +33,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/// What cuBLAS and cuBLASLt compute for threads of both kinds, beside the same in Java. On the driver in the system
-/// property `cistern.testkit.driver`; the simulated GPU has no such libraries, and skips it.
+/// Compares products of cuBLAS and cuBLASLt, for platform and virtual threads, with the same in Java. The
+/// driver is the one in the system property `cistern.testkit.driver`; the simulated GPU has no such libraries,
+/// so the tests are skipped there.
 @Tag("handles")
 @Timeout(180)
 public class MatrixProducts {
@@ -144,7 +145,7 @@ public class MatrixProducts {
         int count = 6;
         Gemm one = Gemm.of(8, 8, 8);
         GemmBatch batch = one.batch(count);
-        // Side by side, six products are one of A's with as many columns: the first is compared, and the last.
+        // Every product has the same A and an equal B, so each result must equal that of a single product.
         try (HostProduct first = product(one, 0, streams.getFirst().handle());
                 DeviceBuffer a = repeated(first.a, count);
                 DeviceBuffer b = repeated(first.b, count);
@@ -211,7 +212,7 @@ public class MatrixProducts {
                 cublas.gemm(gemm, passing, product.b, product.c, stream);
                 passing.close();
                 try (DeviceBuffer next = DeviceBuffer.allocate(memory, product.a.byteSize(), 0, other)) {
-                    next.fill((byte) -1, other); // NaN, if it were the memory that is still multiplied
+                    next.fill((byte) -1, other); // NaN shows if this memory is still being multiplied
                 }
                 streams.getFirst().synchronize();
                 if (round % 10 == 0) {

@@ -11,13 +11,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntToDoubleFunction;
 
-/// What every rank of a communicator must find after each collective, whichever process the others are in. All ranks
-/// call the same checks in the same order.
+/// Checks the results of each collective on every rank of a communicator, in one process or several. All ranks
+/// must call the same checks in the same order.
 final class CollectiveChecks implements AutoCloseable {
-    /// Not a power of two, so that the last part of a kernel's work is a part.
+    /// Not a power of two, so that the last block of a kernel is only partly used.
     private static final int COUNT = 1000;
 
-    /// The first NCCL with floating-point numbers of 8 bits.
+    /// The first version of NCCL with 8-bit floating-point numbers.
     private static final int SMALL_FLOATS = 22403;
 
     private final Ranks ranks;
@@ -48,7 +48,7 @@ final class CollectiveChecks implements AutoCloseable {
         open.clear();
     }
 
-    /// What a rank gives or must find, by element.
+    /// The values that a rank sends or must receive, by element.
     private interface OfRank {
         IntToDoubleFunction of(int rank);
     }
@@ -78,7 +78,7 @@ final class CollectiveChecks implements AutoCloseable {
         return rank -> i -> Values.of(rank, i);
     }
 
-    /// All reductions of all types.
+    /// Checks all reductions of all types.
     void reductions() {
         for (DataType type : DataType.values()) {
             for (ReductionOp op : ReductionOp.values()) {
@@ -104,7 +104,7 @@ final class CollectiveChecks implements AutoCloseable {
         close();
     }
 
-    /// The collectives that move elements as they are.
+    /// Checks the collectives that move elements unchanged.
     void moves() {
         for (int root = 0; root < ranks.count(); root++) {
             broadcast(root);
@@ -174,13 +174,13 @@ final class CollectiveChecks implements AutoCloseable {
         close();
     }
 
-    /// What a rank gives in the part of its buffer that an element lies in.
+    /// Returns a rank's value for the part of its buffer that contains an element.
     private static double inPart(int element, int rank) {
         int part = element / COUNT;
         return 100.0 * rank + part;
     }
 
-    /// Every rank receives from the one before before it sends to the one behind, which only a group can do.
+    /// Every rank receives from the previous rank before it sends to the next, which only works in a group.
     private void exchangeInRing() {
         if (ranks.count() == 1) {
             return;
@@ -201,7 +201,7 @@ final class CollectiveChecks implements AutoCloseable {
         close();
     }
 
-    /// Sums of whole buffers of a size, in place and elsewhere, every word checked.
+    /// Sums whole buffers of a size, in place and out of place, and checks every word.
     void sums(long byteSize) {
         DeviceBuffer[] send = buffers(byteSize);
         DeviceBuffer[] receive = buffers(byteSize);
@@ -222,7 +222,7 @@ final class CollectiveChecks implements AutoCloseable {
         close();
     }
 
-    /// All ranks of this process say nothing went wrong.
+    /// Checks that all ranks of this process report no error.
     void nothingWentWrong() {
         ranks.all.forEach(Communicator::checkAsync);
     }

@@ -27,14 +27,15 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/// What one GPU can show: memory of each source is read and written, communicators of one rank give everybody his own
-/// data, registrations follow the memory of a pool, and everything can end in any order.
+/// Tests of NCCL that need one GPU: memory of each source can be read and written, communicators of one
+/// rank return each rank its own data, registrations follow the memory of a pool, and objects can be
+/// closed in any order.
 @Timeout(180)
 public abstract class OneGpuContract {
     private static final int DEVICE = 0;
     private static final long MIB = 1L << 20;
 
-    /// NCCL and the driver keep some memory of their own after the first call: less than this.
+    /// NCCL and the driver keep less than this for themselves after the first call.
     private static final long OWN_BYTES = 1L << 30;
 
     private CudaDriver driver;
@@ -71,7 +72,7 @@ public abstract class OneGpuContract {
         }
     }
 
-    /// Sizes around granules, blocks at once and again after they were freed.
+    /// Allocates sizes around the granularity, several blocks at once and again after they were freed.
     private void assertHoldsContents(String spec) {
         long free = driver.memory().freeBytes(DEVICE);
         try (Patterns patterns = new Patterns(driver, DEVICE);
@@ -163,7 +164,7 @@ public abstract class OneGpuContract {
         }
     }
 
-    /// Unless NCCL says that it makes no use of it.
+    /// Checks that the whole pool is registered, unless NCCL says that it does not use registrations.
     private static void assertRegistered(String spec, BufferRegistration registration, MemoryPool pool) {
         if (registration.refusals().isEmpty()) {
             assertThat(registration.registeredBytes())
@@ -228,7 +229,7 @@ public abstract class OneGpuContract {
         }
     }
 
-    /// Where the machine has no windows, it must say why.
+    /// Skips the test if the machine has no windows; the reason must name NCCL.
     private static void assumeWindows(Runnable trial) {
         try {
             trial.run();

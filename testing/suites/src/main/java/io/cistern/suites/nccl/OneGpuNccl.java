@@ -4,7 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.suites.DriverUnderTest;
 import org.junit.jupiter.api.Tag;
 
-/// [OneGpuContract] on the driver in the system property `cistern.testkit.driver`.
+/// Runs [OneGpuContract] on the driver in the system property `cistern.testkit.driver`.
 @Tag("nccl")
 public class OneGpuNccl extends OneGpuContract {
     /// For JUnit.

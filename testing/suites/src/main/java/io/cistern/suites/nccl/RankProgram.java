@@ -9,14 +9,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/// One rank in a process of its own: reads the id from a file that rank 0 writes, and checks every collective with the
-/// others.
+/// Runs one rank in a process of its own: reads the id from a file that rank 0 writes, and checks every
+/// collective together with the other ranks.
 ///
 /// ```text
 /// RankProgram ID-FILE RANKS RANK DEVICE
 /// ```
 ///
-/// Prints `rank N passed` in the end; else the failure, and exits with 1.
+/// Prints `rank N passed` at the end. On a failure it prints the failure and exits with 1.
 public final class RankProgram {
     private static final long MIB = 1L << 20;
     private static final long GIB = 1L << 30;

@@ -13,8 +13,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ObjIntConsumer;
 
-/// The ranks of this process: a driver, device memory on it, communicators and a stream for each. Ranks of other
-/// processes make the same calls.
+/// Holds the ranks of this process: a driver, device memory on it, and a communicator and a stream for each
+/// rank. Ranks of other processes must make the same calls.
 final class Ranks implements AutoCloseable {
     final CudaDriver driver;
     final DeviceMemory memory;
@@ -30,12 +30,12 @@ final class Ranks implements AutoCloseable {
         all.forEach(rank -> streams.add(driver.streams().create(rank.device())));
     }
 
-    /// Makes communicators.
+    /// Creates communicators.
     interface Making {
         List<Communicator> make(Nccl nccl);
     }
 
-    /// All on devices of this process.
+    /// Creates ranks that are all on devices of this process.
     static Ranks onDevices(CudaDriver driver, int... devices) {
         return new Ranks(driver, nccl -> nccl.initAll(devices));
     }

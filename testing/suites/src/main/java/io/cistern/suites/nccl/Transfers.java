@@ -7,7 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/// Contents of buffers, written and read in stream order.
+/// Writes and reads the contents of buffers in stream order.
 final class Transfers {
     private Transfers() {}
 
@@ -39,7 +39,7 @@ final class Transfers {
                         stream);
     }
 
-    /// How many words of a buffer are not a value, counted on the device.
+    /// Counts, on the device, the words of a buffer that differ from a value.
     static long countOther(CudaDriver driver, DeviceBuffer buffer, float value, long stream) {
         int device = buffer.device();
         long counter = driver.memory().allocate(device, Long.BYTES);

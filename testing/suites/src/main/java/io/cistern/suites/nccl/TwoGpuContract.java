@@ -28,8 +28,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/// What two GPUs of one process can show: every collective gives the right data for every type and reduction,
-/// from registered memory of every source and size, and ranks can end, split and fail.
+/// Tests of NCCL that need two GPUs in one process: every collective gives the right data for every type and
+/// reduction, from registered memory of every source and size; and ranks can end, split and fail.
 @Timeout(300)
 public abstract class TwoGpuContract {
     private static final long KIB = 1L << 10;
@@ -120,7 +120,7 @@ public abstract class TwoGpuContract {
         }
     }
 
-    /// None where the machine has none.
+    /// Registers windows; returns an empty list if the machine has none.
     private List<Window> windows(MemoryPool pool) {
         try {
             return ranks.nccl.registerWindows(ranks.all, pool);

@@ -4,7 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.suites.DriverUnderTest;
 import org.junit.jupiter.api.Tag;
 
-/// [TwoGpuContract] on the driver in the system property `cistern.testkit.driver`.
+/// Runs [TwoGpuContract] on the driver in the system property `cistern.testkit.driver`.
 @Tag("two-gpus")
 public class TwoGpuNccl extends TwoGpuContract {
     /// For JUnit.

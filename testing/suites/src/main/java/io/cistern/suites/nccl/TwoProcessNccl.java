@@ -16,13 +16,13 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/// Two ranks in two processes, each a [RankProgram], that find each other by an id in a file.
+/// Runs two ranks in two processes, each a [RankProgram]. They find each other by an id in a file.
 @Tag("two-gpus")
 public class TwoProcessNccl {
     private static final int RANKS = 2;
     private static final int MAX_SECONDS = 240;
 
-    /// What the processes get of this one's settings.
+    /// The settings of this process that are passed on to the others.
     private static final List<String> PASSED_ON = List.of("cistern.testkit.driver", "cistern.nccl.library");
 
     /// For JUnit.

@@ -6,8 +6,8 @@ import java.util.Arrays;
 import java.util.stream.DoubleStream;
 import java.util.stream.IntStream;
 
-/// Small numbers as elements of any type, chosen so that every reduction of two ranks is exact in all of them: element
-/// i of rank r is 1 + r + i mod 3.
+/// Encodes small numbers as elements of any type. They are chosen so that every reduction of two ranks is exact
+/// in all types: element i of rank r is 1 + r + i mod 3.
 ///
 /// ```
 /// sums 3 5 7 · products 2 6 12 · averages 1.5 2.5 3.5 (whole for integers: 1 2 3)     at most 3 significant bits
@@ -41,8 +41,8 @@ record Values(DataType type) {
         };
     }
 
-    /// The bits of a number, lowest byte first. Halves and quarters have the layouts of IEEE and of the 8-bit formats:
-    /// sign, exponent, fraction.
+    /// Returns the bits of a number, lowest byte first. Halves and quarters have the layouts of IEEE and of the
+    /// 8-bit formats: sign, exponent, fraction.
     long bits(double value) {
         return switch (type) {
             case INT8, UINT8, INT32, UINT32, INT64, UINT64 -> (long) value;
@@ -55,7 +55,7 @@ record Values(DataType type) {
         };
     }
 
-    /// A normal, positive number that has so few bits.
+    /// Returns the bits of a normal, positive number in a format with so few bits.
     private static long small(double value, int bias, int fractionBits) {
         int exponent = Math.getExponent(value);
         double fraction = value / Math.scalb(1.0, exponent) - 1;
@@ -66,7 +66,7 @@ record Values(DataType type) {
         return (long) (exponent + bias) << fractionBits | (long) bits;
     }
 
-    /// Element after element as bytes.
+    /// Returns the elements as bytes, one after the other.
     byte[] bytes(int count, java.util.function.IntToDoubleFunction value) {
         int size = type.byteSize();
         byte[] bytes = new byte[count * size];
