@@ -24,14 +24,23 @@ final class StagingMemory {
     HostBlock take(long byteSize) {
         long charged = Long.highestOneBit(Math.max(1, byteSize - 1)) * 2; // pinned blocks are powers of two
         if (pinnedBytes.addAndGet(charged) <= limitBytes) {
+            return pinned(byteSize, charged);
+        }
+        pinnedBytes.addAndGet(-charged);
+        Arena arena = Arena.ofShared();
+        return new HostBlock(arena.allocate(byteSize), arena::close);
+    }
+
+    private HostBlock pinned(long byteSize, long charged) {
+        try {
             PinnedBuffer pinned = PinnedMemory.of(memory).allocate(byteSize);
             return new HostBlock(pinned.segment().asSlice(0, byteSize), () -> {
                 pinned.close();
                 pinnedBytes.addAndGet(-charged);
             });
+        } catch (RuntimeException | Error refused) {
+            pinnedBytes.addAndGet(-charged);
+            throw refused;
         }
-        pinnedBytes.addAndGet(-charged);
-        Arena arena = Arena.ofShared();
-        return new HostBlock(arena.allocate(byteSize), arena::close);
     }
 }

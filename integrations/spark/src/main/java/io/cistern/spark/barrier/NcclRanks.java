@@ -18,17 +18,18 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.apache.spark.BarrierTaskContext;
 
-/// Runs collectives with NCCL. NCCL's calls do not return if a member is gone. So a waiting thread checks
-/// whether the task was killed or NCCL has noticed a failure, and then aborts the communicator.
+/// Runs collectives with NCCL. A [StageWatch] ends their calls and waits if a member is gone.
 final class NcclRanks extends BarrierRanks {
     private static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(200);
     private static final long JOIN_POLL_MILLIS = 50;
 
     private final Communicator communicator;
+    private final StageWatch watch;
 
     private NcclRanks(BarrierTaskContext context, TaskMemory memory, Communicator communicator) {
         super(context, memory);
         this.communicator = communicator;
+        this.watch = StageWatch.start(context, communicator);
     }
 
     /// Joins the ranks: rank 0 creates the id, and Spark passes it to all.
@@ -83,40 +84,36 @@ final class NcclRanks extends BarrierRanks {
 
     @Override
     public void allReduce(DeviceBuffer inPlace, DataType type, ReductionOp op) {
-        communicator.allReduce(inPlace, type, op, memory.stream().handle());
-        await();
+        run(() -> communicator.allReduce(inPlace, type, op, memory.stream().handle()));
     }
 
     @Override
     public void broadcast(DeviceBuffer inPlace, DataType type, int root) {
-        communicator.broadcast(inPlace, type, root, memory.stream().handle());
+        run(() -> communicator.broadcast(inPlace, type, root, memory.stream().handle()));
+    }
+
+    private void run(Runnable collective) {
+        try {
+            collective.run();
+        } catch (NcclException | IllegalStateException failure) {
+            watch.requireWhole(); // a call that was aborted says only that
+            throw failure;
+        }
         await();
     }
 
     @Override
     public void await() {
         while (!memory.stream().isIdle()) {
-            if (context.isInterrupted() || Thread.currentThread().isInterrupted()) {
-                communicator.abort();
-                throw new BrokenStageException("killed in a collective", null);
-            }
-            abortIfBroken();
+            watch.requireWhole();
             LockSupport.parkNanos(POLL_NANOS);
         }
-        abortIfBroken();
-    }
-
-    private void abortIfBroken() {
-        try {
-            communicator.checkAsync();
-        } catch (NcclException broken) {
-            communicator.abort();
-            throw new BrokenStageException("a member of the stage is gone", broken);
-        }
+        watch.requireWhole();
     }
 
     /// Closes the communicator, or aborts it if the task failed or was killed: such a task waits for no other.
     private void end() {
+        watch.close();
         if (context.isFailed() || context.isInterrupted()) {
             communicator.abort();
         } else {

@@ -56,6 +56,16 @@ final class ColumnsReader implements Iterator<DeviceColumns> {
     private DeviceColumns upload(HostBlock block, long rowCount) {
         SpillableBuffer buffer = memory.spillable(layout.byteSize(), 0);
         DeviceColumns columns = new DeviceColumns(memory, layout, buffer, rowCount);
+        try {
+            copy(block, columns);
+            return columns;
+        } catch (RuntimeException | Error failure) {
+            columns.close(); // a retry begins with other columns
+            throw failure;
+        }
+    }
+
+    private void copy(HostBlock block, DeviceColumns columns) {
         try (DeviceColumns.Use use = columns.use()) {
             CudaStream stream = memory.stream();
             memory.memory()
@@ -64,6 +74,5 @@ final class ColumnsReader implements Iterator<DeviceColumns> {
                     .toDevice(memory.device(), use.address(), block.bytes(), layout.byteSize(), stream.handle());
             stream.synchronize(); // the next batch is written to the same host memory
         }
-        return columns;
     }
 }

@@ -61,6 +61,16 @@ final class Scratch implements AutoCloseable {
     /// Copies sums to columns of their own, which outlive this object.
     DeviceColumns columns(long count, long... from) {
         DeviceColumns result = DeviceColumns.allocate(memory, KeyedSums.SCHEMA, count);
+        try {
+            fill(result, count, from);
+            return result;
+        } catch (RuntimeException | Error failure) {
+            result.close();
+            throw failure;
+        }
+    }
+
+    private void fill(DeviceColumns result, long count, long... from) {
         try (DeviceColumns.Use use = result.use()) {
             long handle = memory.stream().handle();
             copies().fillBytes(memory.device(), use.address(), (byte) 0xff, result.byteSize(), handle);
@@ -68,7 +78,6 @@ final class Scratch implements AutoCloseable {
                 copy(use.values(column), from[column], count);
             }
         }
-        return result;
     }
 
     private Copies copies() {
