@@ -1,11 +1,11 @@
 package io.cistern.caching.internal.base;
 
-/// A number that goes up and down, its peak, and the sum of all additions. The fields are plain and guarded by
-/// the owner's lock, so a change costs one store.
+/// A number that goes up and down, its peak, and the sum of all additions. The fields are plain and guarded in
+/// the same way as the owner, so a change costs one store.
 ///
 /// For the peak over many owners, a gauge *leases* from a [SharedPeak] in steps: `current ≤ leased`, and at
 /// most two steps of a lease are unused. So the shared number changes seldom and is never too low. A gauge is
-/// below 0 if other gauges count what it removes; then its lease is negative.
+/// below 0 if other gauges count the amounts that it removes; then its lease is negative.
 ///
 /// ```
 /// current = added − removed      leased = what this gauge has of the shared number

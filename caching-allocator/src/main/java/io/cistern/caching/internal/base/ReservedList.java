@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /// A list whose room is reserved beforehand. [#add] then needs no memory of the Java heap, so no element is
 /// lost when the heap is full.
 ///
-/// Guarded by the owner's lock.
+/// Guarded in the same way as its owner.
 public final class ReservedList<T> {
     private @Nullable Object[] elements = {};
     private int size;

@@ -4,7 +4,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
 
-/// Counts what one shard allocates, frees and holds. Guarded by the shard's lock.
+/// Counts the blocks and bytes of one shard. Guarded by the shard's lock.
 ///
 /// ```
 /// active = allocated + waiting

@@ -3,7 +3,7 @@ package io.cistern.caching.internal.base;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 
-/// The sum of what gauges lease, and its peak. **Threads.** Any.
+/// The sum of all gauges' leases, and its peak. **Threads.** Any.
 public final class SharedPeak {
     private final SharedPeak[] wholes;
     private final AtomicLong leased = new AtomicLong();

@@ -20,7 +20,7 @@ import java.util.Objects;
 /// 3. Leave out pages that turn out not to be needed, those with the most bytes to copy first.
 ///
 /// A plan is a guess: blocks are allocated and freed meanwhile, so a thread that carries it out claims
-/// what it needs.
+/// the memory that it needs.
 public final class CompactionPlan {
     private final List<SparsePage> pages;
 

@@ -31,7 +31,7 @@ final class RefusedSegments {
         onTheirWay++;
     }
 
-    /// Ends that: the segment has a shard, is kept here, or did not come.
+    /// Gives up the room: the segment has a shard, is kept here, or did not come.
     synchronized void end() {
         onTheirWay--;
     }

@@ -12,10 +12,10 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.util.Optional;
 
-/// Grows by plain segments. Small blocks share segments of 2 MiB. Larger blocks below half of an optional size
-/// (20 MiB) share segments of that size; others get a segment of their own size. If the source has no room for
-/// a shared segment, the growth asks for one that is just large enough. If blocks are not split, each block has
-/// a segment of its own, in whole 2 MiB.
+/// Grows by plain segments. Small blocks share segments of 2 MiB. Larger blocks below half of an option's value
+/// (usually 20 MiB) share segments of that size; others get a segment of their own size. If the source has no
+/// room for a shared segment, the growth asks for one that is just large enough. If blocks are not split, each
+/// block has a segment of its own, in whole 2 MiB.
 public final class SegmentGrowth implements Growth {
     /// The alignment that every allocator promises and every source can give; a wider one is made
     /// from more bytes.
@@ -170,8 +170,8 @@ public final class SegmentGrowth implements Growth {
         return Optional.empty();
     }
 
-    /// Keeps blocks of a sixteenth of the device and more whole. A segment only goes back as a whole, so a
-    /// small block would withhold a very large one from every other use.
+    /// By default keeps blocks of a sixteenth of the device and more whole. A segment only goes back as a whole,
+    /// so a small block would withhold a very large one from every other use.
     @Override
     public SplitPolicy splitPolicy() {
         return policy.splitOptions().ofSegments(deviceBytes, UNCUT_KEPT_WHOLE);

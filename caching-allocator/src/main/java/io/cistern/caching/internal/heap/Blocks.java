@@ -26,8 +26,8 @@ public final class Blocks {
     /// Addresses of one mapping whose page has its home elsewhere (an aliased block). Its size is the page's,
     /// and it is never merged.
     public static final byte LENT = 6;
-    /// Addresses that are not used again: the page that left them must not be joined by another, or the driver
-    /// would not unmap it.
+    /// Addresses that are not used again: the page that left them must stay the only one there, or the driver
+    /// refused to unmap their page.
     public static final byte RETIRED = 7;
 
     private static final int FIRST_CAPACITY = 64;
@@ -45,7 +45,7 @@ public final class Blocks {
     /// For the first block of a free run, its last; for the last block, the first. See [FreeRuns].
     public int[] gapEnd = new int[FIRST_CAPACITY];
     /// For a block in a bin, the bytes of the free run that it begins. For other blocks of a free run, an old
-    /// value of [FreeRuns]. For a block whose free has no fence yet, the key of the stream that freed it.
+    /// such value. For a block whose free has no fence yet, the key of the stream that freed it.
     public long[] gapBytes = new long[FIRST_CAPACITY];
 
     private int firstUnused = NONE;

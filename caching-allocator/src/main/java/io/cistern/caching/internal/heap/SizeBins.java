@@ -25,7 +25,7 @@ import java.util.function.IntPredicate;
 ///    next bin, up to [#MAX_BINS]. Before it fails, it looks at all blocks of the request's own bin.
 ///
 /// The heads of 64 lists stand side by side, one for each bit of a word. They are made when one of these lists
-/// first gets a block: a program may have thousands of streams, each with three shards that use few sizes.
+/// first gets a block: a program may have thousands of streams, each with two shards that use few sizes.
 ///
 /// Insertion and removal take constant time. Guarded by the shard's lock.
 final class SizeBins {

@@ -29,8 +29,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /// - live blocks used on it, and the memory that it leaves, get an *end* in place of the key: a unique number
 ///   that stands for the one fence after the stream's last work, until that has passed;
 /// - blocks freed on it get their fences, and its shards leave the table of shards; a stream that takes one
-///   over comes after that end.
-/// inherits one, the successor or another stream, comes after that end.
+///   over, the successor or another one, comes after that end.
 ///
 /// ```
 /// keys    handle ≥ 0      ~thread id, down to −2^62      end, below −2^62      PASSED = −2^63

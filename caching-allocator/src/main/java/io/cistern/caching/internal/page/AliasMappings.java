@@ -30,7 +30,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Guarded by the lock of the [PageTable], which is not held across driver calls; mappings to be
 /// unmapped are claimed.
-/// are claimed.
 public final class AliasMappings {
     /// More than recorded programs have, by default and with `fit=tight`.
     private static final int MAX_A_PAGE = 16;

@@ -32,7 +32,6 @@ import java.util.function.Consumer;
 /// **Threading.** `lock` guards the blocks; it is short and never held across a driver call. A thread that
 /// makes driver calls for this shard (growing, trimming, polling fences) holds `driverLock`, which is taken
 /// before `lock`; no thread that holds it waits for the work of a stream.
-/// `lock`; nobody who holds it waits for the work of a stream.
 public final class StreamShard implements RangeOwner {
     /// See [Fences#key]. Changes when another stream [inherits][#passTo] the shard. No block is live then, so a
     /// thread that has one, or found the shard by the stream, reads it without a lock.

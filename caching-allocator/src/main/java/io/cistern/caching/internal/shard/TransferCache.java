@@ -19,7 +19,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any; a lock is held while some addresses are copied. A thread that finds it held goes
 /// to the shard.
-/// shard.
 public final class TransferCache {
     /// Enough for batches of different sizes; little compared to the bytes that thread caches may hold.
     static final long BOUND = 2L << 20;

@@ -54,7 +54,7 @@ public final class ThreadCache extends ThreadState {
 
     final ThreadCacheStreams streams;
 
-    /// Counters; that class says who may write them.
+    /// Counters; their class says which threads write them.
     final ThreadCacheCounters small;
 
     final ThreadCacheCounters large;
