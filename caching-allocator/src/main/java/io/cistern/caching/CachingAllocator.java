@@ -232,7 +232,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         return type.isInstance(this) ? Optional.of(type.cast(this)) : source.extension(type);
     }
 
-    /// Returns the statistics; those of a device that was not used yet are all present, with value 0.
+    /// Opens the cache of a device that was not used yet, so that its statistics are all present.
     @Override
     public Map<String, Long> statistics(int device) {
         return cache(device).statistics.map();

@@ -13,8 +13,8 @@ import java.util.Set;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
-/// Tries the reclaim steps, one by one, when the driver has no memory for a request. After each step it
-/// searches again, since other threads free meanwhile:
+/// Tries these reclaim steps, one by one, when the driver has no memory for a request, and searches again after
+/// each, since other threads free meanwhile:
 ///
 /// 1. blocks of other threads' thread caches;
 /// 2. blocks whose fences have passed;

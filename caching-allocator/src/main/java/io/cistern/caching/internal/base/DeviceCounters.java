@@ -5,8 +5,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Counters of one device's cache that belong to no live shard: [events][CacheEvent], peaks over all shards, and
-/// the totals of shards that are gone. **Threads.** Any.
+/// Counters of one device's cache that belong to no live shard: [events][CacheEvent], peaks over all shards,
+/// and the totals of shards that are gone. **Threads.** Any.
 public final class DeviceCounters {
     /// Blocks of this size and more are oversize.
     public final long oversizeBytes;

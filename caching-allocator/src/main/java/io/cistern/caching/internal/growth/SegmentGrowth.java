@@ -170,8 +170,8 @@ public final class SegmentGrowth implements Growth {
         return Optional.empty();
     }
 
-    /// By default keeps blocks of a sixteenth of the device and more whole. A segment only goes back as a whole,
-    /// so a small block would withhold a very large one from every other use.
+    /// By default keeps blocks of a sixteenth of the device and more whole. A segment only goes back as a
+    /// whole, so a small block would withhold a very large one from every other use.
     @Override
     public SplitPolicy splitPolicy() {
         return policy.splitOptions().ofSegments(deviceBytes, UNCUT_KEPT_WHOLE);

@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. A stretch takes in the blocks of a free run, one by one, until it is long enough. An aliased block whose
 ///    page is in use elsewhere ends it; the next stretch begins after that block.
-/// 2. No page may count twice. Two kinds of blocks push the start of the stretch past their page's other place: an
-///    aliased block whose page has its home or another aliased block inside the stretch, and a free block over
-///    pages that are aliased inside the stretch.
+/// 2. No page may count twice. Two kinds of blocks push the start of the stretch past their page's other place:
+///    an aliased block whose page has its home or another aliased block inside the stretch, and a free block
+///    over pages that are aliased inside the stretch.
 ///
 /// Windows begin where free runs begin, if possible, so that a workload that repeats finds its former windows.
 ///

@@ -5,8 +5,8 @@ import java.util.Map;
 import java.util.WeakHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a later
-/// stream of the same handle has another timeline. Guarded by [CrossStreamOrder].
+/// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a
+/// later stream of the same handle has another timeline. Guarded by [CrossStreamOrder].
 public final class StreamTimeline {
     /// See [Fences#key].
     public final long key;
