@@ -1,5 +1,5 @@
-/// Allocators over other allocators, one concern each, freely nested: in code by their constructors, which take the
-/// upstream first, or from a spec such as `limit:bytes=8GiB,upstream="caching"`.
+/// Allocators around other allocators. Each has one concern, and they nest freely: in code by their
+/// constructors, which take the upstream first, or in a spec such as `limit:bytes=8GiB,upstream="caching"`.
 @org.jspecify.annotations.NullMarked
 module io.cistern.adaptors {
     requires static org.jspecify;

@@ -1,5 +1,5 @@
-/// The caching allocator: keeps what it got from the driver, splits it, and merges it again. Found by its name,
-/// `caching`; [io.cistern.caching.options.CachingOption] lists its options.
+/// The caching allocator keeps memory that it got from the driver, splits it into blocks, and merges them
+/// again. Its name is `caching`; [io.cistern.caching.options.CachingOption] lists its options.
 @org.jspecify.annotations.NullMarked
 module io.cistern.caching {
     requires static org.jspecify;

@@ -9,7 +9,8 @@ import io.cistern.spi.options.SpecOption;
 import java.util.ArrayList;
 import java.util.List;
 
-/// What the providers of adaptors have in common: the option `upstream`, a spec, which must be given. By name only.
+/// The base of the providers of adaptors. It adds the option `upstream`, a spec that must be given. These
+/// providers are chosen only by name.
 abstract class AdaptorProvider implements AllocatorProvider {
     static final String MUST_BE_GIVEN = "must be given";
 
@@ -25,7 +26,7 @@ abstract class AdaptorProvider implements AllocatorProvider {
         return all;
     }
 
-    /// Those beside `upstream`.
+    /// Returns the options other than `upstream`.
     List<SpecOption<?>> ownOptions() {
         return List.of();
     }
@@ -46,15 +47,15 @@ abstract class AdaptorProvider implements AllocatorProvider {
         return open(context, upstream);
     }
 
-    /// Reads the options, then opens the upstream: a wrong option should cost nothing.
+    /// Reads the options and then opens the upstream, so that a wrong option costs nothing.
     abstract DeviceAllocator open(AllocatorContext context, String upstream);
 
-    /// A value that must be given.
+    /// Returns the value of an option that must be given.
     final <T> T required(SpecOption<T> option, AllocatorContext context, String example) {
         return option.read(context.options()).orElseThrow(() -> missing(option.key(), example));
     }
 
-    /// The error for an option that must be given.
+    /// Returns the error for an option that must be given.
     final ConfigurationException missing(String key, String example) {
         return new ConfigurationException(
                 "'" + name() + "' needs the option '" + key + "', for example " + key + "=" + example);

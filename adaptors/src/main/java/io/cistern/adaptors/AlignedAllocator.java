@@ -16,14 +16,14 @@ import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/// Hands out addresses that are multiples of more than the 256 that every allocator gives.
+/// Allocates at addresses that are multiples of more than the 256 bytes that every allocator gives.
 ///
 /// ```
 ///   upstream's block   |·····|###########|··|       pad = alignment − 256
 ///                      u     a           a + bytes  u ≤ a ≤ u + pad, since u is a multiple of 256
 /// ```
 ///
-/// **Invariant.** The map holds exactly the live blocks, a → u.
+/// **Invariant.** The map has exactly the live blocks, a → u.
 public final class AlignedAllocator extends AllocatorAdaptor {
     private static final long GIVEN = 256;
 
@@ -31,10 +31,10 @@ public final class AlignedAllocator extends AllocatorAdaptor {
     private final long padBytes;
     private final ConcurrentMap<Long, Long> upstreamAddresses = new ConcurrentHashMap<>();
 
-    /// Sets the alignment.
+    /// Builds on an allocator.
     ///
-    /// @param alignment a power of two, 256 to 2^40
-    /// @throws IllegalArgumentException for another one
+    /// @param alignment the alignment of all addresses in bytes: a power of two, 256 to 2^40
+    /// @throws IllegalArgumentException if `alignment` is not such a power
     public AlignedAllocator(DeviceAllocator upstream, long alignment) {
         super(upstream);
         if (Long.bitCount(alignment) != 1 || alignment < GIVEN || alignment > 1L << 40) {
@@ -44,7 +44,7 @@ public final class AlignedAllocator extends AllocatorAdaptor {
         this.padBytes = alignment - GIVEN;
     }
 
-    /// What addresses are multiples of.
+    /// Returns the alignment of all addresses, in bytes.
     public long alignment() {
         return alignment;
     }
@@ -57,7 +57,7 @@ public final class AlignedAllocator extends AllocatorAdaptor {
         return address;
     }
 
-    /// The caller shall read of the bytes that it asked for.
+    /// Reports failures with the bytes that the caller asked for, without the padding.
     private long allocatePadded(long byteSize, int device, long stream) {
         if (byteSize > Long.MAX_VALUE - padBytes) {
             throw new DeviceOutOfMemoryException(byteSize, device, padded());
@@ -76,8 +76,7 @@ public final class AlignedAllocator extends AllocatorAdaptor {
 
     /// {@inheritDoc}
     ///
-    /// Abilities that name blocks by their addresses would name others: they are asked by the upstream's address,
-    /// and nothing is lent.
+    /// Abilities that name a block by its address are asked by the upstream's address. Lending is not offered.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemoryReclaim.class) {

@@ -7,10 +7,10 @@ import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Provides `aligned`: [AlignedAllocator]. Options: `alignment`, a power of two, 256 to 1 TiB, such as `2MiB`;
-/// `upstream`, a spec.
+/// Provides `aligned`, an [AlignedAllocator]. Options: `alignment`, a power of two from 256 to 1 TiB, such as
+/// `2MiB`; `upstream`, a spec.
 public final class AlignedProvider extends AdaptorProvider {
-    /// Made when first asked for: every program that has this JAR makes the provider.
+    /// Made on first use: every program that has this JAR makes the provider.
     private static final class Options {
         static final SpecOption<Long> ALIGNMENT = SpecOption.of(
                 "aligned",
@@ -21,7 +21,7 @@ public final class AlignedProvider extends AdaptorProvider {
                 AllocatorOptions::bytes);
     }
 
-    /// For [java.util.ServiceLoader].
+    /// Makes the provider, for [java.util.ServiceLoader].
     public AlignedProvider() {}
 
     @Override

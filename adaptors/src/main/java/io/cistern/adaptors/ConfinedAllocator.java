@@ -7,23 +7,22 @@ import java.util.Optional;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
-/// Lets one thread alone, its owner, call the upstream, which therefore needs no locks; a call that another
-/// thread makes by mistake is found.
+/// Lets only one thread, its owner, allocate and free in the upstream, which therefore needs no locks. An
+/// allocation by another thread is an error.
 ///
-/// Frees are the exception, since a block may end anywhere: those of other threads wait, and the owner passes
-/// them on with its next call. Streams of waiting frees must still exist then, so the owner calls something (a
+/// Frees are the exception, since any thread may end a block. Frees of other threads wait, and the owner passes
+/// them on with its next call. The streams of waiting frees must still exist then, so the owner makes a call (a
 /// `trim` will do) before they are destroyed.
 ///
-/// **Threads.** [#allocate], [#trim] and [#streamClosing] by the owner; [#free], [#reservedBytes] and [#extension] by
-/// any;
-/// [#close] by any, once no other call is under way.
+/// **Threads.** The owner calls [#allocate], [#trim] and [#streamClosing]; any thread calls [#free],
+/// [#reservedBytes] and [#extension]; any thread calls [#close], once no other call is under way.
 public final class ConfinedAllocator extends AllocatorAdaptor {
     private final Thread owner;
     private final Queue<Free> waiting = new ConcurrentLinkedQueue<>();
 
     private record Free(long address, long byteSize, int device, long stream) {}
 
-    /// Makes the calling thread the owner.
+    /// Builds on an allocator, with the calling thread as the owner.
     public ConfinedAllocator(DeviceAllocator upstream) {
         super(upstream);
         this.owner = Thread.currentThread();
@@ -60,7 +59,7 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
         upstream().streamClosing(device, stream);
     }
 
-    /// Of the owner's waits alone.
+    /// Passes waits on to the upstream if the owner made them; ignores those of other threads.
     @Override
     public void streamWaits(int device, long stream, long awaited) {
         if (Thread.currentThread().equals(owner)) {
@@ -70,8 +69,8 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
 
     /// {@inheritDoc}
     ///
-    /// The upstream's way to record uses is not offered, since other threads would call it; so the stream of a
-    /// free is made to wait for the others.
+    /// The upstream's [StreamUses] is not offered, since other threads would call it. So the framework makes
+    /// the stream of a free wait for the other streams.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type == StreamUses.class ? Optional.empty() : super.extension(type);

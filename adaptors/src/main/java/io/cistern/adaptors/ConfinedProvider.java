@@ -3,9 +3,9 @@ package io.cistern.adaptors;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 
-/// Provides `confined`: a [ConfinedAllocator] of the thread that opens it. Option: `upstream`, a spec.
+/// Provides `confined`, a [ConfinedAllocator] owned by the thread that opens it. Option: `upstream`, a spec.
 public final class ConfinedProvider extends AdaptorProvider {
-    /// For [java.util.ServiceLoader].
+    /// Makes the provider, for [java.util.ServiceLoader].
     public ConfinedProvider() {}
 
     @Override

@@ -11,11 +11,11 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
-/// Tells listeners of each block that comes and goes, of failures, and when the live bytes of a device cross
-/// thresholds: each crossing once, in both directions.
+/// Tells listeners of each block that is allocated or freed, of failures for want of memory, and when the live
+/// bytes of a device cross thresholds: each crossing once, in both directions.
 ///
-/// **Crossings.** A change of the count from b to b' crosses upwards every threshold t with b < t ≤ b', and
-/// downwards every t with b' < t ≤ b; the count is one atomic number, so crossings of several threads add up.
+/// **Crossings.** A change of the count from b to b' crosses every threshold t with b < t ≤ b' upwards, and
+/// every t with b' < t ≤ b downwards. The count is one atomic number, so crossings of several threads add up.
 public final class EventAllocator extends AllocatorAdaptor {
     private static final System.Logger LOG = System.getLogger(EventAllocator.class.getName());
 
@@ -23,10 +23,10 @@ public final class EventAllocator extends AllocatorAdaptor {
     private final long[] thresholds;
     private final ConcurrentMap<Integer, AtomicLong> liveBytes = new ConcurrentHashMap<>();
 
-    /// Tells a listener from the beginning, as long as there is the allocator.
+    /// Builds on an allocator, with a listener that stays as long as this allocator exists.
     ///
-    /// @param thresholds numbers of bytes, at least 1 each, in any order
-    /// @throws IllegalArgumentException if one is less than 1
+    /// @param thresholds live bytes of a device, at least 1 each, in any order
+    /// @throws IllegalArgumentException if a threshold is less than 1
     public EventAllocator(DeviceAllocator upstream, AllocationListener listener, long... thresholds) {
         super(upstream);
         listeners.add(listener);
@@ -38,7 +38,7 @@ public final class EventAllocator extends AllocatorAdaptor {
         }
     }
 
-    /// Tells one more listener of what happens from now on.
+    /// Adds a listener for events from now on.
     ///
     /// @return a registration; closing it removes the listener
     public Registration addListener(AllocationListener listener) {
@@ -79,7 +79,7 @@ public final class EventAllocator extends AllocatorAdaptor {
         }
     }
 
-    @SuppressWarnings("CatchingUnchecked") // whatever a listener throws, memory is not its business
+    @SuppressWarnings("CatchingUnchecked") // a listener's failure must not fail the allocation
     private void tell(Consumer<AllocationListener> call) {
         for (AllocationListener listener : listeners) {
             try {

@@ -6,11 +6,11 @@ import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Provides `events`: an [EventAllocator] that logs, as `io.cistern.adaptors.EventProvider`, each crossing of a
-/// threshold. Options: `threshold`, live bytes of a device; `upstream`, a spec. More thresholds by nesting, other
-/// listeners in code.
+/// Provides `events`, an [EventAllocator] that logs each crossing of a threshold, as
+/// `io.cistern.adaptors.EventProvider`. Options: `threshold`, live bytes of a device; `upstream`, a spec. For
+/// more thresholds, nest it; other listeners are added in code.
 public final class EventProvider extends AdaptorProvider {
-    /// Made when first asked for: every program that has this JAR makes the provider.
+    /// Made on first use: every program that has this JAR makes the provider.
     private static final class Options {
         static final SpecOption<Long> THRESHOLD = SpecOption.of(
                 "events",
@@ -21,7 +21,7 @@ public final class EventProvider extends AdaptorProvider {
                 AllocatorOptions::bytes);
     }
 
-    /// For [java.util.ServiceLoader].
+    /// Makes the provider, for [java.util.ServiceLoader].
     public EventProvider() {}
 
     @Override
@@ -40,7 +40,7 @@ public final class EventProvider extends AdaptorProvider {
         return new EventAllocator(context.upstream(upstream), new Crossings(), threshold);
     }
 
-    /// Asks for the logger where it is needed: every program that has this JAR makes the provider.
+    /// Gets the logger on first use: every program that has this JAR makes the provider.
     private static final class Crossings implements AllocationListener {
         private static final System.Logger LOG = System.getLogger(EventProvider.class.getName());
 

@@ -2,16 +2,17 @@ package io.cistern.adaptors;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// Asked what to do when an allocation failed for want of memory: frees something, and says whether that may help.
+/// Decides what to do when an allocation failed for want of memory: frees something, and says whether
+/// that may help.
 ///
-/// Called on the thread that allocates, which may be any, by several at once; no lock of the adaptor is held.
-/// It may free and trim; an allocation through the same adaptor that fails calls it again.
+/// The thread that allocates calls it, with no lock of the adaptor held; several threads may call at once. It
+/// may free and trim. If it allocates through the same adaptor and that fails, it is called again.
 @FunctionalInterface
 public interface FailureCallback {
-    /// Makes room.
+    /// Makes room for a failed allocation.
     ///
-    /// @param failure why the last attempt failed, with its bytes and device
-    /// @param attempt how many attempts failed so far for this allocation, from 1
-    /// @return whether to try once more; if not, the failure goes to the caller
+    /// @param failure the last attempt's failure, with its bytes and device
+    /// @param attempt how many attempts have failed so far for this allocation, from 1
+    /// @return whether to try again; if not, the failure goes to the caller
     boolean makeRoom(DeviceOutOfMemoryException failure, int attempt);
 }

@@ -7,17 +7,18 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Never hands out more than so many bytes at once on each device, and refuses nothing that fits.
+/// Limits the live bytes on each device, and refuses no request that fits.
 ///
-/// **Invariant.** For each device 0 ≤ used ≤ limit, and at rest used = the bytes of its live blocks.
+/// **Invariant.** For each device 0 ≤ used ≤ limit; while no call is under way, used = the bytes of
+/// its live blocks.
 public final class LimitAllocator extends AllocatorAdaptor {
     private final long limitBytes;
     private final ConcurrentMap<Integer, AtomicLong> usedBytes = new ConcurrentHashMap<>();
 
-    /// Sets a limit.
+    /// Builds on an allocator.
     ///
-    /// @param limitBytes the most bytes asked for that may be live at once on one device
-    /// @throws IllegalArgumentException if it is negative
+    /// @param limitBytes the most requested bytes that may be live at once on one device; 0 is allowed
+    /// @throws IllegalArgumentException if `limitBytes` is negative
     public LimitAllocator(DeviceAllocator upstream, long limitBytes) {
         super(upstream);
         if (limitBytes < 0) {
@@ -26,17 +27,17 @@ public final class LimitAllocator extends AllocatorAdaptor {
         this.limitBytes = limitBytes;
     }
 
-    /// The limit on each device.
+    /// Returns the limit of each device, in bytes.
     public long limitBytes() {
         return limitBytes;
     }
 
-    /// Bytes asked for that are live on a device.
+    /// Returns the requested bytes that are live on a device.
     public long usedBytes(int device) {
         return used(device).get();
     }
 
-    /// @throws DeviceOutOfMemoryException also at the limit
+    /// @throws DeviceOutOfMemoryException if the request exceeds the limit, or the upstream fails with it
     @Override
     public long allocate(long byteSize, int device, long stream) {
         AtomicLong used = used(device);
@@ -49,8 +50,8 @@ public final class LimitAllocator extends AllocatorAdaptor {
         }
     }
 
-    /// Takes bytes if they fit; a request that does not fit is never seen in the count, so it can't refuse
-    /// another one.
+    /// Takes bytes if they fit. A request that does not fit never changes the count, so it can't
+    /// cause another refusal.
     private void take(AtomicLong used, long byteSize, int device) {
         long present = used.get();
         while (byteSize <= limitBytes - present) {
@@ -65,7 +66,7 @@ public final class LimitAllocator extends AllocatorAdaptor {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        used(device).addAndGet(-byteSize); // First: whoever gets the memory from the upstream's free on may count it.
+        used(device).addAndGet(-byteSize); // first: from the upstream's free on, others may count it
         upstream().free(address, byteSize, device, stream);
     }
 

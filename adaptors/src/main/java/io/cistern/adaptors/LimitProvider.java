@@ -6,9 +6,9 @@ import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Provides `limit`: [LimitAllocator]. Options: `bytes`, the limit on each device; `upstream`, a spec.
+/// Provides `limit`, a [LimitAllocator]. Options: `bytes`, the limit of each device; `upstream`, a spec.
 public final class LimitProvider extends AdaptorProvider {
-    /// Made when first asked for: every program that has this JAR makes the provider.
+    /// Made on first use: every program that has this JAR makes the provider.
     private static final class Options {
         static final SpecOption<Long> BYTES = SpecOption.of(
                 "limit",
@@ -19,7 +19,7 @@ public final class LimitProvider extends AdaptorProvider {
                 AllocatorOptions::bytes);
     }
 
-    /// For [java.util.ServiceLoader].
+    /// Makes the provider, for [java.util.ServiceLoader].
     public LimitProvider() {}
 
     @Override

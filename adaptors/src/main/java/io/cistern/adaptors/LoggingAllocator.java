@@ -6,16 +6,16 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.StreamUses;
 import java.util.Optional;
 
-/// Notes each block that comes and goes, recorded uses on other streams, and waits that a
-/// [io.cistern.CudaStream] makes, in a [TraceLog], which [#extension] finds.
+/// Writes each allocation and free, recorded uses on other streams, and waits of a [io.cistern.CudaStream] to a
+/// [TraceLog], which [#extension] finds.
 ///
-/// A block's id is its address: it is noted as freed before the upstream can hand the address out again, so that in
-/// the log no id is allocated while it is live.
+/// A block's id is its address. A free is logged before the upstream can hand out the address again, so the log
+/// never allocates an id that is live.
 public final class LoggingAllocator extends AllocatorAdaptor implements StreamUses {
     private final TraceLog log;
     private final boolean ownsLog;
 
-    /// Sets the log, which stays the caller's to close; several allocators may share one.
+    /// Builds on an allocator. The log stays the caller's to close; several allocators may share one.
     public LoggingAllocator(DeviceAllocator upstream, TraceLog log) {
         this(upstream, log, false);
     }
@@ -26,12 +26,12 @@ public final class LoggingAllocator extends AllocatorAdaptor implements StreamUs
         this.ownsLog = ownsLog;
     }
 
-    /// With a log that is closed together with the allocator.
+    /// Returns an allocator that closes the log when it is closed.
     static LoggingAllocator owning(DeviceAllocator upstream, TraceLog log) {
         return new LoggingAllocator(upstream, log, true);
     }
 
-    /// The log.
+    /// Returns the log.
     public TraceLog log() {
         return log;
     }
@@ -57,7 +57,7 @@ public final class LoggingAllocator extends AllocatorAdaptor implements StreamUs
 
     /// {@inheritDoc}
     ///
-    /// Notes the use, whoever takes care of it.
+    /// Logs the use, whether the upstream or the framework handles it.
     @Override
     public boolean recordUse(long address, int device, long stream) {
         boolean taken = upstream()

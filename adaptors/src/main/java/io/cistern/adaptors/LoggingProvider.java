@@ -10,11 +10,11 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.List;
 
-/// Provides `logging`: a [LoggingAllocator] with a log of its own, which `allocator.extension(TraceLog.class)` finds.
-/// Options: `file`, gzipped if it ends in `.gz`, overwritten if it is there; `rows`, after how many the log ends,
-/// [TraceLog#DEFAULT_MAX_ROWS] by default; `upstream`, a spec.
+/// Provides `logging`, a [LoggingAllocator] with its own log, which `allocator.extension(TraceLog.class)`
+/// finds. Options: `file`, gzipped if its name ends in `.gz` and overwritten if it exists; `rows`, after which
+/// the log ends, [TraceLog#DEFAULT_MAX_ROWS] by default; `upstream`, a spec.
 public final class LoggingProvider extends AdaptorProvider {
-    /// Made when first asked for: every program that has this JAR makes the provider.
+    /// Made on first use: every program that has this JAR makes the provider.
     private static final class Options {
         static final SpecOption<String> FILE = SpecOption.of(
                 "logging",
@@ -32,7 +32,7 @@ public final class LoggingProvider extends AdaptorProvider {
                 (options, key) -> options.number(key, 1, Long.MAX_VALUE));
     }
 
-    /// For [java.util.ServiceLoader].
+    /// Makes the provider, for [java.util.ServiceLoader].
     public LoggingProvider() {}
 
     @Override

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.LongAdder;
 
 /// The counters of one region.
 ///
-/// **Invariant** at rest: total − live bytes = the bytes of the blocks freed.
+/// **Invariant**, while no call is under way: total − live bytes = the bytes of the freed blocks.
 final class RegionCounts {
     private final LongAdder allocations = new LongAdder();
     private final LongAdder frees = new LongAdder();

@@ -4,18 +4,21 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 
-/// Asks a callback when memory is short, and tries again for as long as it says so. Other failures are not retried.
+/// Asks a callback when memory is short, and tries again as long as it returns true. Other failures
+/// are not retried.
 public final class RetryAllocator extends AllocatorAdaptor {
     private final FailureCallback callback;
 
-    /// Sets who is asked.
+    /// Builds on an allocator, with a callback for failures.
     public RetryAllocator(DeviceAllocator upstream, FailureCallback callback) {
         super(upstream);
         this.callback = callback;
     }
 
-    /// @throws DeviceOutOfMemoryException the last attempt's, when the callback gave up; what the callback throws
-    ///     goes to the caller too, with that failure suppressed in it
+    /// If the callback throws, its exception goes to the caller, with the allocation's failure
+    /// suppressed in it.
+    ///
+    /// @throws DeviceOutOfMemoryException the failure of the last attempt, if the callback gave up
     @Override
     public long allocate(long byteSize, int device, long stream) {
         for (int attempt = 1; ; attempt++) {

@@ -7,11 +7,11 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/// Provides `retry`: a [RetryAllocator] that has its upstream give back idle memory, waits for other threads to
-/// free, and tries again. Options: `attempts`, how often to try again, 3 by default; `wait_millis`, how long to
-/// wait before each, 0 by default; `upstream`, a spec.
+/// Provides `retry`, a [RetryAllocator] that makes its upstream give back idle memory, waits for other threads
+/// to free, and tries again. Options: `attempts`, how often to try again, 3 by default; `wait_millis`, how many
+/// milliseconds to wait before each attempt, 0 by default; `upstream`, a spec.
 public final class RetryProvider extends AdaptorProvider {
-    /// Made when first asked for: every program that has this JAR makes the provider.
+    /// Made on first use: every program that has this JAR makes the provider.
     private static final class Options {
         static final SpecOption<Long> ATTEMPTS = SpecOption.of(
                 "retry",
@@ -29,7 +29,7 @@ public final class RetryProvider extends AdaptorProvider {
                 (options, key) -> options.number(key, 0, 3_600_000));
     }
 
-    /// For [java.util.ServiceLoader].
+    /// Makes the provider, for [java.util.ServiceLoader].
     public RetryProvider() {}
 
     @Override

@@ -7,7 +7,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/// Counts by region: parts of a program that it names itself.
+/// Counts allocations by region, a part of a program that the program names.
 ///
 /// ```java
 /// try (var region = statistics.enter("forward")) {
@@ -16,32 +16,33 @@ import java.util.concurrent.ConcurrentMap;
 /// statistics.statistics("forward").requestedPeakBytes()
 /// ```
 ///
-/// A region is a thread's own, nests, and counts by its name: what happens in an inner region counts for the outer
-/// ones too, once for each name; everything counts for the region `""`. A block belongs to the regions in which it
-/// was allocated.
+/// A region belongs to one thread, nests, and counts by its name. Events in an inner region count for the outer
+/// ones too, once for each name; all events count for the region `""`. A block belongs to the regions in which
+/// it was allocated.
 ///
-/// **Invariant.** The map of blocks holds exactly the live ones.
+/// **Invariant.** The map of blocks has exactly the live ones.
 public final class StatisticsAllocator extends AllocatorAdaptor {
     private final ConcurrentMap<String, RegionCounts> counts = new ConcurrentHashMap<>();
     private final ConcurrentMap<Long, StatisticsRegion> regions = new ConcurrentHashMap<>();
     private final StatisticsRegion everything = new StatisticsRegion(this, "", counts(""), null);
     private final ThreadLocal<StatisticsRegion> innermost = ThreadLocal.withInitial(() -> everything);
 
-    /// Begins to count.
+    /// Builds on an allocator, and begins to count.
     public StatisticsAllocator(DeviceAllocator upstream) {
         super(upstream);
     }
 
     /// Enters a region on the calling thread.
     ///
-    /// @param name any name
+    /// @param name any name; regions of one name share their counts
+    /// @return the region; closing it, on the same thread, leaves it
     public StatisticsRegion enter(String name) {
         StatisticsRegion region = new StatisticsRegion(this, name, counts(name), innermost.get());
         innermost.set(region);
         return region;
     }
 
-    /// Ends the innermost region of the calling thread, and nothing else.
+    /// Leaves the innermost region of the calling thread; any other region is an error.
     void leave(StatisticsRegion region, StatisticsRegion outer) {
         if (innermost.get() != region) {
             throw new IllegalStateException("region '" + region + "' is not the innermost of this thread");
@@ -53,12 +54,13 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
         return counts.computeIfAbsent(name, _ -> new RegionCounts());
     }
 
-    /// What was counted for the regions of a name, on all devices and threads; zeros for a name never entered.
+    /// Returns the statistics of all regions of a name, over all devices and threads; zeros for a
+    /// name never entered.
     public RegionStatistics statistics(String name) {
         return counts.getOrDefault(name, new RegionCounts()).statistics();
     }
 
-    /// What was counted, by name.
+    /// Returns all statistics, by name.
     public Map<String, RegionStatistics> statistics() {
         Map<String, RegionStatistics> all = new TreeMap<>();
         counts.forEach((name, counted) -> all.put(name, counted.statistics()));

@@ -3,10 +3,10 @@ package io.cistern.adaptors;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 
-/// Provides `statistics`: a [StatisticsAllocator], which `allocator.extension(StatisticsAllocator.class)` finds.
-/// Option: `upstream`, a spec.
+/// Provides `statistics`, a [StatisticsAllocator], which `allocator.extension(StatisticsAllocator.class)`
+/// finds. Option: `upstream`, a spec.
 public final class StatisticsProvider extends AdaptorProvider {
-    /// For [java.util.ServiceLoader].
+    /// Makes the provider, for [java.util.ServiceLoader].
     public StatisticsProvider() {}
 
     @Override

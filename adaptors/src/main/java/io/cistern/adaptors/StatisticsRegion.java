@@ -3,7 +3,7 @@ package io.cistern.adaptors;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// A region of a [StatisticsAllocator] that one thread is in, until it closes it.
+/// A region of a [StatisticsAllocator], in which one thread is until it closes the region.
 public final class StatisticsRegion implements AutoCloseable {
     private final StatisticsAllocator allocator;
     private final String name;
@@ -24,7 +24,7 @@ public final class StatisticsRegion implements AutoCloseable {
         return region != null && (region.name.equals(name) || isAround(name, region.outer));
     }
 
-    /// Does something to the counts of this region and of those around it, once for each name.
+    /// Applies a change to the counts of this region and of those around it, once for each name.
     void forEach(Consumer<RegionCounts> change) {
         for (StatisticsRegion region = this; region != null; region = region.outer) {
             if (!region.repeated) {
@@ -33,9 +33,9 @@ public final class StatisticsRegion implements AutoCloseable {
         }
     }
 
-    /// Leaves the region.
+    /// Leaves the region. Not idempotent.
     ///
-    /// @throws IllegalStateException if it is not the innermost region of the calling thread
+    /// @throws IllegalStateException if this is not the innermost region of the calling thread
     @Override
     public void close() {
         if (outer != null) {
@@ -43,7 +43,7 @@ public final class StatisticsRegion implements AutoCloseable {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     @Override
     public String toString() {
         return name;

@@ -11,14 +11,14 @@ import java.nio.file.StandardOpenOption;
 import java.util.Locale;
 import java.util.zip.GZIPOutputStream;
 
-/// A text file of rows, gzipped if its name ends in `.gz`: numbers are written as digits into a buffer, without
-/// garbage.
+/// A text file of rows, gzipped if its name ends in `.gz`. Numbers are written as digits into a
+/// buffer, without garbage.
 ///
-/// **Threads.** Used under its owner's lock.
+/// **Threads.** Guarded by its owner's lock.
 final class TraceFile implements AutoCloseable {
-    /// A few hundred rows: one system call for them, and little lost if the process is killed.
+    /// Holds hundreds of rows: one system call writes them, and little is lost if the process is killed.
     private static final int BUFFER_BYTES = 1 << 16;
-    /// An op, and six numbers of at most 19 digits with their commas.
+    /// An op and six numbers of at most 19 digits, with their commas.
     private static final int MAX_ROW_BYTES = 128;
     private static final int MAX_DIGITS = 19;
 
@@ -26,9 +26,9 @@ final class TraceFile implements AutoCloseable {
     private final byte[] buffer = new byte[BUFFER_BYTES];
     private int length;
 
-    /// Empties the file, or makes it.
+    /// Opens a file, which is made or emptied.
     ///
-    /// @throws IOException if it can't be written, or somebody else is writing a trace into it
+    /// @throws IOException if the file can't be written, or another log is writing it
     TraceFile(Path file, String header) throws IOException {
         FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         try {
@@ -44,7 +44,7 @@ final class TraceFile implements AutoCloseable {
         }
     }
 
-    /// Two logs in one file would be neither. The lock ends with the channel.
+    /// Locks the file, since two logs in one file would both be useless. The lock ends with the channel.
     private static void lock(Path file, FileChannel channel) throws IOException {
         FileLock lock;
         try {
@@ -87,7 +87,7 @@ final class TraceFile implements AutoCloseable {
         length += digits;
     }
 
-    /// Hands what is buffered here to the file, or to the packer.
+    /// Writes the buffer to the file, or to the compressor.
     void flush() throws IOException {
         out.write(buffer, 0, length);
         length = 0;

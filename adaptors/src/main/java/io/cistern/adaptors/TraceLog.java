@@ -7,10 +7,11 @@ import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/// Writes what a program does with device memory as a trace of format 2, which `cistern replay` reads; see
-/// `docs/trace-format.md`. A [LoggingAllocator] notes blocks, the uses that the program
-/// [records][io.cistern.DeviceMemory#recordUse], the waits of [io.cistern.CudaStream]s, and the ends of streams. What
-/// it can't see, waits that other code makes and uses that are not recorded, the program notes itself:
+/// Writes the events of a program's device memory as a trace of format 2, which `cistern replay` reads;
+/// see `docs/trace-format.md`. A [LoggingAllocator] logs allocations and frees, the uses that the
+/// program [records][io.cistern.DeviceMemory#recordUse], the waits of [io.cistern.CudaStream]s, and the
+/// ends of streams. It can't see waits that other code makes and uses that are not recorded; the program
+/// logs these itself:
 ///
 /// ```java
 /// driver.events().record(device, event, producer);
@@ -20,16 +21,16 @@ import org.jspecify.annotations.Nullable;
 /// log.used(address, device, consumer);
 /// ```
 ///
-/// The rows stand in one order of all threads, in which each thread's own rows are in the order of its calls. A
-/// row costs a short lock, a look at the clock and some 50 bytes in a buffer, without garbage; the log ends
-/// after so many rows.
+/// The rows of all threads are in one order; in it, each thread's rows are in the order of its calls. A row
+/// costs a short lock, a look at the clock and some bytes in a buffer, without garbage. The log ends after a
+/// given number of rows.
 ///
 /// A log never makes the program fail: after an error of the file it writes no more, and [#failure] tells why.
-/// It is closed at the end of the process if nobody did before.
+/// A log that is still open at the end of the process is closed then.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class TraceLog implements AutoCloseable {
-    /// As many rows as `replay` takes.
+    /// The number of rows that `replay` reads.
     public static final long DEFAULT_MAX_ROWS = 1L << 23;
 
     static final String HEADER = "op,id,bytes,stream,device,thread,nanos";
@@ -53,16 +54,16 @@ public final class TraceLog implements AutoCloseable {
         this.file = file;
     }
 
-    /// Begins a log of at most [#DEFAULT_MAX_ROWS].
+    /// Opens a log of at most [#DEFAULT_MAX_ROWS] rows; otherwise like [#open(Path, long)].
     ///
-    /// @throws UncheckedIOException if the file can't be written
+    /// @throws UncheckedIOException if the file can't be written, or another log is writing it
     public static TraceLog open(Path path) {
         return open(path, DEFAULT_MAX_ROWS);
     }
 
-    /// Begins a log in a new or emptied file, gzipped if its name ends in `.gz`.
+    /// Opens a log in a file, which is made or emptied; it is gzipped if its name ends in `.gz`.
     ///
-    /// @param maxRows after how many rows the log ends; later ones are counted as dropped
+    /// @param maxRows the number of rows after which the log ends; later ones are counted as dropped
     /// @throws UncheckedIOException if the file can't be written, or another log is writing it
     public static TraceLog open(Path path, long maxRows) {
         try {
@@ -74,21 +75,21 @@ public final class TraceLog implements AutoCloseable {
         }
     }
 
-    /// Notes that `stream` was made to wait for all that `awaited` had been given so far.
+    /// Logs that `stream` was made to wait for all work that `awaited` had been given so far.
     ///
-    /// @param device the device of both
+    /// @param device the device of both streams
     public void streamWaits(int device, long stream, long awaited) {
         add('w', awaited, 0, stream, device);
     }
 
-    /// Notes that work on `stream` that uses a block has been enqueued; for streams other than the block's own.
+    /// Logs that work that uses a block was enqueued on `stream`; for streams other than the block's own.
     ///
-    /// @param address where a live block begins; for another one the note is ignored by readers
+    /// @param address the start of a live block; readers ignore other addresses
     public void used(long address, int device, long stream) {
         add('u', address, 0, stream, device);
     }
 
-    /// Notes that a stream ends, and that its handle may come again for another one.
+    /// Logs that a stream ends, and that another stream may get its handle.
     public void streamEnds(int device, long stream) {
         add('e', 0, 0, stream, device);
     }
@@ -122,29 +123,30 @@ public final class TraceLog implements AutoCloseable {
         }
     }
 
-    /// Rows written so far.
+    /// Returns the number of rows written so far.
     public long rows() {
         return locked(() -> rows);
     }
 
-    /// Rows not written: after the last allowed one, after a failure, after closing.
+    /// Returns the number of rows that were not written: after the last allowed one, after a failure,
+    /// or after closing.
     public long droppedRows() {
         return locked(() -> droppedRows);
     }
 
-    /// Why the log ended early, if the file failed.
+    /// Returns why the log ended early, if the file failed; else empty.
     public Optional<IOException> failure() {
         return locked(() -> Optional.ofNullable(failure));
     }
 
-    /// Completes the file. Does not throw; closing twice does nothing.
+    /// Completes the file. Does not throw; closing it again does nothing.
     @Override
     public void close() {
         end();
         try {
             Runtime.getRuntime().removeShutdownHook(atExit);
         } catch (IllegalStateException e) {
-            // The process is ending, and with it the hook.
+            // The process is ending, and the hook with it.
         }
     }
 

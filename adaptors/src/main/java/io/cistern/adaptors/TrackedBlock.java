@@ -3,14 +3,15 @@ package io.cistern.adaptors;
 import java.time.Duration;
 import java.util.List;
 
-/// A live block, and where it was asked for.
+/// A live block and the code that allocated it.
 ///
-/// @param address where it begins
-/// @param byteSize bytes asked for
+/// @param address the start of the block
+/// @param byteSize the requested bytes
 /// @param device the device
-/// @param stream the stream of its first use
+/// @param stream the stream of its allocation
 /// @param thread the name of the thread that allocated it
-/// @param nanoTime when, as [System#nanoTime] counts
+/// @param nanoTime the time of the allocation, by [System#nanoTime]
+/// @param site the program's frames, the innermost first
 /// @param site the program's frames, the innermost first
 public record TrackedBlock(
         long address,
@@ -20,12 +21,12 @@ public record TrackedBlock(
         String thread,
         long nanoTime,
         List<StackWalker.StackFrame> site) {
-    /// How long it has been alive.
+    /// Returns how long the block has been alive.
     public Duration age() {
         return Duration.ofNanos(System.nanoTime() - nanoTime);
     }
 
-    /// Several lines: what it is, then its site, a frame a line.
+    /// Returns several lines: the block, then its site with one frame a line.
     @Override
     public String toString() {
         StringBuilder text = new StringBuilder("0x%x: %d bytes on device %d, stream 0x%x, by %s, %d ms ago"

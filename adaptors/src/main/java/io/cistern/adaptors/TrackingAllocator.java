@@ -7,11 +7,11 @@ import java.util.List;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/// Remembers for each live block where in the program it was asked for. Costs a stack walk for each allocation.
+/// Remembers the code that allocated each live block. Each allocation walks the stack.
 ///
-/// **Invariant.** The map holds exactly the blocks handed out whose free has not begun.
+/// **Invariant.** The map has exactly the allocated blocks whose free has not begun.
 public final class TrackingAllocator extends AllocatorAdaptor {
-    /// Enough to tell who called whom, few enough to keep for every block.
+    /// Enough to see the callers, few enough to keep for every block.
     public static final int DEFAULT_FRAMES = 8;
 
     private static final StackWalker STACK = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
@@ -19,20 +19,20 @@ public final class TrackingAllocator extends AllocatorAdaptor {
     private final int frames;
     private final ConcurrentMap<Long, TrackedBlock> live = new ConcurrentHashMap<>();
 
-    /// Remembers sites of [#DEFAULT_FRAMES] frames.
+    /// Builds on an allocator, and remembers sites of [#DEFAULT_FRAMES] frames.
     public TrackingAllocator(DeviceAllocator upstream) {
         this(upstream, DEFAULT_FRAMES);
     }
 
-    /// Sets how much of a site is remembered.
+    /// Builds on an allocator.
     ///
-    /// @param frames how many frames of the program, at least 0
+    /// @param frames how many frames of a site to remember, at least 0
     public TrackingAllocator(DeviceAllocator upstream, int frames) {
         super(upstream);
         this.frames = frames;
     }
 
-    /// The live blocks, the oldest first: a snapshot.
+    /// Returns a snapshot of the live blocks, the oldest first.
     public List<TrackedBlock> liveBlocks() {
         return live.values().stream()
                 .sorted(Comparator.comparingLong(TrackedBlock::nanoTime).thenComparingLong(TrackedBlock::address))

@@ -5,10 +5,10 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Provides `tracking`: a [TrackingAllocator], which `allocator.extension(TrackingAllocator.class)` finds. Options:
-/// `frames`, how many frames of a site to remember, 8 by default; `upstream`, a spec.
+/// Provides `tracking`, a [TrackingAllocator], which `allocator.extension(TrackingAllocator.class)` finds.
+/// Options: `frames`, how many frames of a site to remember, 8 by default; `upstream`, a spec.
 public final class TrackingProvider extends AdaptorProvider {
-    /// Made when first asked for: every program that has this JAR makes the provider.
+    /// Made on first use: every program that has this JAR makes the provider.
     private static final class Options {
         static final SpecOption<Long> FRAMES = SpecOption.of(
                 "tracking",
@@ -19,7 +19,7 @@ public final class TrackingProvider extends AdaptorProvider {
                 (options, key) -> options.number(key, 0, 1024));
     }
 
-    /// For [java.util.ServiceLoader].
+    /// Makes the provider, for [java.util.ServiceLoader].
     public TrackingProvider() {}
 
     @Override

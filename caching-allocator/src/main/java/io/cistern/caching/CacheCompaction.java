@@ -14,13 +14,13 @@ import org.jspecify.annotations.Nullable;
 /// Moves live memory of one device's cache together: see [CompactionPlan] and
 /// [PageSplit][io.cistern.caching.internal.compact.PageSplit].
 ///
-/// 1. Find out what is in the way: no pages, sleep, a capture, another thread.
-/// 2. Wait for the device, and free what waited for its streams.
-/// 3. Plan. For a request nothing is moved unless it fits afterwards.
-/// 4. Carry the plan out.
+/// 1. Find obstacles: no pages, a pool that sleeps, a capture, another thread that compacts.
+/// 2. Wait for the device, and free blocks that waited for its streams.
+/// 3. Plan. For a request, nothing moves unless the request fits afterwards.
+/// 4. Carry out the plan.
 ///
-/// **Threads.** Any; one compacts at a time, another one is told so. The caller sees to it that nobody gives the
-/// device work.
+/// **Threads.** Any; one thread compacts at a time, and another one is told so. The caller makes sure that no
+/// work is given to the device meanwhile.
 final class CacheCompaction {
     private static final String CAPTURED = "a stream is being captured";
 
@@ -43,7 +43,7 @@ final class CacheCompaction {
 
     /// Compacts.
     ///
-    /// @param asked bytes of a request, or 0 for all that comes free
+    /// @param asked the bytes of a request, or 0 to free as much as possible
     CompactionResult compact(long asked) {
         PageTable table = parts.growth().pages().orElse(null);
         String obstacle = obstacle(table);
@@ -104,7 +104,7 @@ final class CacheCompaction {
         return new Compaction(driver, table).run(plan, begun);
     }
 
-    /// What has to come free before the request fits, in new pages at worst.
+    /// The bytes that must become free before the request fits, in new pages if necessary.
     private long lacking(PageTable table, long asked) {
         long slot = table.pages.slotBytes;
         long left = capBytes - parts.reserved().bytes();

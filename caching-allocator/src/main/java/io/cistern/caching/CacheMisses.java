@@ -15,25 +15,24 @@ import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.MemoryReclaim;
 import java.util.function.LongSupplier;
 
-/// What happens where no free block of a shard fits.
+/// Handles requests for which no free block of a shard fits.
 ///
-/// 1. Thread caches are emptied, if what they hold is worth it; above a threshold idle memory goes.
-/// 2. Under the shard's driver lock: frees whose fences have passed, one more search, then
-/// [growth][io.cistern.caching.internal.growth.Growth].
-/// 3. Where the driver has no memory: a [ReclaimSearch], unless a cap says that it is to fail at once.
+/// 1. Thread caches that hold enough are emptied; above a threshold, idle memory is given back.
+/// 2. Under the shard's driver lock: blocks whose fences have passed are freed, the shard is searched once
+///    more, then memory [grows][io.cistern.caching.internal.growth.Growth].
+/// 3. If the driver has no memory, a [ReclaimSearch] follows, unless the limit demands an error at once.
 ///
-/// **The threshold** keeps what a phase of a program left behind from staying until the device is full. While
-/// more is reserved, segments go before more is obtained: those idle at least as long as the average idle
-/// segment, counted in searches of their shard; again until the excess is gone or none is left. Pages go
-/// afterwards: above the threshold all
-/// that are idle are moved before any is [created][io.cistern.caching.internal.growth.GrowthPolicy], so what is
-/// idle still once some were created could not serve. Nothing is waited for: what running work may still use
-/// stays.
+/// **The threshold** gives back memory that a phase of a program left idle, before the device is full. While
+/// more is reserved, segments are given back before more is obtained: those that have been idle at least as
+/// long as the average idle segment, counted in searches of their shard. This repeats until the excess or the
+/// idle segments are gone. Pages follow later: above the threshold all idle pages are moved before one is
+/// [created][io.cistern.caching.internal.growth.GrowthPolicy], so pages that are idle after a creation could
+/// not serve. Nothing waits: memory that running work may still use stays.
 ///
 /// **Threads.** Any; one shard's driver lock is held at a time.
 final class CacheMisses implements MissHandler {
-    /// Growth by a page costs driver calls; to empty other threads' thread caches costs less, but also their next
-    /// blocks.
+    /// Emptying other threads' thread caches costs less than the driver calls of growth, but also takes
+    /// their next blocks.
     private static final long WORTH_EMPTYING = 512L << 10;
 
     private final CacheParts parts;
@@ -43,7 +42,7 @@ final class CacheMisses implements MissHandler {
     /// [Long#MAX_VALUE] for none.
     private final long thresholdBytes;
     private final boolean failsAtCap;
-    /// Not the memory of graphs.
+    /// False for the memory of graphs.
     private final boolean givesBack;
     private final LongSupplier nanoTime;
 
@@ -106,7 +105,7 @@ final class CacheMisses implements MissHandler {
         } while (returned > 0 && excess() > 0);
     }
 
-    /// Whatever that fails with, the block is nobody's then.
+    /// If this fails, no caller receives the block, so it is freed.
     private void giveBackPages(long address, long asked, long key) {
         try {
             for (StreamShard shard : parts.allShards()) {
@@ -163,7 +162,7 @@ final class CacheMisses implements MissHandler {
         }
     }
 
-    /// Searches once more, frees whose fences have passed included, and then grows.
+    /// Frees blocks whose fences have passed, searches once more, and then grows.
     ///
     /// @param idleFirst see [Growth#growAndAllocate][io.cistern.caching.internal.growth.Growth#growAndAllocate]
     long grow(StreamShard shard, long size, boolean idleFirst) {

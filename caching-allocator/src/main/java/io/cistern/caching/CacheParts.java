@@ -29,15 +29,15 @@ import io.cistern.spi.StreamOrder;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// What the cache of one device is made of, for those who work with several parts of it.
+/// The parts of one device's cache, for classes that work with several of them.
 ///
 /// @param deviceBytes the device's memory
-/// @param reserved what is held from the driver
-/// @param growth where more comes from
-/// @param fences of its streams
-/// @param order between them
-/// @param shards its blocks
-/// @param threadCaches what threads keep of them
+/// @param reserved counts the bytes held from the driver
+/// @param growth gets more memory
+/// @param fences the fences of the device's streams
+/// @param order the order between streams
+/// @param shards the blocks
+/// @param threadCaches the blocks that threads keep
 record CacheParts(
         int device,
         long deviceBytes,
@@ -47,7 +47,7 @@ record CacheParts(
         CrossStreamOrder order,
         DeviceShards shards,
         ThreadCaches threadCaches) {
-    /// @param threadCaches where threads find theirs, of all devices
+    /// @param threadCaches where threads find their thread caches, for all devices
     static CacheParts of(
             int device,
             CudaDriver driver,
@@ -102,7 +102,7 @@ record CacheParts(
         return reserved.counters;
     }
 
-    /// All shards, those of ended streams first.
+    /// Returns all shards, those of ended streams first.
     List<StreamShard> allShards() {
         return shards.all();
     }
@@ -112,21 +112,21 @@ record CacheParts(
         return threadCaches.bytesOf(allShards());
     }
 
-    /// Has what thread caches hold of a shard freed, for a request of it.
+    /// Frees a shard's blocks in thread caches, for a request to the shard.
     ///
-    /// @return how many bytes
+    /// @return bytes freed
     long emptyThreadCaches(StreamShard shard) {
         long before = threadCacheBytes();
         threadCaches.empty(shard, 1);
         return Math.max(0, before - threadCacheBytes());
     }
 
-    /// Has what thread caches hold freed.
+    /// Frees all blocks in thread caches.
     void emptyThreadCaches() {
         allShards().forEach(shard -> threadCaches.empty(shard, 1));
     }
 
-    /// Bytes of the shards that have no memory, because they sleep.
+    /// Bytes of the shards' pages that have no memory, because they sleep.
     long asleepBytes() {
         return growth.pages().map(PageTable::asleepBytes).orElse(0L);
     }

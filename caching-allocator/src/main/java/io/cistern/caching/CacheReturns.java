@@ -13,16 +13,16 @@ import io.cistern.diagnostics.ReclaimStep;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// How a cache gives idle memory back to the driver.
+/// Gives idle memory of a cache back to the driver.
 ///
-/// 1. What thread caches hold of a shard is freed, since that is idle too.
-/// 2. Under the shard's driver lock, frees are settled whose fences have passed; with waiting, all.
-/// 3. What nobody may still use goes.
+/// 1. A shard's blocks in thread caches are freed, since they are idle too.
+/// 2. Under the shard's driver lock, blocks whose fences have passed are freed; with waiting, all
+///    blocks that wait.
+/// 3. Memory that no work may still use is given back.
 ///
-/// **Threads.** Any; one shard's driver lock is held at a time, and none while the work of a stream is waited
-/// for.
+/// **Threads.** Any; one shard's driver lock is held at a time, and none during a wait for a stream's work.
 final class CacheReturns {
-    /// How many times waiting may [give][#giveBackFor] something.
+    /// How many kinds of waiting may [give][#giveBackFor] something.
     static final int WAYS_TO_WAIT = 3;
 
     private final CacheParts parts;
@@ -39,16 +39,16 @@ final class CacheReturns {
         this.fences = parts.fences();
     }
 
-    /// Takes a step for a request that can't be served, until enough has gone or become free.
+    /// Takes one reclaim step for a request that can't be served, until enough memory is given back or free.
     ///
-    /// - [ReclaimStep#TRIM]: what the driver would not take back before, and idle memory of other streams, as far
-    /// as nobody may still use it.
-    /// - [ReclaimStep#SYNCHRONIZE]: what waits on the streams that freed blocks of this one were used on; when
-    /// that is nothing, idle memory of other streams, after waiting for those; when that is nothing, all idle
-    /// memory, also this stream's own, which lies in pieces. What streams in a capture hold is left out.
+    /// - [ReclaimStep#TRIM]: memory that the driver refused to take back before, and idle memory of other
+    ///   streams that no work may still use.
+    /// - [ReclaimStep#SYNCHRONIZE]: blocks of this shard that wait for other streams. If that gives nothing,
+    ///   idle memory of other streams, after waiting for these. If that gives nothing, all idle memory, also
+    ///   this stream's own, which is in pieces. Memory of streams in a capture is left out.
     ///
-    /// @param size of the request
-    /// @return how many bytes it gave
+    /// @param size the size of the request
+    /// @return the bytes given
     long giveBackFor(ReclaimStep step, StreamShard shard, long size) {
         return switch (step) {
             case TRIM -> giveBackAtOnce(shard, size);
@@ -78,7 +78,7 @@ final class CacheReturns {
         return returned;
     }
 
-    /// Gives idle memory of one shard back.
+    /// Gives back idle memory of one shard.
     ///
     /// @param wait whether to wait for the work of its stream
     /// @return bytes given back
@@ -87,9 +87,9 @@ final class CacheReturns {
         return wait ? giveBackClaimed(shard, wanted) : giveBackNow(shard, wanted, false);
     }
 
-    /// As [#giveBack] without waiting; what thread caches hold stays.
+    /// Like [#giveBack] without waiting, but blocks in thread caches stay.
     ///
-    /// @param aged whether only segments go that have been idle for long
+    /// @param aged whether only segments that have been idle for long are given back
     long giveBackNow(StreamShard shard, long wanted, boolean aged) {
         shard.driverLock.lock();
         try {
@@ -102,7 +102,7 @@ final class CacheReturns {
         }
     }
 
-    /// The blocks are claimed before the wait, and nobody's until it has ended.
+    /// Claims the blocks before the wait, so that no thread has them until it has ended.
     private long giveBackClaimed(StreamShard shard, long wanted) {
         ClaimedBlocks claimed = shard.returns.noClaims();
         shard.waiting.lock();
@@ -118,7 +118,7 @@ final class CacheReturns {
         }
     }
 
-    /// Returns whether no work uses the blocks any more. Waits with no lock that others need.
+    /// Returns whether no work uses the blocks any more. Holds no lock that other threads need during the wait.
     private boolean claimAndAwait(StreamShard shard, long wanted, ClaimedBlocks claimed) {
         try {
             long end = claim(shard, wanted, claimed);
@@ -133,7 +133,7 @@ final class CacheReturns {
         }
     }
 
-    /// @return a fence behind the last uses
+    /// @return a fence after the last uses
     private long claim(StreamShard shard, long wanted, ClaimedBlocks claimed) {
         shard.driverLock.lock();
         try {
@@ -153,14 +153,14 @@ final class CacheReturns {
         }
     }
 
-    /// Gives back what is idle, without waiting.
+    /// Gives back idle memory without waiting.
     void giveBackIdle() {
         shards.all().forEach(shard -> giveBack(shard, Long.MAX_VALUE, false));
     }
 
-    /// Gives idle memory back until so much is left.
+    /// Gives back idle memory until `keepBytes` are left.
     ///
-    /// @param wait whether to wait for work that may use it
+    /// @param wait whether to wait for work that may use the memory
     /// @return bytes given back
     long trim(long keepBytes, boolean wait) {
         growth.releaseRefused();
@@ -176,9 +176,9 @@ final class CacheReturns {
         return returned;
     }
 
-    /// Gives back everything, all blocks being freed. What the driver refuses, it is asked once more.
+    /// Gives back all memory; all blocks are free. If the driver refuses, it is asked once more.
     ///
-    /// @return the first failure that is not the context's end, with the others, or null
+    /// @return the first failure (with the others suppressed) that is not the end of the context, or null
     @Nullable
     CudaException giveBackAll() {
         CudaException failed = forEachShard(shard -> giveBack(shard, Long.MAX_VALUE, true), null);
@@ -201,9 +201,9 @@ final class CacheReturns {
         return first;
     }
 
-    /// Empties the thread caches, and frees the blocks that other streams used and have got past.
+    /// Empties the thread caches, and frees blocks that other streams used and have passed.
     ///
-    /// @param wait whether to wait for those streams
+    /// @param wait whether to wait for these streams
     /// @return bytes freed
     long settle(StreamShard shard, boolean wait) {
         threadCaches.empty(shard, 1);

@@ -11,10 +11,10 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.ReentrantLock;
 
-/// Sleeping and waking of a caching allocator on all its devices, together or not at all.
+/// Puts a caching allocator to sleep and wakes it, on all its devices or on none.
 ///
-/// **Threading.** One lock, held from the beginning of a waking until it is decided; closing the allocator takes it
-/// too.
+/// **Threading.** One lock is held from the start of a wake until its decision; closing the allocator
+/// takes it too.
 final class CacheSleep implements MemorySleep {
     private final Availability able;
     private final ReentrantLock lock = new ReentrantLock();
@@ -25,7 +25,7 @@ final class CacheSleep implements MemorySleep {
         this.able = able;
     }
 
-    /// A device is used from now on.
+    /// Adds a device that is used from now on.
     void add(PageSleep device) {
         devices.add(device);
     }
@@ -58,7 +58,7 @@ final class CacheSleep implements MemorySleep {
         }
     }
 
-    /// What was asleep before sleeps on.
+    /// Wakes the devices again, unless the allocator slept before.
     private void wakeAfter(Throwable failure) {
         if (asleep) {
             return;
@@ -118,7 +118,7 @@ final class CacheSleep implements MemorySleep {
             try {
                 settle(devices.size(), awake);
             } catch (OutOfMemoryError full) {
-                asleep = true; // some pages, until the next waking
+                asleep = true; // some pages, until the next wake
                 throw full;
             } finally {
                 lock.unlock();
@@ -126,7 +126,7 @@ final class CacheSleep implements MemorySleep {
         }
     }
 
-    /// Does something that must not meet sleeping or waking.
+    /// Runs an action while nothing falls asleep or wakes.
     void exclude(Runnable action) {
         lock.lock();
         try {

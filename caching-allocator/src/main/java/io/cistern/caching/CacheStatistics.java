@@ -15,34 +15,36 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.Function;
 
-/// The figures of one device's cache by name: PyTorch's, and Cistern's own.
+/// The statistics of one device's cache by name: PyTorch's and Cistern's own.
 ///
 /// | own name | meaning |
 /// |---|---|
-/// | `tier.NAME.hits`, `.misses`, `.hit_percent` | requests that the tier served at once, and did not: `thread cache`;
-/// `shard`;
-/// `pages`, which serves at once if no call of the driver was needed, about another stream's work neither. Of its
-/// misses `num_device_alloc` got new memory. Plain segments have no such tier |
+/// | `tier.thread_cache.hits`, `.misses`, `.hit_percent` | requests that thread caches served, or did not |
+/// | `tier.shard.…` | the same for shards |
+/// | `tier.pages.…` | the same for pages: hits needed no driver call; see below |
 /// | `pages.created`, `.released` | pages that came from the source and went back |
-/// | `pages.mapped`, `.unmapped` | those of them that got their first address, and that lost their last |
-/// | `pages.taken`, `.aliased` | idle pages that moved, and addresses that were added to pages for that |
-/// | `waits.host`, `waits.stream` | waits of the host for a fence, of a stream for another one |
+/// | `pages.mapped`, `.unmapped` | pages that got their first address, and that lost their last |
+/// | `pages.taken`, `.aliased` | idle pages that moved, and addresses that pages got for that |
+/// | `waits.host`, `waits.stream` | waits of the host for a fence, and of a stream for another one |
 /// | `steals` | idle pages that moved from one stream to another |
 /// | `largest_free_block` | bytes of the largest free block, in a shard or a thread cache |
-/// | `rounding_loss_bytes` | allocated bytes that nobody asked for |
-/// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now, NAME being `small_pool` or
-/// `large_pool`, STREAM a handle in hexadecimal, or `ended` for what streams left that are no more |
+/// | `rounding_loss_bytes` | allocated bytes beyond those requested |
+/// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now |
+///
+/// A hit of `tier.pages` needs no driver call, not even one about another stream's work. `num_device_alloc`
+/// counts the misses that got new memory. Plain segments have no such tier. NAME is `small_pool` or
+/// `large_pool`. STREAM is a handle in hexadecimal, or `ended` for memory of streams that have ended.
 ///
 /// PyTorch's `reserved_bytes_by_private_pools` is missing: a [pool][io.cistern.MemoryPool] and the [memory of
-/// graphs][io.cistern.graph.GraphMemory] are allocators of their own, with caches of their own, so that no figure
-/// here contains theirs, and no pair of numbers names them. Each tells its own.
+/// graphs][io.cistern.graph.GraphMemory] are allocators with caches and statistics of their own. No number here
+/// includes theirs, and no pair of numbers names them.
 ///
-/// **Peaks** over several streams are never too low, and too high by at most 8 MiB a stream (small blocks) or 128 MiB
-/// a stream (large ones), 128 blocks a stream, or a 16th of the stream's own peak; exact while one stream allocates.
-/// Peaks of bytes in blocks are never above `reserved_bytes.all.peak`, where the blocks lie. What [thread
-/// caches][io.cistern.caching.internal.thread.ThreadCache] held then counts in the peaks of allocated and active
-/// blocks. `reserved_bytes.all.peak` is exact. A pool's share of it counts pages that come from other places as
-/// allocated.
+/// **Peaks** over several streams are never too low. They are too high by at most 8 MiB a stream (small blocks)
+/// or 128 MiB a stream (large ones), 128 blocks a stream, or a sixteenth of the stream's own peak; they are
+/// exact while one stream allocates. Peaks of bytes in blocks never exceed `reserved_bytes.all.peak`, since the
+/// blocks lie in that memory. Peaks of allocated and active blocks include blocks that [thread
+/// caches][io.cistern.caching.internal.thread.ThreadCache] held then. `reserved_bytes.all.peak` is exact. The
+/// part of a pool (small or large) counts pages that come from the other as allocated.
 ///
 /// **Threads.** Any.
 final class CacheStatistics {
@@ -54,9 +56,9 @@ final class CacheStatistics {
 
     private final CacheParts parts;
     private final DeviceCounters counters;
-    /// What had been added up at the last reset, by name.
+    /// Totals at the last reset, by name.
     private volatile Map<String, Long> before = Map.of();
-    /// Bytes of blocks at the last reset of peaks: more than was reserved if the memory slept.
+    /// Bytes of blocks at the last reset of peaks; more than was reserved if memory slept.
     private volatile long aliveAtReset;
 
     CacheStatistics(CacheParts parts) {
@@ -78,8 +80,8 @@ final class CacheStatistics {
         figures.put(tier + ".hit_percent", searches == 0 ? 0 : 100 * hits / searches);
     }
 
-    /// Makes the present values the peaks. First has what thread caches hold freed, which else would count as
-    /// allocated.
+    /// Sets the peaks to the current values. Empties the thread caches first, because their blocks would
+    /// count as allocated.
     void resetPeaks() {
         parts.emptyThreadCaches();
         parts.threadCaches().resetPeaks();
@@ -89,7 +91,7 @@ final class CacheStatistics {
         parts.reserved().resetPeak();
     }
 
-    /// Makes what was added up 0.
+    /// Sets all totals to 0.
     void resetTotals() {
         Map<String, Long> now = sinceOpening();
         now.keySet().removeIf(name -> !addsUp(name));
@@ -143,7 +145,7 @@ final class CacheStatistics {
         }
     }
 
-    /// Pages may be of no shard for a while; what the driver gave is known exactly.
+    /// Reports reserved bytes as counted for the driver: pages may for a while belong to no shard.
     private void putReserved(Map<String, Long> figures) {
         String name = CacheStat.RESERVED_BYTES.key() + ".all.";
         long obtained = parts.reserved().obtainedBytes();
@@ -166,7 +168,7 @@ final class CacheStatistics {
             peak = Math.min(peak, Math.max(parts.reserved().peakBytes(), aliveAtReset));
         }
         if (stat == CacheStat.REQUESTED_BYTES) {
-            // In many parts, some below 0, so that the sum of their peaks says little.
+            // It has many parts, some below 0, so the sum of their peaks says little.
             CacheStat most = CacheStat.ALLOCATED_BYTES;
             peak = Math.min(peak, Math.min(totals.peak(most), shared.apply(most).peak()));
         }

@@ -10,11 +10,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 
-/// Gives one device's idle memory back, and then looks at each shard for what stayed and why.
+/// Gives back one device's idle memory, and then reports for each shard which memory stayed and why.
 ///
-/// `Σ left = reserved`, if nobody allocates meanwhile: each byte of a shard is in use, waits for another stream,
-/// is idle beside a block in use, or is idle and whole; the last could have gone, so it was kept on purpose, its
-/// stream was not known to have finished, or the driver refused it.
+/// `Σ left = reserved`, if no thread allocates meanwhile. Each byte of a shard is in use, waits for another
+/// stream, is idle beside a block in use, or is idle in a whole page or segment. The last kind stayed because
+/// it was to be kept, because its stream was not known to have finished, or because the driver refused it.
 final class CacheTrim {
     private final List<Left> left = new ArrayList<>();
 
@@ -22,7 +22,7 @@ final class CacheTrim {
 
     static TrimResult trim(CacheParts parts, CacheReturns returns, long keepBytes, TrimMode mode) {
         boolean wait = mode == TrimMode.SYNCHRONIZE;
-        parts.emptyThreadCaches(); // so that what they held is not told as in use
+        parts.emptyThreadCaches(); // so that their blocks don't count as in use
         long returned = returns.trim(keepBytes, wait);
         if (parts.asleepBytes() > 0) {
             return left(parts, returned);
@@ -35,7 +35,7 @@ final class CacheTrim {
         return trim.result(parts, returned);
     }
 
-    /// What a cache that sleeps has left.
+    /// Reports the memory that a sleeping cache still has.
     static TrimResult left(CacheParts parts, long returned) {
         CacheTrim trim = new CacheTrim();
         trim.add(

@@ -37,17 +37,16 @@ import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
-/// Three tiers: what a thread keeps to itself in [ThreadCache]; blocks in
-/// [StreamShard][io.cistern.caching.internal.shard.StreamShard]; physical memory in
-/// [PageArena][io.cistern.caching.internal.page.PageArena] and [PhysicalPages].
+/// It has three tiers: [ThreadCache] for blocks that a thread keeps,
+/// [StreamShard][io.cistern.caching.internal.shard.StreamShard] for blocks of a stream,
+/// [PageArena][io.cistern.caching.internal.page.PageArena] and [PhysicalPages] for physical memory.
 ///
-/// **Frees** are believed: the framework, which has the record of every block, finds a second free, an unknown
-/// address and a wrong size before it calls. Called alone, this finds unknown addresses outside its regions at
-/// once, and the others when the block leaves the thread cache; except where the size is given as 0, for
-/// which no thread cache is used. More is found by the [checking
-/// levels][io.cistern.caching.options.CheckLevel].
+/// **Frees** are trusted: the framework has a record of every block and finds a second free, an unknown address
+/// and a wrong size before it calls. If this class is called directly, it finds addresses outside its ranges at
+/// once, and other errors when the block leaves the thread cache; for a size of 0 no thread cache is used. The
+/// [checking levels][io.cistern.caching.options.CheckLevel] find more.
 final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, StreamUses, MemorySharing {
-    /// Made before it is wanted.
+    /// Made before it is needed.
     private final Runnable closing = this::closeCaches;
 
     private final CudaDriver driver;
@@ -57,14 +56,15 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     private final CachingOptions options;
     private final AtomicReferenceArray<@Nullable DeviceCache> caches;
 
-    /// Where threads find their thread caches: the allocator's own, which is a read less on the way to a block.
+    /// Where threads find their thread caches: an array of this allocator, which saves one read on the way
+    /// to a block.
     private final @Nullable ThreadCache[] threadCaches = new ThreadCache[ThreadTable.ENTRIES];
 
     private final boolean usesThreadCaches;
     private final MemoryReclaim.Choice reclaimChoice;
     private final CacheSleep sleep;
 
-    /// Whether a use was ever recorded. Plain: who frees a block came after who recorded its uses.
+    /// Whether a use was ever recorded. Plain: a free of a block comes after all records of its uses.
     private boolean recordsUses;
 
     CachingAllocator(AllocatorContext context, CachingOptions options) {
@@ -152,7 +152,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// Null where the Java heap has no memory for a thread cache: a free does without.
+    /// Returns null if the Java heap is too full for a thread cache; the free then goes without one.
     private @Nullable ThreadCache tryMakeThreadCache(ThreadCacheRefill exchange) {
         try {
             return exchange.ownThreadCache();
@@ -229,7 +229,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         return OptionalLong.of(cache == null ? 0 : cache.parts.reserved().peakBytes());
     }
 
-    /// What this allocator can't do itself, its source may.
+    /// Abilities that this allocator lacks are asked of its source.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemorySleep.class) {
@@ -238,7 +238,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         return type.isInstance(this) ? Optional.of(type.cast(this)) : source.extension(type);
     }
 
-    /// Opens the cache of a device that was not used yet: its figures are 0, but all there.
+    /// Opens the cache of a device that was not used yet, so that its statistics are all present.
     @Override
     public Map<String, Long> statistics(int device) {
         return cache(device).statistics.map();
@@ -281,7 +281,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     @Override
     public Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
-        DeviceCache cache = caches.get(device); // a device that nobody used gets no context for it
+        DeviceCache cache = caches.get(device); // don't give an unused device a context
         return Optional.of(
                 cache == null
                         ? new TrimResult(0, OptionalLong.of(0), List.of())
@@ -309,8 +309,8 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// Keeps the pages under a range of live blocks where they are, for programs that captured its addresses. A
-    /// plain segment never moves, and goes only whole, once none of its blocks is live.
+    /// Pins the pages under a range of live blocks, for programs that captured its addresses. A plain segment
+    /// needs no pin: it never moves, and goes back only when none of its blocks is live.
     void pin(int device, long address, long byteSize, Page.Pin reason) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
@@ -318,7 +318,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// Takes a reason away from all memory of all devices.
+    /// Removes a pin from all memory of all devices.
     void unpinAll(Page.Pin reason) {
         for (int device = 0; device < caches.length(); device++) {
             DeviceCache cache = caches.get(device);
@@ -328,12 +328,13 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// The handle names a stream again, where what it had before its [end][#streamEnded] stayed.
+    /// Records that a handle names a stream again, although the memory from before its [end][#streamEnded]
+    /// stayed.
     void streamOpened(int device, long stream) {
         cache(device).shards.opened(stream);
     }
 
-    /// As [#streamClosing], but what the stream has stays.
+    /// Like [#streamClosing], but the stream's memory stays.
     void streamEnded(int device, long stream) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
@@ -349,7 +350,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// What the Java heap had no memory for is tried once more: nobody closes an allocator again.
+    /// Closes the caches. Tries once more after the Java heap was full: no caller closes an allocator twice.
     @Override
     public void close() {
         try {
@@ -360,7 +361,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         }
     }
 
-    /// A device that fails leaves none of the others.
+    /// Closes the caches of all devices, also after one fails.
     private void closeCaches() {
         Failures failures = new Failures();
         for (int device = 0; device < caches.length(); device++) {
@@ -372,7 +373,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         failures.rethrow();
     }
 
-    /// The calling thread's thread cache; null if it has none yet, or none in the table.
+    /// Returns the calling thread's thread cache; null if it has none yet, or none in the table.
     @Nullable
     ThreadCache findThreadCache(int device) {
         ThreadCache first = ThreadTable.find(threadCaches, device);

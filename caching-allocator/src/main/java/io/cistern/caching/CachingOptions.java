@@ -21,21 +21,23 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The options of one `caching`, read and checked against each other.
+/// The options of one `caching` allocator, read and checked against each other.
 ///
 /// @param source the spec of the segment source
-/// @param growsByPages whether memory grows by pages; null where the source decides
-/// @param asksForPages what of the spec needs a source of pages, if the spec chooses the source too; else null
-/// @param pages the sizes of pages, and which of them move
+/// @param growsByPages whether memory grows by pages; null if the source decides
+/// @param asksForPages an option of the spec that needs a source of pages, if the spec also chooses the
+///     source; else null
+/// @param pages the sizes of pages, and which pages move
 /// @param largeSegmentBytes the size of a segment that large blocks share
-/// @param alignment what all addresses are multiples of, a power of two
-/// @param rounding the sizes of blocks, where thread caches do not choose them
-/// @param splitOptions which blocks are cut
+/// @param alignment the alignment of all addresses, a power of two
+/// @param rounding the sizes of blocks, unless thread caches choose them
+/// @param splitOptions which blocks are split
 /// @param limit how much may be reserved
-/// @param initialBytes how much is obtained with the first request of a device
-/// @param threadCaches what threads keep of blocks that they freed
+/// @param initialBytes the bytes obtained with the first request of a device
+/// @param threadCaches how many freed blocks threads keep
 /// @param check how much is checked
-/// @param givesBack whether idle memory may go back to the driver when there is no more; not that of graphs
+/// @param givesBack whether idle memory may go back to the driver when memory is short; false for
+///     that of graphs
 record CachingOptions(
         String source,
         @Nullable Boolean growsByPages,
@@ -50,18 +52,18 @@ record CachingOptions(
         ThreadCacheLimit threadCaches,
         CheckLevel check,
         boolean givesBack) {
-    /// What every allocator promises.
+    /// The alignment that every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
 
-    /// PyTorch's.
+    /// PyTorch's value.
     static final long USUAL_LARGE_SEGMENT = 20L << 20;
 
-    /// Handles larger than this save no calls worth speaking of.
+    /// Larger pages save hardly any driver calls.
     private static final long LARGEST_PAGE = 1L << 30;
 
     private static final int MIB_SHIFT = 20;
 
-    /// Those that say something of pages alone; plain segments have none.
+    /// The options that concern only pages; plain segments have none.
     private static final List<CachingOption<?>> OF_PAGES = List.of(
             CachingOption.PAGE_SIZE,
             CachingOption.FIT,
@@ -69,7 +71,7 @@ record CachingOptions(
             CachingOption.STABLE_MAPPING,
             CachingOption.COMPACTION_BYTES);
 
-    /// Every option as it usually is.
+    /// Returns the default of every option.
     static CachingOptions usual(String source, PagePolicy pages, ThreadCacheLimit threadCaches) {
         return new CachingOptions(
                 source,
@@ -89,14 +91,14 @@ record CachingOptions(
 
     /// Reads the options of a spec.
     ///
-    /// @throws ConfigurationException for a value that is not legal, or two that contradict each other
+    /// @throws ConfigurationException if a value is not legal, or two contradict each other
     static CachingOptions read(AllocatorContext context) {
         return read(new OptionReader(context.options()), context.devices());
     }
 
-    /// Reads them where a reader is there.
+    /// Reads the options from a reader.
     ///
-    /// @throws ConfigurationException as the other
+    /// @throws ConfigurationException if a value is not legal, or two contradict each other
     static CachingOptions read(OptionReader reader, DeviceEnvironment devices) {
         Boolean expandable = reader.value(CachingOption.EXPANDABLE_SEGMENTS);
         boolean splits = reader.value(CachingOption.SPLITS, true);
@@ -119,7 +121,7 @@ record CachingOptions(
                 true);
     }
 
-    /// How much is checked, as the settings say.
+    /// Reads the checking level from the settings.
     ///
     /// @throws ConfigurationException if they name no level
     private static CheckLevel configuredLevel() {
@@ -137,7 +139,8 @@ record CachingOptions(
                 set.source() + " is '" + set.text() + "', which is none of " + Arrays.toString(CheckLevel.values()));
     }
 
-    /// Plain segments, and blocks that are segments of their own, have no pages.
+    /// Rejects options of pages for plain segments and for blocks that are segments of their own: these
+    /// have no pages.
     private static void checkPages(OptionReader reader, @Nullable Boolean expandable, boolean splits) {
         if (!splits && Boolean.TRUE.equals(expandable)) {
             throw contradiction(
@@ -159,7 +162,7 @@ record CachingOptions(
         return new ConfigurationException("caching: " + one + " contradicts " + other + ": " + why);
     }
 
-    /// Where the source is chosen by the device, what is said of pages holds where there are some.
+    /// If the device chooses the source, options of pages apply only if the source has pages.
     private static @Nullable String readAsksForPages(OptionReader reader, @Nullable Boolean expandable) {
         if (Boolean.TRUE.equals(expandable)) {
             return "expandable_segments=true";
@@ -212,7 +215,7 @@ record CachingOptions(
         return mebibytes << MIB_SHIFT;
     }
 
-    /// Up to what pages are aligned to.
+    /// Reads the alignment, at most the alignment of pages.
     private static long readAlignment(OptionReader reader) {
         long alignment = reader.value(CachingOption.ALIGNMENT, USUAL_ALIGNMENT);
         if (alignment < USUAL_ALIGNMENT || alignment > Sizes.SLOT || Long.bitCount(alignment) != 1) {
@@ -274,7 +277,7 @@ record CachingOptions(
         return initialBytes;
     }
 
-    /// From one block of the largest class.
+    /// Reads the limit of thread caches, at least one block of the largest class.
     private static ThreadCacheLimit readThreadCaches(OptionReader reader) {
         Long threadCacheBytes = reader.value(CachingOption.THREAD_CACHE_BYTES);
         if (threadCacheBytes != null
@@ -291,8 +294,8 @@ record CachingOptions(
                 : new ThreadCacheLimit(used, threadCacheBytes);
     }
 
-    /// The same for the memory of graphs: pages stay where they are, and threads keep nothing, since a block that
-    /// was freed in one capture serves another stream of it, or a later one.
+    /// Returns the options for the memory of graphs: pages stay where they are, and threads keep nothing, since
+    /// a block that was freed in one capture serves another stream of it, or a later capture.
     CachingOptions forGraphs() {
         return new CachingOptions(
                 source,
@@ -314,12 +317,12 @@ record CachingOptions(
         return splitOptions.splits();
     }
 
-    /// How memory grows by plain segments.
+    /// Returns how memory grows by plain segments.
     SegmentPolicy segments() {
         return new SegmentPolicy(alignment, blockUnit(), largeSegmentBytes, splitOptions);
     }
 
-    /// What a request for so many bytes takes.
+    /// Returns how the sizes of requests are rounded.
     Rounding blockSizes() {
         return usesThreadCaches() ? rounding.inClasses() : rounding;
     }
@@ -328,19 +331,19 @@ record CachingOptions(
         return rounding.unit();
     }
 
-    /// Whether threads keep blocks. Thread caches keep blocks of classes of sizes, which are only multiples of a
-    /// granule, and never whole segments; other rounding makes classes of its own.
+    /// Whether threads keep blocks. The sizes in thread caches are multiples of a granule only, and never whole
+    /// segments; other rounding has sizes of its own.
     boolean usesThreadCaches() {
         return threadCaches.used() && splits() && blockUnit() == Sizes.GRANULE && !rounding.divides();
     }
 
-    /// Larger blocks are not kept in thread caches; those that are never cut may be larger than what was asked
-    /// for.
+    /// The size of the largest block that thread caches keep. Blocks that are never split may be larger
+    /// than their requests.
     long largestInThreadCache() {
         return Math.min(ThreadCache.LARGEST_KEPT, splitOptions.oversizeBytes() - Sizes.GRANULE);
     }
 
-    /// Why idle segments can't be put together.
+    /// Says why idle segments can't be put together.
     String whyInSegments(boolean hasPages) {
         return hasPages
                 ? "expandable_segments=false, or splits=false, has memory in segments; pages can be put together"
@@ -350,7 +353,7 @@ record CachingOptions(
     /// Whether memory from the source grows by pages.
     ///
     /// @param hasPages whether the source has physical handles
-    /// @throws ConfigurationException if pages were asked for and it has not
+    /// @throws ConfigurationException if an option asks for pages and the source has none
     boolean growsByPages(boolean hasPages) {
         if (!hasPages && asksForPages != null) {
             throw contradiction(
@@ -361,7 +364,7 @@ record CachingOptions(
         return hasPages && !Boolean.FALSE.equals(growsByPages);
     }
 
-    /// Pages need virtual memory management; plain segments do for a device without.
+    /// Chooses pages if all devices have virtual memory management, else plain segments.
     private static String usualSource(DeviceEnvironment devices, @Nullable Boolean expandable) {
         if (Boolean.FALSE.equals(expandable)) {
             return "linear";

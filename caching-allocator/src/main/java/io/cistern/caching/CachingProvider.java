@@ -12,10 +12,10 @@ import io.cistern.spi.GraphAllocator;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Provides `caching`: memory is kept, split and merged, and grows by pages. Its options are those of
-/// [CachingOption].
+/// Provides the allocator `caching`, which keeps freed memory, splits and merges blocks, and grows by pages.
+/// [CachingOption] has its options.
 public final class CachingProvider implements AllocatorProvider {
-    /// For [java.util.ServiceLoader].
+    /// Makes the provider, for [java.util.ServiceLoader].
     public CachingProvider() {}
 
     @Override

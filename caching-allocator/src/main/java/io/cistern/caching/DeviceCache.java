@@ -16,14 +16,14 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// The cache of one device: its shards, and what they share.
+/// The cache of one device: its shards, and the parts that they share.
 ///
-/// **The way of one allocation.** 1. the stream's shard by a look-up without a lock; 2. best fit under the
-/// shard's lock; 3. on a miss, under the shard's driver lock: frees whose fences have passed, then
-/// [growth][Growth]; 4. when the driver has no memory, a [ReclaimSearch].
+/// **An allocation** takes up to four steps: 1. find the stream's shard, without a lock; 2. take the best fit
+/// under the shard's lock; 3. on a miss, under the shard's driver lock: free blocks whose fences have passed,
+/// then [grow][Growth]; 4. if the driver has no memory, run a [ReclaimSearch].
 ///
-/// In front of it are the [thread caches][ThreadCache] of threads, whose blocks are live for the shards; they are
-/// [emptied][ThreadCaches] where memory is to go back or to be found.
+/// The [thread caches][ThreadCache] of threads come before the shards. Shards count their blocks as live; they
+/// are [emptied][ThreadCaches] when memory is to be given back or found.
 final class DeviceCache {
     final CacheStatistics statistics;
     final DeviceShards shards;
@@ -34,13 +34,13 @@ final class DeviceCache {
     final CacheCompaction compaction;
     final CacheParts parts;
 
-    /// What is obtained with the first request, and is idle then.
+    /// The bytes obtained with the first request and free after it.
     private final long initialBytes;
 
-    /// Whether that is obtained, or a thread obtains it.
+    /// Whether these bytes are obtained, or a thread is obtaining them.
     private final AtomicBoolean hasInitial;
 
-    /// @param options of which limits, thread caches and initial memory count here
+    /// @param options used here for limits, thread caches and initial memory
     DeviceCache(CacheParts parts, CachingOptions options, MemoryReclaim.Choice reclaimChoice, CudaDriver driver) {
         this.parts = parts;
         this.shards = parts.shards();
@@ -54,8 +54,8 @@ final class DeviceCache {
         this.hasInitial = new AtomicBoolean(initialBytes == 0);
     }
 
-    /// Obtains the initial memory for a stream, unless it was before. A failure is that of the request; the next
-    /// one tries again.
+    /// Obtains the initial memory for a stream, once. If that fails, the request fails; the next
+    /// request tries again.
     void obtainInitial(long stream) {
         if (hasInitial.get() || !hasInitial.compareAndSet(false, true)) {
             return;
@@ -75,7 +75,7 @@ final class DeviceCache {
         return address != 0 ? address : misses.allocate(shard, byteSize);
     }
 
-    /// Takes a free block of the stream if there is one that fits; makes no memory.
+    /// Takes a free block of the stream if one fits; obtains no memory.
     ///
     /// @return its address, or 0
     long tryAllocate(long byteSize, long stream) {
@@ -99,7 +99,7 @@ final class DeviceCache {
         shards.free(shards.ranges.get(address), address, byteSize, Fences.key(stream));
     }
 
-    /// What is held for each stream, ended ones only with blocks in use.
+    /// Returns the memory held for each stream; ended streams only if they have blocks in use.
     List<StreamMemory> describe() {
         Map<Long, StreamMemory> streams = new LinkedHashMap<>();
         for (StreamShard shard : shards.all()) {
@@ -118,19 +118,19 @@ final class DeviceCache {
         return List.copyOf(streams.values());
     }
 
-    /// Access of other devices; empty where memory comes in whole segments.
+    /// Access for other devices; empty if memory comes in whole segments.
     Optional<PagePeers> peers() {
         return parts.growth().pages().map(table -> new PagePeers(shards, table));
     }
 
-    /// Sleeping and waking; empty where memory comes in whole segments.
+    /// Sleep; empty if memory comes in whole segments.
     Optional<PageSleep> sleep(CudaDriver driver) {
         return parts.growth().pages().map(table -> new PageSleep(driver, parts, returns, table));
     }
 
-    /// Returns everything, all blocks being freed; what the driver refuses, it is asked once more, since nobody
-    /// does later. A context that died has taken the memory with it; another failure is thrown when all shards
-    /// have been seen to.
+    /// Gives back all memory; all blocks are free. If the driver refuses, it is asked once more, since no later
+    /// call does. A dead context has taken the memory with it. Any other failure is thrown after all shards
+    /// have been handled.
     void close() {
         parts.fences().finishAll();
         parts.growth().pages().ifPresent(table -> table.pages.idle());
@@ -142,7 +142,7 @@ final class DeviceCache {
         }
     }
 
-    /// Checks the shards, and that what is reserved is what they have.
+    /// Checks the shards, and that the reserved bytes are those of the shards.
     ///
     /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {

@@ -8,12 +8,12 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.List;
 
-/// What `backend:cudaMallocAsync` in a PyTorch string stands for: the allocator `async`.
+/// The allocator `async`, chosen by `backend:cudaMallocAsync` in a PyTorch string.
 final class DriverPoolAllocator extends AllocatorAdaptor {
     private static final String ALLOCATOR = "async";
     private static final String BACKEND = "backend:cudaMallocAsync";
 
-    /// Those that PyTorch itself follows with this backend.
+    /// The options that PyTorch itself follows with this backend.
     private static final List<CachingOption<?>> OF_LIMIT =
             List.of(CachingOption.PER_PROCESS_MEMORY_FRACTION, CachingOption.THROW_ON_CUDAMALLOC_OOM);
 
@@ -21,10 +21,10 @@ final class DriverPoolAllocator extends AllocatorAdaptor {
         super(async);
     }
 
-    /// Opens it. Options of PyTorch's own allocator are warned of, as there.
+    /// Opens the allocator. Warns of options of PyTorch's own allocator, as PyTorch does.
     ///
-    /// @throws ConfigurationException if there is no `async`, it can't run here, or an option asks for more than
-    /// it has
+    /// @throws ConfigurationException if there is no `async`, it can't run here, or an option asks for
+    ///     something that it lacks
     static DeviceAllocator open(OptionReader reader, AllocatorContext context) {
         requireNone(reader, OF_LIMIT, "set cistern.limit, or leave one of them out");
         requireNone(reader, CachingOption.OWN, "it is the allocator 'async', with options of its own");

@@ -9,11 +9,12 @@ import io.cistern.spi.StreamUses;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// The memory of graphs: a cache of its own, of which nothing moves and nothing goes back before it is closed. Every
-/// address that was handed out in a capture is in a graph, whether it is in use now or not, so its page is pinned.
+/// The memory of graphs: a cache in which nothing moves and from which nothing goes back before the graphs are
+/// gone. Each address that was allocated in a capture is in a graph, whether it is in use now or not, so its
+/// page is pinned.
 ///
-/// The end of a stream gives nothing back: blocks that it freed serve the next stream with its handle, since their
-/// order is that of graphs and not that of a handle.
+/// The end of a stream gives nothing back. Blocks that it freed serve the next stream with its handle, since
+/// graphs determine their order, not handles.
 final class GraphPool implements GraphAllocator, StreamUses {
     private final CachingAllocator cache;
     private final CudaDriver driver;
@@ -56,7 +57,7 @@ final class GraphPool implements GraphAllocator, StreamUses {
         return cache.reservedBytes(device);
     }
 
-    /// Also the cache's [MemoryStatistics]; no other ability of the cache holds here.
+    /// Offers the cache's [MemoryStatistics] too, and no other ability of the cache.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemoryStatistics.class) {
@@ -65,7 +66,7 @@ final class GraphPool implements GraphAllocator, StreamUses {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
     }
 
-    /// Waits for the device, since streams that the graphs used may have ended.
+    /// Waits for the device first, since streams that the graphs used may have ended.
     @Override
     public void graphsGone() {
         cache.unpinAll(Page.Pin.CAPTURED);

@@ -12,27 +12,27 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// Reads options from a spec, and those of PyTorch also from a string for `PYTORCH_ALLOC_CONF` that is the value
-/// of one option. A program moves such a string here as a whole, so keys of PyTorch's that mean nothing here are
-/// warned of. A key that PyTorch has not is an error.
+/// Reads options from a spec. PyTorch's options are also read from a string for `PYTORCH_ALLOC_CONF`, given as
+/// one option. Programs bring such a string as a whole, so PyTorch's keys without a meaning here cause a
+/// warning. A key that PyTorch does not have is an error.
 final class OptionReader {
-    /// The option that has such a string.
+    /// The key of the option with such a string.
     private static final String PYTORCH = "pytorch";
 
-    /// PyTorch's name of the driver's pool.
+    /// PyTorch's name for the driver's pool.
     private static final String DRIVER_POOL = "cudaMallocAsync";
 
-    /// Keys about locks, address ranges and captures, for which nothing has to be chosen here.
+    /// Keys about locks, address ranges and captures; here nothing has to be chosen for these.
     private static final Set<String> WITHOUT_EFFECT = Set.of(
             "release_lock_on_cudamalloc",
             "graph_capture_record_stream_reuse",
             "expandable_segments_reserve",
             "expandable_segments_reserve_by_class");
 
-    /// About host memory.
+    /// The prefix of keys about host memory.
     private static final String OF_PINNED_MEMORY = "pinned_";
 
-    /// What was told, so that nothing is told again for each pool.
+    /// Warnings that were logged, so that each is logged once and not for each pool.
     private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
 
     private final AllocatorOptions own;
@@ -41,8 +41,8 @@ final class OptionReader {
 
     /// Reads from a spec's options.
     ///
-    /// @throws ConfigurationException if a PyTorch string in it does not follow the grammar, or PyTorch has no
-    /// such backend
+    /// @throws ConfigurationException if a PyTorch string among them does not follow the grammar, or names a
+    ///     backend that PyTorch does not have
     OptionReader(AllocatorOptions options) {
         this.own = options;
         this.pytorch = options.nested(PYTORCH).orElse(null);
@@ -50,7 +50,7 @@ final class OptionReader {
         if (pytorch != null) {
             for (String key : pytorchKeys()) {
                 if (WITHOUT_EFFECT.contains(key) || key.startsWith(OF_PINNED_MEMORY)) {
-                    pytorch.list(key); // else it would be one that nobody asked for
+                    pytorch.list(key); // else it would count as unread
                     withoutEffect.add(key);
                 }
             }
@@ -67,9 +67,9 @@ final class OptionReader {
         return AllocatorSpec.parse(PYTORCH + ":" + text).options().keySet();
     }
 
-    /// Tells that keys of PyTorch's have no effect.
+    /// Warns that keys of PyTorch's have no effect.
     ///
-    /// @param where for people
+    /// @param where the end of the message, for people
     static void warn(List<String> keys, String where) {
         String line = "caching: in the PyTorch string, without effect " + where + ": " + String.join(", ", keys);
         if (!keys.isEmpty() && TOLD.add(line)) {
@@ -77,18 +77,18 @@ final class OptionReader {
         }
     }
 
-    /// Whether a PyTorch string asks for the driver's pool in place of PyTorch's own allocator.
+    /// Whether a PyTorch string asks for the driver's pool instead of PyTorch's own allocator.
     boolean choosesDriverPool() {
         return choosesDriverPool;
     }
 
-    /// The value of an option, or what holds without one.
+    /// Returns the value of an option, or its default.
     <T> T value(CachingOption<T> option, T usual) {
         T value = value(option);
         return value != null ? value : usual;
     }
 
-    /// The key of the first of some options that is given, or null.
+    /// Returns the key of the first given option, or null if none is given.
     @Nullable
     String firstGiven(List<CachingOption<?>> options) {
         return options.stream()
@@ -98,9 +98,9 @@ final class OptionReader {
                 .orElse(null);
     }
 
-    /// The value of an option, or null.
+    /// Returns the value of an option, or null.
     ///
-    /// @throws ConfigurationException if it is illegal, or given in both places
+    /// @throws ConfigurationException if the value is not legal, or is given in both places
     <T> @Nullable T value(CachingOption<T> option) {
         Optional<T> given = option.read(own);
         if (pytorch == null || !CachingOption.PYTORCH.contains(option)) {

@@ -10,13 +10,13 @@ import io.cistern.cuda.MemoryLocation;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Opens the pages of one device to others.
+/// Opens the pages of one device to other devices.
 ///
-/// 1. From now on what is mapped is open to the peer too. 2. Whoever began to map before has ended: he held the
-/// driver lock of his shard. 3. All mappings that there are, aliases included, are opened. If the driver refuses
-/// one, all are as before.
+/// 1. From now on, new mappings are open to the peer too.
+/// 2. Wait for threads that began to map before: each held the driver lock of its shard.
+/// 3. Open all existing mappings, aliases included. If the driver refuses one, all are as before.
 ///
-/// **Threading.** One at a time, and not beside sleeping and waking, which map without those locks.
+/// **Threading.** One thread at a time, and never during sleep or wake, which map without those locks.
 final class PagePeers {
     private final DeviceShards shards;
     private final PageTable table;
@@ -58,7 +58,7 @@ final class PagePeers {
         try {
             set(mapping, place, AccessRights.READ_WRITE);
         } catch (CudaException refusal) {
-            if (table.has(mapping)) { // else it went meanwhile
+            if (table.has(mapping)) { // else it was unmapped meanwhile
                 throw refusal;
             }
         }

@@ -18,24 +18,24 @@ import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/// Sleeping and waking of one device's cache.
+/// Puts one device's cache to sleep and wakes it.
 ///
-/// **Sleep.** 1. Wait for the device. 2. Give back what is idle, and mappings of pages at home elsewhere, so that
-/// each page left has one address and bytes that somebody may want. 3. [Claim][PageTable#beginChange] these
-/// pages, and have them deregistered; who needs one where it is keeps it. 4. [Put them to sleep][SleepingPages].
+/// **Sleep.** 1. Wait for the device. 2. Give back idle memory and aliased mappings, so that each page left has
+/// one address and bytes that may be needed. 3. [Claim][PageTable#beginChange] these pages and have them
+/// deregistered; a page that its source needs stays. 4. [Put them to sleep][SleepingPages].
 ///
-/// **Wake.** 1. Pages whose blocks were all freed meanwhile are let go. 2. The others get memory and their bytes,
-/// and are registered again.
+/// **Wake.** 1. Forget pages whose blocks were all freed meanwhile. 2. Give the others memory and their bytes,
+/// and register them again.
 ///
-/// **Threading.** By one thread at a time. While pages are claimed nobody else moves, unmaps or releases them;
-/// frees change only the blocks.
+/// **Threading.** One thread at a time. While pages are claimed, no other thread moves, unmaps or releases
+/// them; frees change only the blocks.
 final class PageSleep {
     private final CudaDriver driver;
     private final CacheParts parts;
     private final CacheReturns returns;
     private final PageTable table;
 
-    /// What fell asleep together and sleeps.
+    /// Each element has the pages that fell asleep together and still sleep.
     private final List<SleepingPages> asleep = new ArrayList<>();
 
     PageSleep(CudaDriver driver, CacheParts parts, CacheReturns returns, PageTable table) {
@@ -49,14 +49,14 @@ final class PageSleep {
         return asleep.isEmpty();
     }
 
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all is awake that can be, and [#isEmpty]
-    /// if that is all
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all pages are awake that can be, and
+    ///     [#isEmpty] tells whether that is all of them
     TrimResult sleep(SleepMode mode, HostMemory host) {
         if (mode == SleepMode.DROP) {
             asleep.forEach(SleepingPages::dropKept);
         }
         if (parts.reserved().bytes() == 0) {
-            return CacheTrim.left(parts, 0); // without a wait, which a capture of somebody else's would forbid
+            return CacheTrim.left(parts, 0); // no wait: another's capture would forbid it
         }
         driver.devices().synchronize(parts.device());
         if (!asleep.isEmpty()) {
@@ -68,7 +68,7 @@ final class PageSleep {
         return CacheTrim.left(parts, returned);
     }
 
-    /// But for mappings that somebody needs where they are; no work uses any.
+    /// Unmaps aliased mappings, except those that the source needs. No work uses any of them.
     private void unmapAliased() {
         for (StreamShard shard : parts.allShards()) {
             shard.driverLock.lock();
@@ -80,7 +80,7 @@ final class PageSleep {
         }
     }
 
-    /// What an earlier waking had to leave goes.
+    /// Puts pages to sleep that an earlier wake left awake.
     private void takeBack() {
         try {
             claimSleepers();
@@ -89,7 +89,7 @@ final class PageSleep {
         }
     }
 
-    /// @param claimed gets the pages, by address, also those claimed before a failure
+    /// @param claimed receives the pages, sorted by address, also those claimed before a failure
     private void claim(Predicate<Page> which, List<@Nullable Page> claimed) {
         for (StreamShard shard : parts.allShards()) {
             shard.driverLock.lock();
@@ -102,7 +102,7 @@ final class PageSleep {
         claimed.sort(Comparator.comparingLong(page -> Objects.requireNonNull(page).home.address));
     }
 
-    /// What is claimed ends whatever happens: it is awake or asleep then.
+    /// Puts pages to sleep. Ends all claims whatever happens: each page is then awake or asleep.
     private long sleep(@Nullable HostMemory host) {
         List<@Nullable Page> claimed = new ArrayList<>();
         SleepingPages together = new SleepingPages(driver, table);
@@ -136,7 +136,7 @@ final class PageSleep {
         }
     }
 
-    /// Moves what may sleep from the claimed pages to those that sleep together; the others stay.
+    /// Moves the claimed pages that may sleep to `together`; the others stay claimed here.
     private void deregister(List<@Nullable Page> claimed, SleepingPages together) {
         together.reserve(claimed.size());
         for (int i = 0; i < claimed.size(); i++) {
@@ -157,9 +157,9 @@ final class PageSleep {
         }
     }
 
-    /// Brings all memory back, or none; then [decides][#settle] somebody.
+    /// Gives memory to all pages, or to none; [#settle] then decides.
     ///
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     void wake() {
         if (asleep.isEmpty()) {
@@ -177,7 +177,7 @@ final class PageSleep {
         }
     }
 
-    /// Claims what sleeps, but for pages that went meanwhile.
+    /// Claims the sleeping pages, except those that are gone meanwhile.
     private void claimSleepers() {
         List<@Nullable Page> claimed = new ArrayList<>();
         boolean retained = false;
@@ -195,9 +195,9 @@ final class PageSleep {
         }
     }
 
-    /// Ends a waking.
+    /// Ends a wake.
     ///
-    /// @param awake whether it stays awake
+    /// @param awake whether the pages stay awake
     void settle(boolean awake) {
         try {
             for (int i = 0; !awake && i < asleep.size(); i++) {
@@ -208,7 +208,7 @@ final class PageSleep {
         }
     }
 
-    /// All of them, whatever one of them throws.
+    /// Finishes all of them, whatever one of them throws.
     private void settleFrom(int first) {
         if (first == asleep.size()) {
             dropEmpty();
@@ -229,7 +229,7 @@ final class PageSleep {
         }
     }
 
-    /// Its pages are gone.
+    /// Drops the kept bytes; the pages are gone.
     void close() {
         asleep.forEach(SleepingPages::dropKept);
         asleep.clear();

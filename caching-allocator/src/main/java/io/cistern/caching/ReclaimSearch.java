@@ -13,17 +13,17 @@ import java.util.Set;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
-/// What is tried, step by step, when the driver has no memory for a request, each followed by a new search, since
-/// other threads free meanwhile:
+/// Tries these reclaim steps, one by one, when the driver has no memory for a request, and searches again after
+/// each, since other threads free meanwhile:
 ///
 /// 1. blocks of other threads' thread caches;
 /// 2. blocks whose fences have passed;
-/// 3. idle pages of other places and streams, where those can move, and only the rest from the driver;
-/// 4. what is [given back][CacheReturns#giveBackFor] without waiting;
+/// 3. idle pages of other places and streams, if these can move, and only the rest from the driver;
+/// 4. memory that is [given back][CacheReturns#giveBackFor] without waiting;
 /// 5. the same after waiting, until that gives nothing more.
 ///
-/// Then it says what is held and what each step gave. The last two are not taken here where the framework asks
-/// for them, after steps of its own.
+/// The error then says how much is held and how much each step gave. If the framework asks for the last two
+/// steps, after steps of its own, they are not taken here.
 final class ReclaimSearch {
     private final CacheParts parts;
     private final CacheMisses misses;
@@ -53,7 +53,7 @@ final class ReclaimSearch {
 
     /// Tries the steps in turn.
     ///
-    /// @param asked what the caller asked for
+    /// @param asked the bytes that the caller asked for
     /// @param first the failure that led here
     /// @throws DeviceOutOfMemoryException if nothing helps
     long run(long asked, RuntimeException first) {
@@ -73,7 +73,7 @@ final class ReclaimSearch {
         return address;
     }
 
-    /// Takes a step, and searches whatever it gave: others free meanwhile.
+    /// Takes a step, and searches whatever it gave: other threads free meanwhile.
     private long after(ReclaimStep step, LongSupplier taking) {
         if (!allowed.contains(step)) {
             return 0;
@@ -83,7 +83,7 @@ final class ReclaimSearch {
         long given = taking.getAsLong();
         tried.add(new TriedStep(step, given, nanoTime.getAsLong() - begun));
         long address = shard.memory.allocate(size);
-        boolean isMore = given != 0 || parts.reserved().bytes() < reserved; // others give back, too
+        boolean isMore = given != 0 || parts.reserved().bytes() < reserved; // others may give back, too
         return address != 0 || !isMore ? address : tryToGrow();
     }
 
@@ -101,13 +101,14 @@ final class ReclaimSearch {
         }
         long begun = nanoTime.getAsLong();
         long address = tryToGrow();
-        if (address == 0) { // a block that is there needs no more memory of the Java heap
+        if (address == 0) { // a block that was found must not need Java heap
             tried.add(new TriedStep(ReclaimStep.IDLE_PAGES, 0, nanoTime.getAsLong() - begun));
         }
         return address;
     }
 
-    /// Moves what is idle and creates no more than is missing: a whole page may be more than there is.
+    /// Moves idle pages and creates only the missing bytes: a page of usual size may be larger than
+    /// the memory left.
     private long tryToGrow() {
         try {
             return misses.grow(shard, size, allowed.contains(ReclaimStep.IDLE_PAGES));

@@ -5,13 +5,13 @@ import java.util.List;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
-/// One option of `caching`: its key, what it takes, and what it means. Declared once; specs, code, messages and
-/// the reference table all read it here.
+/// An option of the allocator `caching`: its key, its legal values and its meaning. Each is declared once;
+/// specs, code, messages and the reference table read it here.
 ///
-/// Those of [#PYTORCH] have PyTorch's names and meaning and are taken from a PyTorch string too:
-/// `caching:pytorch="max_split_size_mb:128,garbage_collection_threshold:0.8"`.
+/// The options in [#PYTORCH] have PyTorch's names and meaning. They may also be given in a
+/// PyTorch string: `caching:pytorch="max_split_size_mb:128,garbage_collection_threshold:0.8"`.
 ///
-/// @param <T> the type of its value
+/// @param <T> the type of the option's value
 public final class CachingOption<T> extends SpecOption<T> {
     private static final long MAX_MEBIBYTES = 1L << 24;
 
@@ -19,7 +19,7 @@ public final class CachingOption<T> extends SpecOption<T> {
         return (options, key) -> options.number(key, least, most);
     }
 
-    /// Where memory comes from: the spec of a segment source.
+    /// The spec of the segment source that memory comes from.
     public static final CachingOption<String> SOURCE = new CachingOption<>(
             "source",
             "the spec of a segment source: `pages`, `linear`, `managed`, `driver_pool`, `vmm`, `nccl`, …",
@@ -27,7 +27,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "where memory comes from",
             TEXT);
 
-    /// The size of every page.
+    /// The size of every page, in bytes: from 2 MiB to 1 GiB.
     public static final CachingOption<Long> PAGE_SIZE = new CachingOption<>(
             "page_size",
             "from 2MiB to 1GiB",
@@ -36,7 +36,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "the size of every page of physical memory",
             BYTES);
 
-    /// How closely pages follow what is live.
+    /// How closely the pages of large blocks follow the live bytes.
     public static final CachingOption<PageFit> FIT = new CachingOption<>(
             "fit",
             "`usual`, `tight`; `tight` not with `page_size`",
@@ -55,7 +55,7 @@ public final class CachingOption<T> extends SpecOption<T> {
                     + " from a sixteenth of the device reserved on (`adaptive`, except with `fit=tight`)",
             wordOf(PageReuse.class));
 
-    /// Whether a virtual page keeps its physical page for life.
+    /// Whether a virtual page keeps its physical page for life, so that no page moves.
     public static final CachingOption<Boolean> STABLE_MAPPING = new CachingOption<>(
             "stable_mapping",
             "`true`, `false`",
@@ -63,7 +63,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "whether a virtual page keeps its physical page for life; then no page moves",
             YES_OR_NO);
 
-    /// How much live memory a compaction may copy.
+    /// The most bytes of live pages that one compaction may copy; 0 for no compaction.
     public static final CachingOption<Long> COMPACTION_BYTES = new CachingOption<>(
             "compaction_bytes",
             "a number of bytes, as `1GiB`; 0 for none",
@@ -71,11 +71,11 @@ public final class CachingOption<T> extends SpecOption<T> {
             "how many bytes of pages in use one compaction may copy, when a request finds no memory; 0 for no compaction",
             BYTES);
 
-    /// What all addresses are multiples of.
+    /// The alignment of all addresses, in bytes: a power of two from 256 to 2 MiB.
     public static final CachingOption<Long> ALIGNMENT = new CachingOption<>(
             "alignment", "a power of two from 256 to 2MiB", "256", "what all addresses are multiples of", BYTES);
 
-    /// Whether blocks are cut for smaller requests.
+    /// Whether blocks are split for smaller requests.
     public static final CachingOption<Boolean> SPLITS = new CachingOption<>(
             "splits",
             "`true`, `false`",
@@ -84,7 +84,7 @@ public final class CachingOption<T> extends SpecOption<T> {
                     + " the source has handles",
             YES_OR_NO);
 
-    /// Whether threads keep blocks.
+    /// Whether threads keep some of the blocks that they freed.
     public static final CachingOption<Boolean> THREAD_CACHES = new CachingOption<>(
             "thread_caches",
             "`true`, `false`",
@@ -93,7 +93,7 @@ public final class CachingOption<T> extends SpecOption<T> {
                     + " `splits` is `false` or `roundup_power2_divisions` rounds",
             YES_OR_NO);
 
-    /// How much of small blocks a thread keeps.
+    /// The most bytes of small blocks that each thread keeps: from 1 MiB to 1 GiB.
     public static final CachingOption<Long> THREAD_CACHE_BYTES = new CachingOption<>(
             "thread_cache_bytes",
             "from 1MiB to 1GiB",
@@ -101,7 +101,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "how much of small blocks each thread keeps at most",
             BYTES);
 
-    /// What is obtained with the first request of a device.
+    /// The bytes obtained from the source with the first request of each device.
     public static final CachingOption<Long> INITIAL_BYTES = new CachingOption<>(
             "initial_bytes",
             "a number of bytes, as `1GiB`; at most `max_bytes`",
@@ -110,7 +110,7 @@ public final class CachingOption<T> extends SpecOption<T> {
                     + " request",
             BYTES);
 
-    /// The most that may be reserved, in bytes.
+    /// The most bytes that the allocator reserves of each device's memory; above 0.
     public static final CachingOption<Long> MAX_BYTES = new CachingOption<>(
             "max_bytes",
             "a number of bytes above 0, as `8GiB`; not with `per_process_memory_fraction`",
@@ -118,7 +118,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "the most that this allocator reserves of each device's memory",
             BYTES);
 
-    /// How much is checked.
+    /// How much the allocator checks.
     public static final CachingOption<CheckLevel> CHECK = new CachingOption<>(
             "check",
             "`off`, `checked`, `paranoid`",
@@ -126,7 +126,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "how much is checked: see CheckLevel",
             wordOf(CheckLevel.class));
 
-    /// Blocks from this size on are kept whole.
+    /// Plain segments of this size and more are not split, in MiB.
     public static final CachingOption<Long> MAX_SPLIT_SIZE_MB = new CachingOption<>(
             "max_split_size_mb",
             "MiB, a whole number from `large_segment_size_mb` (usually 20) to 16777216",
@@ -135,7 +135,7 @@ public final class CachingOption<T> extends SpecOption<T> {
                     + " need no such rule, since each goes back by itself",
             mebibytes(2, MAX_MEBIBYTES));
 
-    /// How much larger an uncut block may be than its request.
+    /// How much larger than its request an unsplit segment may be, in MiB.
     public static final CachingOption<Long> MAX_NON_SPLIT_ROUNDING_MB = new CachingOption<>(
             "max_non_split_rounding_mb",
             "MiB, a whole number from 1 to 16777216",
@@ -143,7 +143,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "how much larger than its request a segment may be that `max_split_size_mb` keeps whole",
             mebibytes(1, MAX_MEBIBYTES));
 
-    /// Steps between two powers of two that sizes are rounded up to.
+    /// The number of steps between two powers of two to which sizes are rounded up.
     public static final CachingOption<PowerTwoDivisions> ROUNDUP_POWER2_DIVISIONS = new CachingOption<>(
             "roundup_power2_divisions",
             PowerTwoDivisions.LEGAL,
@@ -154,7 +154,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             (options, key) -> options.list(key).map(PowerTwoDivisions::parse),
             PowerTwoDivisions::texts);
 
-    /// The share of the memory allowed above which idle memory goes back, or serves other requests first.
+    /// The share of the allowed memory above which idle memory is given back, or serves other requests first.
     public static final CachingOption<Double> GARBAGE_COLLECTION_THRESHOLD = new CachingOption<>(
             "garbage_collection_threshold",
             "a fraction above 0 and below 1",
@@ -164,7 +164,7 @@ public final class CachingOption<T> extends SpecOption<T> {
                     + " obtained goes back",
             FRACTION);
 
-    /// The size of a segment that large blocks share, and of the largest page.
+    /// The size of a segment that large blocks share, and of the largest page, in MiB; an even number.
     public static final CachingOption<Long> LARGE_SEGMENT_SIZE_MB = new CachingOption<>(
             "large_segment_size_mb",
             "MiB, an even number from 2 to 1024",
@@ -172,7 +172,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "the size of a plain segment for requests from 1 MiB to half of it; if given, the largest page too",
             mebibytes(2, 1024));
 
-    /// Whether memory grows by pages.
+    /// Whether memory grows by pages in large address ranges, or by plain segments.
     public static final CachingOption<Boolean> EXPANDABLE_SEGMENTS = new CachingOption<>(
             "expandable_segments",
             "`true`, `false`",
@@ -180,7 +180,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "whether memory grows by pages in large address ranges, or by plain segments",
             YES_OR_NO);
 
-    /// The most that may be reserved, as a share of the device's memory.
+    /// The most that the allocator reserves, as a share of the device's memory: from 0 to 1.
     public static final CachingOption<Double> PER_PROCESS_MEMORY_FRACTION = new CachingOption<>(
             "per_process_memory_fraction",
             "a fraction from 0 to 1",
@@ -188,7 +188,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "the most that this allocator reserves of a device's memory",
             FRACTION);
 
-    /// Whether reaching the fraction is an error at once.
+    /// Whether a request that would exceed the fraction fails at once.
     public static final CachingOption<Boolean> THROW_ON_CUDAMALLOC_OOM = new CachingOption<>(
             "throw_on_cudamalloc_oom",
             "`true`, `false`; `true` needs `per_process_memory_fraction`",
@@ -197,7 +197,7 @@ public final class CachingOption<T> extends SpecOption<T> {
                     + " waited for",
             YES_OR_NO);
 
-    /// What is given to PyTorch, as one string.
+    /// A configuration string of PyTorch.
     public static final SpecOption<String> PYTORCH_CONFIGURATION = SpecOption.of(
             "caching",
             "pytorch",
@@ -235,7 +235,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             MAX_BYTES,
             CHECK);
 
-    /// All of them, in the order of the reference.
+    /// All options, in the order of the reference.
     public static final List<SpecOption<?>> ALL = Stream.<List<? extends SpecOption<?>>>of(
                     OWN, PYTORCH, List.of(PYTORCH_CONFIGURATION))
             .<SpecOption<?>>flatMap(List::stream)

@@ -2,15 +2,15 @@ package io.cistern.caching.options;
 
 import java.util.Locale;
 
-/// How closely the pages of large blocks follow what is live. The finer they are, the less is reserved that
-/// nobody asked for, and the more calls of the driver it takes until a program comes to rest.
+/// How closely the pages of large blocks follow the live bytes. Smaller pages reserve less memory that no block
+/// needs, but a program makes more driver calls until it comes to rest.
 public enum PageFit {
-    /// Pages of at most 1/128 of the most that was ever live at once.
+    /// Pages of at most 1/128 of the peak of live bytes.
     USUAL,
-    /// Pages of at most 1/1024 of it.
+    /// Pages of at most 1/1024 of the peak of live bytes.
     TIGHT;
 
-    /// As it is written in a spec.
+    /// Returns the constant as a spec has it: in lower case.
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

@@ -4,16 +4,16 @@ import java.util.Locale;
 
 /// Whether idle pages of one stream may serve another.
 public enum PageReuse {
-    /// Never, while both streams are there. Those of a stream that has ended do once its work has finished, as if they
-    /// had been given back and created again.
+    /// Never, while both streams exist. Pages of a stream that has ended serve others once its work has
+    /// finished, as if they had been given back and created again.
     NEVER,
-    /// Those whose last work has finished. While that of others is under way, new pages are created as long as less
-    /// than a sixteenth of the device is reserved; from there on, as [#WAIT].
+    /// Pages whose last work has finished. If only pages with running work are idle, new pages are created as
+    /// long as less than a sixteenth of the device is reserved; above that, the same as [#WAIT].
     ADAPTIVE,
-    /// All: the stream that takes them waits, on the device, for the one they come from.
+    /// All idle pages: the stream that takes them waits, on the device, for the stream that they come from.
     WAIT;
 
-    /// As it is written in a spec.
+    /// Returns the constant as a spec has it: in lower case.
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

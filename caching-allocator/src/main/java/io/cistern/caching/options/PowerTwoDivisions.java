@@ -5,12 +5,13 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/// Rounds sizes up to one of some steps between two powers of two, so that sizes that drift a little still find
-/// the same blocks. With 4 divisions, 84 MiB become 96 MiB, since 64, 80, 96 and 112 MiB are the steps there.
+/// Rounds sizes up to steps between two powers of two, so that sizes that vary a little still find the same
+/// blocks. With 4 divisions, 84 MiB become 96 MiB: the steps there are 64, 80, 96 and 112 MiB.
 ///
-/// The number of divisions depends on the power of two below a size: 16 intervals from 1 MiB to 32 GiB, the first
-/// also for all below, the last also for all above. As PyTorch's `roundup_power2_divisions`, which keeps exact
-/// powers of two and leaves sizes alone for which a step would be less than a granule.
+/// The number of divisions depends on the power of two below a size. There are 16 intervals from 1 MiB to 32
+/// GiB; the first also covers all smaller sizes, the last all larger ones. Like PyTorch's
+/// `roundup_power2_divisions`, this keeps exact powers of two, and does not round sizes for which a step would
+/// be less than a granule.
 public final class PowerTwoDivisions {
     static final String LEGAL =
             "0, or a power of two up to 1024; or a list like [256:1,512:2,1024:4,>:8], of rising powers of two"
@@ -18,7 +19,7 @@ public final class PowerTwoDivisions {
 
     private static final int INTERVALS = 16;
     private static final int FIRST_SHIFT = 20;
-    /// Beyond this a step of the largest interval is less than what people mean by a step.
+    /// With more divisions, a step is too small to bring similar sizes together.
     private static final int MAX_DIVISIONS = 1 << 10;
 
     private static final String ABOVE = ">";
@@ -31,16 +32,19 @@ public final class PowerTwoDivisions {
         this.divisions = divisions;
     }
 
-    /// The same number of divisions for all sizes.
+    /// Returns the same number of divisions for all sizes.
     ///
-    /// @throws ConfigurationException if it is neither 0 nor a power of two up to 1024
+    /// @param divisions 0 or 1 for no rounding, or a power of two up to 1024
+    /// @throws ConfigurationException if `divisions` is neither 0 nor a power of two up to 1024
     public static PowerTwoDivisions of(int divisions) {
         return parse(List.of(Integer.toString(divisions)));
     }
 
-    /// Reads a number alone, or entries `MiB:divisions`.
+    /// Reads a single number, or entries `MiB:divisions`.
     ///
-    /// @throws ConfigurationException if they are anything else
+    /// @param texts a number as for [#of], or entries by rising powers of two (MiB), the
+    ///     last perhaps `>:divisions`
+    /// @throws ConfigurationException if the texts are anything else
     public static PowerTwoDivisions parse(List<String> texts) {
         int[] divisions = new int[INTERVALS];
         if (texts.size() == 1 && texts.getFirst().indexOf(':') < 0) {
@@ -89,7 +93,7 @@ public final class PowerTwoDivisions {
                 return number;
             }
         } catch (NumberFormatException e) {
-            // The same answer as to a number that is not legal.
+            // Handled like a number that is not legal.
         }
         throw bad(texts);
     }
@@ -98,17 +102,21 @@ public final class PowerTwoDivisions {
         return CachingOption.ROUNDUP_POWER2_DIVISIONS.illegal(texts);
     }
 
-    /// What it was read from.
+    /// The texts from which this was read.
     List<String> texts() {
         return texts;
     }
 
-    /// Whether any size is rounded.
+    /// Returns whether any size is rounded.
     public boolean rounds() {
         return IntStream.of(divisions).anyMatch(count -> count > 1);
     }
 
-    /// The step that a size is rounded up to, a power of two; `least` where that is the larger one.
+    /// Returns the step to whose multiple a size is rounded up.
+    ///
+    /// @param byteSize a size in bytes
+    /// @param least the smallest step, a power of two
+    /// @return a power of two, at least `least`
     public long step(long byteSize, long least) {
         long power = Long.highestOneBit(byteSize);
         int interval = Math.clamp(Long.numberOfTrailingZeros(power) - FIRST_SHIFT, 0, INTERVALS - 1);
@@ -116,7 +124,7 @@ public final class PowerTwoDivisions {
         return count <= 1 || byteSize <= least * count ? least : Math.max(power / count, least);
     }
 
-    /// As it was written.
+    /// Returns the divisions as they were written.
     @Override
     public String toString() {
         return texts.size() == 1 ? texts.getFirst() : texts.toString();

@@ -1,4 +1,3 @@
-/// The options of `caching` for programs: each key once, with its type, its legal values and its meaning, and a
-/// spec written in code with them. The allocator below reads the same declarations; nothing here knows how it
-/// works.
+/// The options of `caching` for programs: each key once, with its type, legal values and meaning, and a builder
+/// of specs in code. The allocator reads the same declarations; this package does not know how it works.
 package io.cistern.caching.options;

@@ -1,12 +1,12 @@
 package io.cistern.caching.internal.base;
 
-/// What is counted as it happens, off the path of cached allocations.
+/// Events that a device's cache counts as they happen, off the path of cached allocations.
 public enum CacheEvent {
-    /// The driver had no memory, and idle memory was given back to try again.
+    /// The driver was out of memory; the cache gave idle memory back and tried again.
     RETRY("num_alloc_retries"),
-    /// A request failed for want of memory.
+    /// A request failed because no memory was left.
     OUT_OF_MEMORY("num_ooms"),
-    /// A request failed at `per_process_memory_fraction` at once.
+    /// A request failed at once, because it exceeded `per_process_memory_fraction`.
     REJECTION("num_oom_rejections"),
     /// The host waited for all work of the context.
     SYNCHRONIZE_ALL("num_sync_all_streams"),
@@ -22,29 +22,30 @@ public enum CacheEvent {
     PAGES_MAPPED("pages.mapped"),
     /// A page was unmapped for good.
     PAGES_UNMAPPED("pages.unmapped"),
-    /// An idle page moved to another place, where a new one would have been needed.
+    /// An idle page moved to another place, so that no new page was needed.
     PAGE_TAKEN("pages.taken"),
-    /// A page got one more address while it kept those it had.
+    /// A page was mapped at one more address and kept those that it had.
     PAGE_ALIASED("pages.aliased"),
     /// A page lost one of several addresses.
     PAGE_UNALIASED("pages.unaliased"),
     /// The host waited for a fence of one stream.
     HOST_WAIT("waits.host"),
-    /// A stream was made to wait for another one, so that it could use its memory.
+    /// A stream was made to wait for another one before it used that stream's memory.
     STREAM_WAIT("waits.stream"),
-    /// A page that moved was freed on one stream and taken by another.
+    /// A page that was freed on one stream moved to another stream.
     STEAL("steals"),
-    /// Live memory was moved together.
+    /// Compaction moved live blocks together.
     COMPACTION("compaction.count"),
     /// A page was replaced by smaller ones.
     PAGE_SPLIT("pages.split"),
-    /// Bytes that were copied for that.
+    /// Bytes that compaction copied.
     MOVED_BYTES("compaction.moved_bytes"),
-    /// Bytes that went back to the driver for that.
+    /// Bytes that compaction gave back to the driver.
     COMPACTED_BYTES("compaction.freed_bytes"),
-    /// Pages that were idle served what a shard could not, and the driver was not called.
+    /// Idle pages served a request that its shard could not serve, without a driver call.
     PAGES_HIT("tier.pages.hits"),
-    /// Pages were mapped or made for what a shard could not serve, or another stream's work on them came first.
+    /// A request that its shard could not serve needed mapped or new pages, or had to wait for another stream's
+    /// work on them.
     PAGES_MISS("tier.pages.misses");
 
     private final String key;

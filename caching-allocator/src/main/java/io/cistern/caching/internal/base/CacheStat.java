@@ -2,33 +2,33 @@ package io.cistern.caching.internal.base;
 
 import java.util.Locale;
 
-/// What is counted as a number that goes up and down; by PyTorch's names and meaning.
+/// Numbers that go up and down, with PyTorch's names and meaning.
 public enum CacheStat {
     /// Blocks handed out.
     ALLOCATION(64),
-    /// Their bytes, as rounded.
+    /// Bytes of these blocks, as rounded.
     ALLOCATED_BYTES(0),
-    /// Their bytes, as asked for.
+    /// Bytes of these blocks, as requested.
     REQUESTED_BYTES(0),
     /// Blocks handed out, and blocks freed that another stream may still use.
     ACTIVE(64),
-    /// Their bytes.
+    /// Bytes of these blocks.
     ACTIVE_BYTES(0),
     /// Plain segments.
     SEGMENT(1),
     /// Bytes from the driver.
     RESERVED_BYTES(0),
-    /// Free parts of plain segments, which can't go back.
+    /// Free parts of plain segments; they can't go back to the driver.
     INACTIVE_SPLIT(64),
-    /// Their bytes.
+    /// Bytes of these parts.
     INACTIVE_SPLIT_BYTES(0),
     /// Blocks of `max_split_size_mb` and more.
     OVERSIZE_ALLOCATIONS(1),
-    /// Plain segments of that size and more.
+    /// Plain segments of `max_split_size_mb` and more.
     OVERSIZE_SEGMENTS(1);
 
     private static final long SMALL_CHUNK = 4L << 20;
-    /// Pairs up to this size change no shared number.
+    /// A pair of allocate and free of up to this size does not change the shared number.
     private static final long LARGE_CHUNK = 64L << 20;
 
     private final long chunk;
@@ -45,12 +45,12 @@ public enum CacheStat {
         return small ? SMALL_CHUNK : LARGE_CHUNK;
     }
 
-    /// Whether it is told for small and large blocks apart.
+    /// Whether this statistic is reported for small and large blocks separately.
     public boolean byPool() {
         return this != OVERSIZE_ALLOCATIONS && this != OVERSIZE_SEGMENTS;
     }
 
-    /// Whether it counts bytes of blocks, which lie in reserved memory.
+    /// Whether this statistic counts bytes of blocks, which lie in reserved memory.
     public boolean isOfBlocks() {
         return this == ALLOCATED_BYTES || this == REQUESTED_BYTES || this == ACTIVE_BYTES;
     }

@@ -5,8 +5,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// What one device's cache counts beside its shards: [events][CacheEvent], peaks over all shards, and what shards
-/// that are gone had counted. **Threads.** Any.
+/// Counters of one device's cache that belong to no live shard: [events][CacheEvent], peaks over all shards,
+/// and the totals of shards that are gone. **Threads.** Any.
 public final class DeviceCounters {
     /// Blocks of this size and more are oversize.
     public final long oversizeBytes;
@@ -18,7 +18,7 @@ public final class DeviceCounters {
     private final ShardTotals goneSmall = new ShardTotals();
     private final ShardTotals goneLarge = new ShardTotals();
 
-    /// Starts at 0.
+    /// Makes counters at 0.
     ///
     /// @param oversizeBytes blocks of this size and more are oversize
     public DeviceCounters(long oversizeBytes) {
@@ -35,7 +35,7 @@ public final class DeviceCounters {
         addTo(CacheStat.ALLOCATED_BYTES, CacheStat.ACTIVE_BYTES);
     }
 
-    /// What is leased of one is a part of another too.
+    /// Makes the peak of `part` lease from that of `whole` too.
     private void addTo(CacheStat part, CacheStat whole) {
         small.put(part, new SharedPeak(peak(part), peak(whole, true)));
         large.put(part, new SharedPeak(peak(part), peak(whole, false)));
@@ -45,12 +45,13 @@ public final class DeviceCounters {
         of(event).incrementAndGet();
     }
 
-    /// Counts an event of so many bytes.
+    /// Adds `byteSize` to an event that is counted in bytes.
     public void count(CacheEvent event, long byteSize) {
         of(event).addAndGet(byteSize);
     }
 
-    /// The same for one who holds a lock that all hold who count the event.
+    /// Counts an event without an atomic addition. The caller holds the one lock under which this
+    /// event is counted.
     public void countAlone(CacheEvent event) {
         AtomicLong counter = of(event);
         counter.setRelease(counter.getPlain() + 1);
@@ -64,7 +65,7 @@ public final class DeviceCounters {
         return of(event).get();
     }
 
-    /// What the gauges of small or large shards lease from.
+    /// The number from which the gauges of small or large shards lease.
     public SharedPeak peak(CacheStat stat, boolean ofSmall) {
         return Objects.requireNonNull((ofSmall ? small : large).get(stat));
     }
@@ -73,7 +74,7 @@ public final class DeviceCounters {
         return Objects.requireNonNull(all.get(stat));
     }
 
-    /// Keeps what a shard without memory had counted.
+    /// Keeps the totals of a shard that has no memory left.
     public synchronized void ended(boolean wasSmall, ShardCounters shard) {
         (wasSmall ? goneSmall : goneLarge).add(shard);
         for (CacheStat stat : CacheStat.values()) {

@@ -1,18 +1,18 @@
 package io.cistern.caching.internal.base;
 
-/// A number that goes up and down, the most it was, and all that was ever added. Plain fields, guarded by whatever
-/// guards the owner: a change costs one store.
+/// A number that goes up and down, its peak, and the sum of all additions. The fields are plain and guarded in
+/// the same way as the owner, so a change costs one store.
 ///
-/// For the peak over many owners a gauge *leases* from a [SharedPeak], in steps: `current ≤ leased`, and at most
-/// two steps of a lease are unused. So the shared number changes seldom, and is never too low. A gauge may be below
-/// 0, where others count what it takes away: its lease is negative then.
+/// For the peak over many owners, a gauge *leases* from a [SharedPeak] in steps: `current ≤ leased`, and at
+/// most two steps of a lease are unused. So the shared number changes seldom and is never too low. A gauge is
+/// below 0 if other gauges count the amounts that it removes; then its lease is negative.
 ///
 /// ```
 /// current = added − removed      leased = what this gauge has of the shared number
 /// step    = a chunk, or of a large peak the power of two from its 64th to its 32nd
 /// ```
 public final class Gauge {
-    /// Blocks that are large beside a chunk would else change the shared number each time.
+    /// The step grows with the peak; else amounts larger than a chunk would change the shared number each time.
     private static final int STEP_SHIFT = 5;
 
     private final SharedPeak shared;
@@ -21,15 +21,15 @@ public final class Gauge {
     private long removed;
     private long peak;
     private long leased;
-    /// Above this, [#add] has more to do: the smaller of the peak and the lease.
+    /// Above this value (the smaller of peak and lease) [#add] has to raise one of them.
     private long ceiling;
-    /// Below this, [#remove] has: so much of the lease would be unused.
+    /// Below this value too much of the lease is unused, and [#remove] gives some back.
     private long floor;
 
     /// Makes a gauge at 0.
     ///
-    /// @param chunk the unit of leases; 1 makes the shared peak exact, at the price of an atomic addition a
-    ///     change
+    /// @param chunk the unit of leases; 1 makes the shared peak exact, but then each change costs
+    ///     an atomic addition
     public Gauge(SharedPeak shared, long chunk) {
         this.shared = shared;
         this.chunk = chunk;
@@ -72,7 +72,7 @@ public final class Gauge {
         leased = wanted;
     }
 
-    /// Leases just what the number is, which it is for good.
+    /// Sets the lease to the current number, which does not change any more.
     void end() {
         setLease(current());
     }

@@ -1,6 +1,6 @@
 package io.cistern.caching.internal.base;
 
-/// The check behind each `checkInvariants()`.
+/// Checks one condition of a `checkInvariants()` method.
 public final class Invariant {
     private Invariant() {}
 

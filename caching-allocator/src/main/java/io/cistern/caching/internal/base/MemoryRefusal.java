@@ -4,7 +4,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// Tells a source without memory from other failures.
+/// Tells failures for want of memory from other failures.
 public final class MemoryRefusal {
     private MemoryRefusal() {}
 

@@ -5,10 +5,10 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// A list whose room is reserved beforehand: so [#add] needs no memory of the Java heap, and what it is told is not
-/// lost where there is none.
+/// A list whose room is reserved beforehand. [#add] then needs no memory of the Java heap, so no element is
+/// lost when the heap is full.
 ///
-/// Guarded by whatever guards the owner.
+/// Guarded in the same way as its owner.
 public final class ReservedList<T> {
     private @Nullable Object[] elements = {};
     private int size;
@@ -19,7 +19,7 @@ public final class ReservedList<T> {
         }
     }
 
-    /// Adds one at the end, for which there is room.
+    /// Adds an element at the end; the caller has [reserved][#reserve] room.
     public void add(T element) {
         elements[size++] = element;
     }
@@ -28,7 +28,7 @@ public final class ReservedList<T> {
         return size;
     }
 
-    @SuppressWarnings({"unchecked", "NullAway"}) // Those below the size are there.
+    @SuppressWarnings({"unchecked", "NullAway"}) // elements below `size` are never null
     public T get(int i) {
         return (T) elements[i];
     }
@@ -37,20 +37,20 @@ public final class ReservedList<T> {
         elements[i] = element;
     }
 
-    /// Takes all out from one on.
+    /// Removes all elements from index `from` on.
     public void truncate(int from) {
         Arrays.fill(elements, from, size, null);
         size = from;
     }
 
-    /// Takes one out; the last takes its place.
+    /// Removes an element; the last one takes its place.
     public void removeAt(int i) {
         elements[i] = elements[--size];
         elements[size] = null;
     }
 
-    /// Takes one out, if it is there; those after it move up.
-    @SuppressWarnings("ReferenceEquality") // They are places and streams, each of which there is once.
+    /// Removes an element, if it is in the list; those after it move up.
+    @SuppressWarnings("ReferenceEquality") // elements are places and streams; each exists once
     public void remove(T element) {
         for (int i = 0; i < size; i++) {
             if (elements[i] == element) {

@@ -3,8 +3,9 @@ package io.cistern.caching.internal.base;
 import io.cistern.caching.options.PowerTwoDivisions;
 import org.jspecify.annotations.Nullable;
 
-/// The size of the block that serves a request: whole units, and on to the next [division][PowerTwoDivisions] where
-/// there are any; or the size of its class, so that thread caches can keep it. What that adds is the rounding loss.
+/// Computes the size of the block that serves a request. Sizes that thread caches keep are rounded to their
+/// size class; others to whole units, or to the next [division][PowerTwoDivisions] if divisions are set. The
+/// bytes added are the rounding loss.
 public final class Rounding {
     private final long unit;
     private final @Nullable PowerTwoDivisions divisions;
@@ -23,12 +24,12 @@ public final class Rounding {
         this.inClasses = inClasses;
     }
 
-    /// The same, but small blocks have the sizes of [SizeClasses].
+    /// Returns the same rounding, except that small blocks have the sizes of [SizeClasses].
     public Rounding inClasses() {
         return new Rounding(unit, divisions, true);
     }
 
-    /// A request's size, rounded.
+    /// Returns the size of the block for a request.
     ///
     /// @param byteSize at least 1, at most [Sizes#LARGEST]
     public long rounded(long byteSize) {

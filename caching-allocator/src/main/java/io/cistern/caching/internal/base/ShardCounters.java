@@ -4,13 +4,13 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
 
-/// What one shard counts, guarded by its lock, which it holds anyway.
+/// Counts the blocks and bytes of one shard. Guarded by the shard's lock.
 ///
 /// ```
 /// active = allocated + waiting
 /// ```
 ///
-/// Blocks that wait for another stream are few, so only they are counted beside those allocated, and most
+/// Few blocks wait for another stream, so only these are counted beside the allocated ones, and most
 /// allocations count no active blocks at all.
 public final class ShardCounters {
     private final Map<CacheStat, Gauge> gauges = new EnumMap<>(CacheStat.class);
@@ -25,7 +25,7 @@ public final class ShardCounters {
     private final long oversizeBytes;
     private long hits;
     private long misses;
-    /// Since the last reset, at moments at which blocks waited.
+    /// The peak since the last reset, taken only while blocks waited.
     private long activePeak;
     private long activeBytesPeak;
 
@@ -44,7 +44,7 @@ public final class ShardCounters {
         pieceBytes = gauge(CacheStat.INACTIVE_SPLIT_BYTES);
     }
 
-    /// The gauge behind a statistic; for the active ones it counts only the blocks that wait.
+    /// The gauge of a statistic; for the two active ones it counts only the blocks that wait.
     public Gauge gauge(CacheStat stat) {
         return Objects.requireNonNull(gauges.get(stat));
     }
@@ -69,7 +69,7 @@ public final class ShardCounters {
         }
     }
 
-    /// A block that was freed waits for another stream.
+    /// Counts a block that was freed and waits for another stream.
     public void waits(long byteSize) {
         waiting.add(1);
         waitingBytes.add(byteSize);
@@ -80,7 +80,7 @@ public final class ShardCounters {
         waitingBytes.remove(byteSize);
     }
 
-    /// A caller got so many bytes of those [allocated][#allocated].
+    /// Counts bytes that a caller requested, out of those [allocated][#allocated].
     public void requested(long byteSize) {
         requestedBytes.add(byteSize);
     }
@@ -102,7 +102,7 @@ public final class ShardCounters {
         pieceBytes.add(byteSize);
     }
 
-    /// A free part of a plain segment was taken or joined.
+    /// Counts a free part of a plain segment that was taken or merged.
     public void pieceTaken(long byteSize) {
         pieces.remove(1);
         pieceBytes.remove(byteSize);
@@ -117,19 +117,19 @@ public final class ShardCounters {
         }
     }
 
-    /// Memory came, from the driver or from another place.
+    /// Counts memory that came, from the driver or from another shard.
     public void came(long byteSize) {
         gauge(CacheStat.RESERVED_BYTES).add(byteSize);
     }
 
-    /// Memory went to another place.
+    /// Counts memory that moved to another shard.
     public void went(long byteSize) {
         gauge(CacheStat.RESERVED_BYTES).remove(byteSize);
     }
 
-    /// Memory went back to the driver.
+    /// Counts memory that went back to the driver.
     ///
-    /// @param segment whether as a plain segment
+    /// @param segment whether it was a plain segment
     public void shrunk(long byteSize, boolean segment) {
         went(byteSize);
         device.count(CacheEvent.DEVICE_FREE);

@@ -4,7 +4,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
 
-/// Sums of what shards and thread caches counted. Not thread-safe.
+/// Sums over shards and thread caches. Not thread-safe.
 public final class ShardTotals {
     private static final class Sum {
         long current;
@@ -29,7 +29,7 @@ public final class ShardTotals {
         add(other);
     }
 
-    /// Adds what a shard counted; under its lock, or when it is gone.
+    /// Adds a shard's counts; the caller holds the shard's lock, or the shard is gone.
     public void add(ShardCounters shard) {
         sums.forEach((stat, sum) -> {
             sum.current += shard.current(stat);
@@ -52,7 +52,7 @@ public final class ShardTotals {
         threadCacheMisses += other.threadCacheMisses;
     }
 
-    /// Corrects for blocks that thread caches hold: see `ThreadCacheCounters`.
+    /// Subtracts blocks that thread caches hold: see `ThreadCacheCounters`.
     public void heldByThreadCaches(long blocks, long bytes) {
         sum(CacheStat.ALLOCATION).current -= blocks;
         sum(CacheStat.ACTIVE).current -= blocks;
@@ -60,7 +60,7 @@ public final class ShardTotals {
         sum(CacheStat.ACTIVE_BYTES).current -= bytes;
     }
 
-    /// Corrects for blocks that thread caches handed out, less those that they got to hold.
+    /// Adds blocks that thread caches handed out, less those that they received.
     public void servedByThreadCaches(long blocks, long bytes) {
         sum(CacheStat.ALLOCATION).added += blocks;
         sum(CacheStat.ACTIVE).added += blocks;
@@ -86,7 +86,7 @@ public final class ShardTotals {
         return sum(stat).added;
     }
 
-    /// The sum of the shards' own peaks: not less than the peak of the sum.
+    /// The sum of the shards' own peaks, which is at least the peak of the sum.
     public long peak(CacheStat stat) {
         return sum(stat).peak;
     }

@@ -3,13 +3,13 @@ package io.cistern.caching.internal.base;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 
-/// The sum of what gauges lease, and the most it was. **Threads.** Any.
+/// The sum of all gauges' leases, and its peak. **Threads.** Any.
 public final class SharedPeak {
     private final SharedPeak[] wholes;
     private final AtomicLong leased = new AtomicLong();
     private final LongAccumulator peak = new LongAccumulator(Math::max, 0);
 
-    /// A part of other sums.
+    /// Makes a sum that is a part of other sums.
     SharedPeak(SharedPeak... wholes) {
         this.wholes = wholes.clone();
     }

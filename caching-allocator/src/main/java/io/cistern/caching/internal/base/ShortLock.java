@@ -4,19 +4,19 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 
-/// A lock that is held for less time than it takes to put a thread to sleep and wake it again, some
-/// microseconds, and never across a driver call.
+/// A lock for critical sections that take less time than putting a thread to sleep and waking it, and that
+/// never make a driver call.
 ///
-/// 1. Taken by one compare-and-set, given back by one release store: half the price of a `ReentrantLock`, whose
-/// store is a full fence, so that it can see who waits.
-/// 2. Who finds it held looks on for a while. Then its owner has lost its processor; so the others sleep, for a time
-/// and not until they are woken, because nobody knows of them.
+/// 1. It is taken by one compare-and-set and released by one release store. A `ReentrantLock` is dearer: its
+///    releasing store is a full fence, so that it sees waiters.
+/// 2. A thread that finds it held spins for a while. If it is still held, its owner has probably lost its
+///    processor; the thread then sleeps for a fixed time, because the lock keeps no list of waiters to wake.
 ///
-/// Not reentrant. Not fair: a short lock's waiters are few.
+/// Not reentrant. Not fair: a short lock has few waiters.
 public final class ShortLock {
-    /// Pauses; a pass of the lock takes as long as some ten of them.
+    /// Pauses before a thread sleeps: several times the time for which the lock is usually held.
     private static final int PATIENCE = 100;
-    /// As long as a thread takes to fall asleep and wake up at all.
+    /// About the time that a thread needs to fall asleep and wake up.
     private static final long NAP_NANOS = 50_000;
 
     private static final VarHandle HELD;
@@ -44,7 +44,7 @@ public final class ShortLock {
         return HELD.compareAndSet(this, false, true);
     }
 
-    /// Takes it, unless it is held for longer than a pass of it takes.
+    /// Takes the lock, unless it stays held for longer than usual.
     public boolean tryLockSoon() {
         for (int tries = 0; tries < PATIENCE; tries++) {
             if (!(boolean) HELD.getOpaque(this) && tryLock()) {

@@ -9,8 +9,9 @@ package io.cistern.caching.internal.base;
 /// a class is     512 B          1 KiB       2 KiB       …   64 KiB      wide
 /// ```
 ///
-/// Eight: on recorded programs the rounding then adds far less than one page to the peak; of a single block it
-/// adds less than an eighth. With more steps more requests find no block of their class.
+/// There are eight sizes a doubling, because on recorded programs the rounding then adds far less than one
+/// page to the peak, and less than an eighth to a block. With more sizes, more requests would find no block
+/// of their class.
 public final class SizeClasses {
     private static final int STEP_SHIFT = 3;
     private static final int STEPS = 1 << STEP_SHIFT;
@@ -26,7 +27,7 @@ public final class SizeClasses {
         return Long.compareUnsigned(byteSize - 1, Sizes.SMALL_LIMIT) < 0;
     }
 
-    /// The class of a request that [has][#has] one.
+    /// The class of a request, which must [have one][#has].
     public static int of(long byteSize) {
         int granules = (int) (byteSize - 1) >>> Sizes.GRANULE_SHIFT;
         int shift = Integer.SIZE - 1 - STEP_SHIFT - Integer.numberOfLeadingZeros(granules | STEPS);
@@ -39,7 +40,7 @@ public final class SizeClasses {
         return granules << shift << Sizes.GRANULE_SHIFT;
     }
 
-    /// The size of the block that a request gets, if it has a class.
+    /// The size of the block for a request, which must [have a class][#has].
     public static long rounded(long byteSize) {
         return byteSize(of(byteSize));
     }

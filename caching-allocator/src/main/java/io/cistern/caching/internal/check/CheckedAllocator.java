@@ -23,11 +23,11 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// The checks of level `checked`, around an allocator: there is nothing of it where the level is `off`.
+/// An allocator with the checks of level `checked`, around another one. At level `off` it does not exist.
 ///
-/// A call that is refused changes nothing, but for a stream whose end was not announced: that end is made up
-/// for, and a free is carried out. The record of a block goes before its free, since the address may come
-/// back at once.
+/// A refused call changes nothing, except if the end of a stream was not announced: then that end is announced
+/// now, and a free is carried out. A block's record is removed before its free, since the address may be
+/// allocated again at once.
 public final class CheckedAllocator extends AllocatorAdaptor implements MemoryStatistics, MemoryReclaim, StreamUses {
     private final DeviceAllocator allocator;
     private final MemoryStatistics statistics;
@@ -61,7 +61,7 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemorySt
         return address == 0 ? 0 : recorded(address, byteSize, device, stream);
     }
 
-    /// A block of which there can be no record, since the Java heap is full, goes back to the allocator.
+    /// Records a block. If the Java heap is too full for a record, the block goes back to the allocator.
     private long recorded(long address, long byteSize, int device, long stream) {
         try {
             blocks.allocated(address, byteSize, device, stream);
@@ -72,14 +72,15 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemorySt
         return address;
     }
 
-    /// A block without a record came by a way that this layer does not see; the allocator looks at it itself.
+    /// Frees a block. One without a record came by a way that this layer does not see; the allocator
+    /// itself checks it.
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         Long key = null;
         try {
             key = address;
             endRecord(address, byteSize, device);
-        } catch (OutOfMemoryError full) { // nobody frees the block again: whatever a free throws, it is freed
+        } catch (OutOfMemoryError full) { // no caller repeats a free: whatever it throws, it frees
             if (key != null) {
                 blocks.forget(key);
             }
@@ -211,7 +212,7 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemorySt
     public void streamClosing(int device, long stream) {
         try {
             streams.announced(device, stream);
-        } finally { // also where the Java heap is full
+        } finally { // also if the Java heap is full
             super.streamClosing(device, stream);
         }
     }

@@ -12,9 +12,10 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentSkipListMap;
 import org.jspecify.annotations.Nullable;
 
-/// Who allocated each live block, and who freed the last so many. **Threads.** Any.
+/// Remembers the code that allocated each live block and the code that freed recent ones. **Threads.** Any.
 final class CheckedBlocks {
-    /// Enough to find what was freed in the same step of a program; some 2 KiB each.
+    /// Enough to find blocks that were freed in the same step of a program; each keeps stack frames in
+    /// the Java heap.
     private static final int FREED_KEPT = 1 << 14;
 
     record Block(
@@ -37,13 +38,13 @@ final class CheckedBlocks {
 
     private static final StackWalker WALKER = StackWalker.getInstance();
 
-    /// Layers of this allocator, beside those of the framework.
+    /// Layers of this allocator, in addition to those of the framework.
     private static final Set<String> OWN =
             Set.of(CheckedBlocks.class.getName(), CheckedAllocator.class.getName(), ParanoidAllocator.class.getName());
 
     private final NavigableMap<Long, Block> live = new ConcurrentSkipListMap<>();
 
-    /// The eldest first. Guarded by itself.
+    /// The oldest first. Guarded by itself.
     private final Map<Long, Block> freed = new LinkedHashMap<>();
 
     void allocated(long address, long byteSize, int device, long stream) {
@@ -54,7 +55,7 @@ final class CheckedBlocks {
         live.put(address, block);
     }
 
-    /// The code that called into the framework.
+    /// Returns the code that called into the framework.
     private static List<StackFrame> callSite() {
         return WALKER.walk(
                 stack -> stack.dropWhile(CheckedBlocks::isOwn).limit(MAX_FRAMES).toList());
@@ -65,20 +66,20 @@ final class CheckedBlocks {
         return FrameworkFrames.contains(name) || OWN.contains(name);
     }
 
-    /// There is no block at an address any more, and nothing is known of its free.
+    /// Removes a block of whose free nothing is known.
     void forget(Long address) {
         live.remove(address);
     }
 
-    /// The live block that begins at an address, or null.
+    /// Returns the live block that begins at an address, or null.
     @Nullable
     Block live(long address) {
         return live.get(address);
     }
 
-    /// A block is about to be freed: before its address can come again.
+    /// Moves a live block to the freed ones, before its address can be allocated again.
     ///
-    /// @return false if somebody else frees it
+    /// @return false if another thread frees it
     boolean freeing(Block block) {
         Block gone =
                 new Block(block.address, block.byteSize, block.device, block.stream, block.allocatedAt, callSite());
@@ -95,7 +96,7 @@ final class CheckedBlocks {
         return true;
     }
 
-    /// The live block that an address lies in, else the one freed last that began there.
+    /// Finds the live block around an address; if there is none, the last freed block that began there.
     Optional<BlockHistory> find(long address) {
         Map.Entry<Long, Block> below = live.floorEntry(address);
         if (below != null && below.getValue().history().covers(address)) {
@@ -106,7 +107,7 @@ final class CheckedBlocks {
         }
     }
 
-    /// The block freed last that an address lay in.
+    /// Finds the last freed block that contained an address.
     Optional<BlockHistory> freedOver(long address) {
         synchronized (freed) {
             return freed.values().stream()

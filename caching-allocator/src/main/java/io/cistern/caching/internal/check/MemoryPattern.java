@@ -4,15 +4,15 @@ import io.cistern.cuda.CudaDriver;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/// Fills device memory with a byte, and looks for other bytes there; both in stream order. Used by one thread at a
-/// time.
+/// Fills device memory with a byte, and searches it for other bytes; both in stream order. Used by one thread
+/// at a time.
 final class MemoryPattern {
-    /// Freed memory. Odd and large as a number of any type, so that a program that reads it notices.
+    /// Fills freed memory. Odd and large as a number of any type, so that a program that reads it notices.
     static final byte FREED = (byte) 0xDB;
-    /// Guard bytes.
+    /// Fills guard bytes.
     static final byte GUARD = (byte) 0xA5;
 
-    /// Bytes looked at in one copy.
+    /// The bytes that one copy brings to the host.
     private static final long CHUNK = 1L << 20;
 
     private final CudaDriver driver;
@@ -27,9 +27,9 @@ final class MemoryPattern {
         driver.copies().fillBytes(device, address, value, byteSize, stream);
     }
 
-    /// Waits for the stream.
+    /// Searches for the first byte with another value. Waits for the stream.
     ///
-    /// @return the offset of the first byte that is another one, or -1
+    /// @return its offset, or -1 if there is none
     long firstOther(int device, long address, long byteSize, byte value, long stream) {
         expected.fill(value);
         for (long at = 0; at < byteSize; at += CHUNK) {

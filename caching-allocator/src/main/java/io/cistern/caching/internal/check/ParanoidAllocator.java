@@ -18,22 +18,22 @@ import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
-/// The checks of level `paranoid`, around the caching allocator.
+/// An allocator with the checks of level `paranoid`, around the caching allocator.
 ///
 /// ```
 /// address                address + byteSize       + 256
 ///    │ what the program has   │ guard bytes           │
 /// ```
 ///
-/// 1. A block gets guard bytes behind it, filled when it is allocated and verified when it is freed. A block that is
-/// overrun from the front shows in the guard of the block before it, or in freed memory.
-/// 2. Memory is filled with a [pattern][MemoryPattern] when it is freed, once all work of the device is done: other
-/// streams may have used it, and that of the free may be gone. Before it is handed out again, the pattern is
-/// verified.
+/// 1. Each block gets guard bytes after its end. They are filled when it is allocated and verified when it is
+///    freed. A write before the start of a block shows in the guard of the block before it, or in freed memory.
+/// 2. Freed memory is filled with a [pattern][MemoryPattern], once all work of the device has finished: other
+///    streams may have used it, and the stream of the free may be gone. Before the memory is allocated again,
+///    the pattern is verified.
 /// 3. After each call all invariants are checked.
 ///
-/// All calls that move memory take turns, since the invariants hold between them. What the driver refuses is not
-/// checked: a context that died must not keep a program from freeing.
+/// All calls that move memory take turns, since the invariants hold between calls. If the driver refuses a
+/// check, it is skipped: a dead context must not keep a program from freeing.
 public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     /// As wide as the alignment that every allocator promises.
     private static final long GUARD_BYTES = 256;
@@ -47,7 +47,7 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
     /// Live blocks whose guard bytes the driver refused. Guarded by the lock.
     private final Set<Long> unguarded = new HashSet<>();
 
-    /// @param poisoned hears of all memory that the caching allocator obtains and gives back
+    /// @param poisoned is told of all memory that the caching allocator obtains and gives back
     public ParanoidAllocator(VerifiableAllocator caching, CudaDriver driver, PoisonedRanges poisoned) {
         this.caching = caching;
         this.driver = driver;
@@ -119,7 +119,7 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
             long wrong = -1;
             try {
                 wrong = spoiltGuard(address, byteSize, device);
-            } finally { // nobody frees the block again: whatever a free throws, it is freed
+            } finally { // no caller repeats a free: whatever it throws, it frees
                 caching.free(address, byteSize + GUARD_BYTES, device, stream);
             }
             caching.checkInvariants();
@@ -134,9 +134,9 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
         }
     }
 
-    /// Verifies the guard, and fills the block before it is freed.
+    /// Verifies the guard and fills the block, before it is freed.
     ///
-    /// @return the first byte that was written, or -1
+    /// @return the offset of the first guard byte that was overwritten, or -1
     private long spoiltGuard(long address, long byteSize, int device) {
         boolean guarded = !unguarded.remove(address);
         try {
@@ -202,7 +202,7 @@ public final class ParanoidAllocator implements DeviceAllocator, MemoryReclaim {
         }
     }
 
-    /// What is freed is filled, so nothing of it may sleep.
+    /// Offers no [MemorySleep]: freed memory is filled, so none of it may sleep.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemorySleep.class) {

@@ -6,9 +6,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/// Where freed memory still has the pattern it was filled with. Memory that comes from the driver, or goes
-/// back to it, has none, nor has a page that moved: its bytes may have changed under either address. It hears
-/// of that as an event sink, and passes it on. No two ranges overlap.
+/// Remembers the freed memory that still has its pattern. Memory that comes from the driver or goes back to it
+/// has none. Neither has a page that moved: its bytes may have changed under either address. This class learns
+/// of both as an event sink, and passes the events on. No two ranges overlap.
 ///
 /// **Threads.** Any.
 public final class PoisonedRanges implements EventSink {
@@ -31,7 +31,7 @@ public final class PoisonedRanges implements EventSink {
         ranges.put(from, new Range(from, from + byteSize));
     }
 
-    /// Forgets what lies in a range.
+    /// Forgets a range.
     ///
     /// @return the parts that had the pattern
     synchronized List<Range> take(long from, long byteSize) {
@@ -47,8 +47,8 @@ public final class PoisonedRanges implements EventSink {
         return taken;
     }
 
-    /// Forgets what lies in a range; where the Java heap is full, all that it knows: what changes memory must
-    /// not fail for it, and memory that is not known to have the pattern is not verified.
+    /// Forgets a range. If the Java heap is full, it forgets all ranges: a change of memory must not fail for
+    /// that, and forgotten memory is only not verified.
     private synchronized void forget(long from, long byteSize) {
         try {
             take(from, byteSize);

@@ -6,29 +6,29 @@ import io.cistern.cuda.Streams;
 import java.util.HashMap;
 import java.util.Map;
 
-/// Notices that a stream ended without an announcement: its handle is dead, or names a stream with another number.
-/// The driver numbers streams for the life of the process, and handles come again.
+/// Notices that a stream ended without an announcement: its handle is dead, or belongs to a stream with another
+/// number. The driver numbers streams for the life of the process, while handles are used again.
 ///
 /// **Threads.** Any.
 final class StreamWatch {
     private static final long DEAD = -1;
-    /// An older driver numbers no streams; any may refuse to answer.
+    /// An older driver does not number streams; any driver may refuse to answer.
     private static final long UNTOLD = 0;
 
     private record Key(int device, long stream) {}
 
     private final Streams streams;
-    /// The numbers of the streams seen and not announced as ended.
+    /// The numbers of streams that were seen and whose ends were not announced.
     private final Map<Key, Long> numbers = new HashMap<>();
 
     StreamWatch(Streams streams) {
         this.streams = streams;
     }
 
-    /// Looks at a stream that a call names.
+    /// Checks a stream that a call names.
     ///
-    /// @param known whether only a stream that was seen alive is of interest
-    /// @return whether one of the same handle ended before without an announcement; told once
+    /// @param known whether only a stream that was seen alive counts
+    /// @return whether a stream with this handle ended without an announcement; true once for each
     synchronized boolean endedUnannounced(int device, long stream, boolean known) {
         if (stream >= 0 && stream <= Streams.PER_THREAD_DEFAULT) {
             return false;

@@ -9,9 +9,10 @@ import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// Carries a [plan][CompactionPlan] out, page by page. After each page all is in order, so it may end anywhere.
+/// Carries out a [plan][CompactionPlan], page by page. After each page everything is consistent, so a failure
+/// may end it at any page.
 ///
-/// **Threads.** One at a time; no work of the device uses the pages.
+/// **Threads.** One at a time; no work of the device uses the pages meanwhile.
 public final class Compaction {
     private final CudaDriver driver;
     private final PageTable table;
@@ -27,7 +28,7 @@ public final class Compaction {
 
     /// Replaces the pages of a plan.
     ///
-    /// @param begun when it began, on the driver's clock
+    /// @param begun the time when compaction began, on the driver's clock
     /// @throws CudaException if the driver refuses
     public CompactionResult run(CompactionPlan plan, long begun) {
         DeviceCounters counters = table.pages.reserved().counters;

@@ -12,13 +12,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/// Which pages to replace by smaller ones, so that enough comes free.
+/// Chooses pages to be replaced by smaller ones, so that enough memory becomes free.
 ///
-/// 1. Look at all free blocks. A page that a free block covers partly, by whole slots, would set those free.
-/// 2. Take the pages that have the least to copy for each byte that comes free, until enough does.
-/// 3. Leave out again what turned out not to be needed, the most to copy first.
+/// 1. Look at all free blocks. If a free block covers whole slots of a page, but not all of it, these slots
+///    could become free.
+/// 2. Take the pages that have the fewest bytes to copy for each byte that becomes free, until enough does.
+/// 3. Leave out pages that turn out not to be needed, those with the most bytes to copy first.
 ///
-/// A plan is a guess: blocks are allocated and freed meanwhile, so whoever acts on it claims what it needs.
+/// A plan is a guess: blocks are allocated and freed meanwhile, so a thread that carries it out claims
+/// the memory that it needs.
 public final class CompactionPlan {
     private final List<SparsePage> pages;
 
@@ -28,7 +30,7 @@ public final class CompactionPlan {
 
     /// Makes a plan.
     ///
-    /// @param wanted bytes that must come free; `Long.MAX_VALUE` for all that can
+    /// @param wanted the bytes that must become free; `Long.MAX_VALUE` for as many as possible
     /// @param maxKept the most bytes to copy
     public static CompactionPlan of(PageTable table, long wanted, long maxKept) {
         List<SparsePage> found = sparse(table);
@@ -44,7 +46,7 @@ public final class CompactionPlan {
             }
         }
         leaveOut(chosen, free - wanted);
-        chosen.sort(Comparator.comparingLong(SparsePage::keptBytes)); // what needs the least room first
+        chosen.sort(Comparator.comparingLong(SparsePage::keptBytes)); // the one that needs the least room first
         return new CompactionPlan(chosen);
     }
 
@@ -86,7 +88,7 @@ public final class CompactionPlan {
         }
     }
 
-    /// Bytes that come free.
+    /// Bytes that will become free.
     public long freeBytes() {
         return pages.stream().mapToLong(SparsePage::freeBytes).sum();
     }

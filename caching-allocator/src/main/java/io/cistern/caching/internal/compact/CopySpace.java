@@ -4,9 +4,9 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 
-/// A stream to copy on, and addresses where new pages are mapped until they go where they belong.
+/// A stream for copies, and addresses where new pages are mapped until they move to their own addresses.
 ///
-/// **Threads.** By one at a time.
+/// **Threads.** One at a time.
 final class CopySpace implements AutoCloseable {
     private final CudaDriver driver;
     private final int device;
@@ -23,9 +23,9 @@ final class CopySpace implements AutoCloseable {
         this.stream = driver.streams().create(device);
     }
 
-    /// Addresses for so many bytes, which nothing is mapped at.
+    /// Returns addresses for `wanted` bytes where nothing is mapped.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver has none
+    /// @throws io.cistern.cuda.CudaException if the driver has no addresses left
     long addresses(long wanted) {
         if (byteSize < wanted) {
             forget();
@@ -35,7 +35,7 @@ final class CopySpace implements AutoCloseable {
         return address;
     }
 
-    /// Leaves the addresses to what can't be unmapped there.
+    /// Gives up the addresses, because a page can't be unmapped there.
     void abandon() {
         byteSize = 0;
     }
@@ -49,9 +49,9 @@ final class CopySpace implements AutoCloseable {
         }
     }
 
-    /// Copies within the device, and waits for it.
+    /// Copies within the device and waits for the copies.
     ///
-    /// @throws CudaException if the driver refuses; then the copies may be [under way][#isIdle] still
+    /// @throws CudaException if the driver refuses; the copies may then still be [under way][#isIdle]
     void copy(long[] targets, long[] sources, long[] byteSizes) {
         isIdle = false;
         for (int i = 0; i < targets.length; i++) {
@@ -61,7 +61,8 @@ final class CopySpace implements AutoCloseable {
         isIdle = true;
     }
 
-    /// Whether no copy is under way; waits for them, by the whole device if there is no other way.
+    /// Whether no copy is under way. Waits for the copies; if the stream can't be waited for, waits for
+    /// the whole device.
     boolean isIdle() {
         isIdle = isIdle
                 || isDone(() -> driver.streams().synchronize(device, stream))

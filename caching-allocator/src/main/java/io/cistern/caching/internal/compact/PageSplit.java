@@ -11,26 +11,27 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// Replaces one page by smaller ones under what is in use on it. No address changes.
+/// Replaces one page by smaller ones under its live bytes. No address changes.
 ///
 /// ```
 /// before   addresses   | live  free  free  live |          one page
 /// after                | live |  (hole)   | live |          two pages, at the same addresses
 /// ```
 ///
-/// 1. **Claim** the page and its free parts: nobody else moves it, releases it or allocates from them.
-/// 2. **Copy**: create the smaller pages, map them at addresses that nobody uses, copy, wait, and unmap them
-/// there.
+/// 1. **Claim** the page and its free parts: no other thread moves it, releases it or allocates
+///    from these parts.
+/// 2. **Copy**: create the smaller pages, map them at unused addresses, copy, wait, and unmap them there.
 /// 3. **Exchange**: unmap the page, map the smaller ones at its addresses.
-/// 4. **Publish**: the smaller pages are at home, the parts have no memory, the page's handle is released.
+/// 4. **Publish**: the smaller pages have their home there, the parts have no memory, the page's
+///    handle is released.
 ///
-/// A failure undoes what was done, in the reverse order: until step 4 the page has all bytes. Bookkeeping is made
-/// in
-/// step 1. Blocks on the page may be freed and allocated meanwhile, but no work may use them.
+/// A failure undoes all steps in the reverse order: until step 4 the page has all bytes. Step 1 allocates
+/// the objects that later steps need. Blocks on the page may be freed and allocated meanwhile, but no work
+/// may use them.
 ///
-/// **Threads.** Any; one page is split by one thread. The driver is called under no lock.
+/// **Threads.** Any; one thread splits a page. It holds no lock while it calls the driver.
 final class PageSplit {
-    /// How often a page is put back where it was, if the driver refuses.
+    /// How often the driver is asked to map the page again, if it refuses.
     private static final int MAX_RESTORES = 8;
 
     private final PageTable table;
@@ -44,12 +45,12 @@ final class PageSplit {
     /// The homes of the smaller pages.
     private final List<Mapping> homes = new ArrayList<>();
 
-    /// One for each, in case it can't be unmapped.
+    /// One for each smaller page, in case it can't be unmapped.
     private final List<PhysicalPages.Stranded> spares = new ArrayList<>();
 
     private long scratch;
 
-    /// How many of the smaller pages exist, are mapped elsewhere, and are mapped at home.
+    /// How many of the smaller pages exist, are mapped at the copy addresses, and are mapped at home.
     private int created;
 
     private int mappedElsewhere;
@@ -67,10 +68,11 @@ final class PageSplit {
         this.parts = new int[froms.length];
     }
 
-    /// Does it.
+    /// Replaces the page.
     ///
-    /// @return whether the page was replaced; not if it changed since the plan, or somebody needs it where it is
-    /// @throws CudaException if the driver refuses; then all is as it was
+    /// @return whether the page was replaced; false if it changed since the plan, or its source needs it
+    ///     where it is
+    /// @throws CudaException if the driver refuses; then nothing has changed
     boolean run() {
         List<@Nullable Page> pinned = new ArrayList<>(1);
         boolean done = false;
@@ -100,7 +102,7 @@ final class PageSplit {
         return isClaimed;
     }
 
-    /// What will be needed of the Java heap.
+    /// Makes all objects that later steps need of the Java heap.
     private void makeHomes() {
         long at = page.home.address;
         for (int i = 0; i <= froms.length; i++) {
@@ -201,7 +203,7 @@ final class PageSplit {
 
     /// Puts the page back, and drops the smaller ones.
     ///
-    /// @param failure what led here, or null if somebody needs the page where it is
+    /// @param failure the cause, or null if the source needs the page where it is
     private void undo(@Nullable Throwable failure) {
         if (isAway) {
             restore(failure);
@@ -221,7 +223,7 @@ final class PageSplit {
         }
     }
 
-    /// The page may have been asked for leave to be unmapped: it is there still.
+    /// Tells the source that the page is still mapped: it may have been asked whether the page may be unmapped.
     private void tell(Throwable failure) {
         try {
             pages.mapped(page.home);
@@ -276,7 +278,8 @@ final class PageSplit {
         }
     }
 
-    /// A page that the driver would not map again stays claimed: nobody gets memory there.
+    /// Gives up the claims. A page that the driver would not map again stays claimed, so that no caller
+    /// gets memory there.
     private void giveUp(List<@Nullable Page> pinned) {
         if (isAway) {
             return;

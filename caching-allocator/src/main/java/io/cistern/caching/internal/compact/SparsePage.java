@@ -2,9 +2,9 @@ package io.cistern.caching.internal.compact;
 
 import io.cistern.caching.internal.page.Page;
 
-/// A page with blocks in use that has whole slots without any.
+/// A page with live blocks and with whole slots that are free.
 ///
-/// `page = kept + free`; the free ranges are in the order of addresses and apart.
+/// `page = kept + free`; the free ranges are sorted by address and don't touch.
 final class SparsePage {
     final Page page;
     private long[] froms = {};
@@ -15,7 +15,7 @@ final class SparsePage {
         this.page = page;
     }
 
-    /// Adds a range of whole slots that lie in a free block.
+    /// Adds a range of whole slots inside a free block.
     void addFree(long from, long to) {
         int at = 0;
         while (at < froms.length && froms[at] < from) {
@@ -34,12 +34,12 @@ final class SparsePage {
         return more;
     }
 
-    /// What comes free.
+    /// Bytes that would become free.
     long freeBytes() {
         return freeBytes;
     }
 
-    /// What has to be copied.
+    /// Bytes that would have to be copied.
     long keptBytes() {
         return page.byteSize - freeBytes;
     }
@@ -49,7 +49,7 @@ final class SparsePage {
         return froms;
     }
 
-    /// Where they end.
+    /// Where the free ranges end.
     long[] tos() {
         return tos;
     }

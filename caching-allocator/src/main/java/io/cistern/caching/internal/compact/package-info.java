@@ -1,3 +1,3 @@
-/// Live memory moved together: pages that hold little of it are replaced by smaller ones at the same addresses.
+/// Compaction: pages with few live bytes are replaced by smaller ones at the same addresses.
 @org.jspecify.annotations.NullMarked
 package io.cistern.caching.internal.compact;

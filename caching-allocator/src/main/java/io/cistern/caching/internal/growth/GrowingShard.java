@@ -21,12 +21,12 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// The memory of one shard: its blocks together with the pages under them. [Growth] adds to it with the shard's
-/// driver lock held; [PageTable][io.cistern.caching.internal.page.PageTable] moves pages in and out with its
-/// own lock held.
+/// The memory of one shard: its blocks and the pages under them. [Growth] adds memory while it holds the
+/// shard's driver lock; [PageTable][io.cistern.caching.internal.page.PageTable] moves pages in and out while it
+/// holds its own lock.
 ///
-/// **Threading.** The lock guards all that is here, and every method takes it, except where one says that the
-/// caller has.
+/// **Threading.** The lock guards all of this. Every method takes it, except where the comment says that the
+/// caller holds it.
 public final class GrowingShard implements PageOwner {
     public final ShortLock lock = new ShortLock();
     public final BlockHeap heap;
@@ -38,10 +38,10 @@ public final class GrowingShard implements PageOwner {
     private final IdleMarks marks;
     private final WindowSearch search;
 
-    /// How far the stream has got; another one once a stream [inherits][#passTo] the shard.
+    /// How far the stream has got; replaced when another stream [takes over][#passTo] the shard.
     private StreamTimeline timeline;
 
-    /// No memory yet.
+    /// Makes a shard without memory.
     public GrowingShard(
             RangeOwner shard, StreamTimeline timeline, SplitPolicy splitPolicy, MissClock clock, Reserved reserved) {
         this.shard = shard;
@@ -55,7 +55,7 @@ public final class GrowingShard implements PageOwner {
         this.search = new WindowSearch(blocks);
     }
 
-    /// Takes a block of exactly this size.
+    /// Allocates a block of exactly this size.
     ///
     /// @param byteSize whole granules
     /// @return its address, or 0 if no free block fits
@@ -68,7 +68,7 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Takes a block if one became free since a search failed: frees take no driver lock.
+    /// Allocates a block that became free after a failed search: frees take no driver lock.
     ///
     /// @return its address, or 0
     long allocateAfterMiss(long byteSize) {
@@ -80,7 +80,7 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Adds a range that has no memory yet: one hole.
+    /// Adds a range that has no memory yet, as one hole.
     void addHole(PageArena arena) {
         lock.lock();
         try {
@@ -90,7 +90,7 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Adds a range with memory and takes a block from it; nothing, if the Java heap has no memory for that.
+    /// Adds a range with memory and allocates from it. If the Java heap is full, nothing changes.
     ///
     /// @return the block's address
     long addAndAllocate(AddressRange range, long byteSize) {
@@ -104,10 +104,10 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Claims the window where the fewest bytes are missing, the last one being gone. With the page table's
-    /// lock.
+    /// Claims the window for which the fewest bytes of pages are missing; the previous window must be done
+    /// with. The caller holds the page table's lock.
     ///
-    /// @param idle pages that count as being there, or null for none
+    /// @param idle pages that count as present, or null for none
     /// @return null if no window is large enough
     @Nullable
     MappingWindow claimWindow(long byteSize, @Nullable IdlePages idle) {
@@ -123,7 +123,7 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Makes room for mappings in an arena up to an address.
+    /// Makes room for mappings in an arena, up to an address.
     void reserve(PageArena arena, long end) {
         lock.lock();
         try {
@@ -133,12 +133,12 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Publishes a window whose pages are there, and takes a block from it. Without memory of the Java heap for
-    /// that, nothing has changed.
+    /// Publishes a window whose pages are mapped, and allocates from it. If the Java heap is
+    /// full, nothing changes.
     ///
-    /// @param entered the mappings that were made for it, by address
-    /// @param cameBytes of its pages that were at home elsewhere, or are new
-    /// @param end where its pages end
+    /// @param entered the mappings that were made for the window, by address
+    /// @param cameBytes the bytes of its pages that are new or had their home elsewhere
+    /// @param end where the window's pages end
     /// @return the block's address
     long fillAndAllocate(MappingWindow window, ReservedList<Mapping> entered, long cameBytes, long end, long byteSize) {
         lock.lock();
@@ -157,7 +157,7 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Gives a claimed window up again.
+    /// Gives up a claimed window.
     void abandon(MappingWindow window) {
         lock.lock();
         try {
@@ -169,7 +169,7 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Takes the addresses of a mapping out of use that the driver would not take away: a part of a hole.
+    /// Retires the addresses of a mapping that the driver would not unmap; they are a part of a hole.
     void spend(Mapping stuck) {
         lock.lock();
         try {
@@ -180,7 +180,7 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Takes a live block back that nobody was given.
+    /// Frees a live block that no caller received.
     void takeBack(AddressRange range, long address) {
         lock.lock();
         try {
@@ -190,11 +190,12 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Makes a vacant shard that of another stream. With the page table's lock.
+    /// Gives a vacant shard to another stream. The caller holds the page table's lock.
     ///
-    /// @param heir comes after all work of the stream before
-    /// @param anew whether that work may go on, so that only fences from now on cover what is free
-    /// @return whether it is vacant
+    /// @param heir the timeline of the new stream, whose work comes after all work of the former one
+    /// @param anew whether that former work may still run, so that only fences from now on cover
+    ///     the free blocks
+    /// @return whether the shard was vacant
     boolean passTo(StreamTimeline heir, boolean anew) {
         lock.lock();
         try {
@@ -212,8 +213,8 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Whether no block is in use, and all pages at home here may go elsewhere. Without the page table's lock a
-    /// guess.
+    /// Whether no block is in use and every page with its home here may leave. Without the page table's lock
+    /// this is a guess.
     public boolean isVacant() {
         lock.lock();
         try {
@@ -230,7 +231,7 @@ public final class GrowingShard implements PageOwner {
     private boolean isFree(AddressRange range) {
         for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
             boolean taken = switch (blocks.state[block]) {
-                case Blocks.LENT -> aliased(block).isHome(); // somebody is moving the page
+                case Blocks.LENT -> aliased(block).isHome(); // another thread is moving the page
                 case Blocks.FREE, Blocks.HOLE, Blocks.RETIRED -> false;
                 default -> true;
             };
@@ -246,7 +247,7 @@ public final class GrowingShard implements PageOwner {
         return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
     }
 
-    /// Has all that is free count as freed now, and pages at home elsewhere as left now.
+    /// Makes all free blocks count as freed now, and aliased mappings as left now.
     private void freeAnew() {
         marks.stamp(freeRuns);
         List<AddressRange> ranges = heap.ranges();
@@ -276,7 +277,7 @@ public final class GrowingShard implements PageOwner {
     @Override
     public void lookedAt() {
         marks.asked();
-        if (!marks.areKept()) { // read without the lock: those let go this moment are refused later
+        if (!marks.areKept()) { // read without the lock: marks dropped at this moment are refused later
             lock.lock();
             try {
                 marks.renew(heap.ranges(), freeRuns);
@@ -369,7 +370,7 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// A free block may hold all of a page that is new.
+    /// Marks smaller pages that lie wholly in a free block.
     private void markFree(int free, List<Mapping> homes) {
         for (int i = 0; i < homes.size(); i++) {
             Mapping home = homes.get(i);
@@ -457,12 +458,12 @@ public final class GrowingShard implements PageOwner {
         return heap.liveBytes();
     }
 
-    /// Bytes of memory here; can be one operation old.
+    /// Bytes of memory in this shard; may be one operation old.
     public long reservedBytes() {
         return counters.gauge(CacheStat.RESERVED_BYTES).current();
     }
 
-    /// Checks the blocks and what is noted of their pages. With the driver lock and the lock.
+    /// Checks the blocks and the marks of their pages. The caller holds the driver lock and the lock.
     ///
     /// @return bytes that have memory
     /// @throws IllegalStateException if an invariant does not hold

@@ -4,38 +4,39 @@ import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 
-/// When a page is created, and how large it is.
+/// Decides when a page is created and how large it is.
 ///
-/// 1. While less is reserved than was ever live at once, counting what is asked for now, a missing page is
-/// created: the program needs that much anyway. So it is while less is reserved than a small share of the
-/// device: then streams need not wait for each other.
-/// 2. Above, an idle page is moved. Another one is created only where no page is idle.
-/// 3. A page of another stream that is still at work would make the taker wait. While less than a sixteenth of the
-/// device is reserved, memory costs less than time: such pages are left alone, and a missing one is created.
-/// 4. A call for a page takes about the same time for any size, and a page is idle only as a whole. So a page for
-/// large blocks is a share of the most that was ever live at once; a power of two, so that the page that leaves
-/// a place fits into many others. A page for small blocks is as small as pages can be.
-/// 5. Where little is left of the device, pages are finer: what a page holds besides its blocks can't serve
-/// others.
+/// 1. While less is reserved than the peak of live bytes (with the current request), a missing page is created:
+///    the program needs that much anyway. The same holds while less than a small share of the device is
+///    reserved, so that streams need not wait for each other.
+/// 2. Above that, an idle page is moved. A page is created only if none is idle.
+/// 3. A page of a stream that is still at work would make the taker wait. While less than a sixteenth of the
+///    device is reserved, memory costs less than time: such pages stay, and a missing page is created.
+/// 4. A driver call for a page takes about the same time for any size, and a page is idle only as a whole. So a
+///    page for large blocks is a share of the peak of live bytes, rounded to a power of two so that a page that
+///    moves fits into many places. A page for small blocks has the smallest size.
+/// 5. When little of the device is left, pages are smaller: the part of a page that its blocks do not use
+///    can't serve others.
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
 final class GrowthPolicy {
     private static final int USUAL_SHARE_SHIFT = 7;
     private static final int TIGHT_SHARE_SHIFT = 10;
 
-    /// A 1024th of the device is nothing that anybody misses.
+    /// A 1024th of the device is too little to save.
     private static final int LITTLE_SHIFT = 10;
 
-    /// Where a sixteenth of the device is reserved, fifteen are left for others.
+    /// A sixteenth of the device leaves fifteen for others.
     private static final int PLENTY_SHIFT = 4;
 
-    /// A page takes at most this share of what is left.
+    /// A page takes at most this share of the bytes that are left.
     private static final int LEFT_SHIFT = 5;
 
-    /// How much of what is left may be used up before it is asked for anew: others use the device too.
+    /// The share of the bytes left that may be used before the driver is asked again: others use
+    /// the device too.
     private static final int LOOK_SHIFT = 3;
 
-    /// Multiple of all page sizes.
+    /// All page sizes are multiples of this.
     private final long slotBytes;
 
     private final long fixedBytes;
@@ -45,14 +46,14 @@ final class GrowthPolicy {
 
     private final long capBytes;
 
-    /// What may be reserved, as far as was known last: what was reserved then and what the device had free, or a
-    /// cap.
+    /// The bytes that may be reserved, as last known: the bytes reserved then and those the device had free,
+    /// but no more than the cap.
     private long roomBytes;
 
-    /// When it is to be found out again.
+    /// The reserved bytes at which the driver is asked again.
     private volatile long lookAtBytes;
 
-    /// The most that was ever live at once; at first, what is little.
+    /// The peak of live bytes; at first the share that is too little to save.
     private long peakBytes;
 
     GrowthPolicy(PagePolicy policy, long slotBytes, long deviceBytes, long capBytes) {
@@ -68,43 +69,43 @@ final class GrowthPolicy {
         this.roomBytes = Math.min(deviceBytes, capBytes);
     }
 
-    /// Whether so much is reserved by now that what is left is to be found out.
+    /// Whether enough is reserved by now to ask the driver again how much is left.
     boolean looksDue(long reservedBytes) {
         return reservedBytes >= lookAtBytes;
     }
 
-    /// So much is left.
+    /// Records how much is left.
     ///
-    /// @param freeBytes what the device has free
+    /// @param freeBytes the bytes that the device has free
     void left(long reservedBytes, long freeBytes) {
         roomBytes = Math.min(reservedBytes + freeBytes, capBytes);
         lookAtBytes = reservedBytes + Math.max(slotBytes, (roomBytes - reservedBytes) >> LOOK_SHIFT);
     }
 
-    /// So many bytes are live at once.
+    /// Raises the peak of live bytes.
     void needed(long liveBytes) {
         peakBytes = Math.max(peakBytes, liveBytes);
     }
 
-    /// Whether more must be reserved than is.
+    /// Whether the peak of live bytes exceeds the reserved bytes.
     boolean isNeeded(long reservedBytes) {
         return reservedBytes < peakBytes;
     }
 
-    /// Whether memory costs less than time.
+    /// Whether so little is reserved that memory costs less than time.
     boolean hasPlenty(long reservedBytes) {
         return reservedBytes < plentyBytes;
     }
 
-    /// What the sizes of holes and of pages are multiples of.
+    /// The unit of the sizes of holes and pages.
     long unit() {
         return fixedBytes != 0 ? fixedBytes : slotBytes;
     }
 
-    /// The size of the next page.
+    /// Returns the size of the next page.
     ///
     /// @param isForSmall whether small blocks will lie in it
-    /// @param reservedBytes what is reserved now
+    /// @param reservedBytes the bytes reserved now
     long pageBytes(boolean isForSmall, long reservedBytes) {
         if (isForSmall || fixedBytes != 0) {
             return unit();

@@ -9,20 +9,20 @@ import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.PageArena;
 
-/// Which pages at home in one shard lie wholly in a free block, and since when: marks at their homes, so that a
-/// [search][WindowSearch] asks in constant time.
+/// Marks the pages with their home in one shard that lie wholly in a free block, and since when. A
+/// [search][WindowSearch] reads a mark in constant time.
 ///
-/// To keep them up to date costs some nanoseconds a page, at each free and each taking. So they are kept only
-/// while searches come: after [#UNASKED] takings without one they are let go, and the next search makes them
-/// anew, by a walk over arenas and free blocks. Pages freed meanwhile count as freed at that moment. What a
-/// search itself takes does not count: it would let go of the marks that it still needs.
+/// Keeping the marks costs time for each page, at each free and each allocation. So they are kept only while
+/// searches come: after [#UNASKED] allocations without a search they are dropped, and the next search rebuilds
+/// them by a walk over arenas and free blocks. Pages that were freed meanwhile count as freed at that moment.
+/// Blocks that a search itself takes do not count, or it would drop the marks that it still needs.
 ///
 /// **Invariant**, while marks are kept: a page is idle exactly if it lies in a free block of its home's arena,
 /// and was freed at its time or before.
 ///
-/// Guarded by the shard's lock, except that [#areKept] and [#asked] are guesses for those who look without it.
+/// Guarded by the shard's lock. [#areKept] and [#asked] are also called without it; then they are guesses.
 public final class IdleMarks implements FreeBlockObserver {
-    /// A walk takes some microseconds, as much as so many takings save.
+    /// A walk costs about as much as this many allocations save without marks.
     private static final int UNASKED = 1024;
 
     private final Blocks blocks;
@@ -35,17 +35,17 @@ public final class IdleMarks implements FreeBlockObserver {
         this.clock = clock;
     }
 
-    /// Whether they are up to date.
+    /// Whether the marks are up to date.
     public boolean areKept() {
         return kept;
     }
 
-    /// A search looks at them.
+    /// Records that a search reads the marks.
     public void asked() {
         takings = 0;
     }
 
-    /// Makes them anew.
+    /// Rebuilds the marks.
     void renew(Iterable<AddressRange> ranges, FreeRuns freeRuns) {
         if (kept) {
             return;
@@ -59,17 +59,17 @@ public final class IdleMarks implements FreeBlockObserver {
         stamp(freeRuns);
     }
 
-    /// Marks all that is free as freed now.
+    /// Marks all free blocks as freed now.
     void stamp(FreeRuns freeRuns) {
         freeRuns.forEachFree(Sizes.SLOT, block -> freed(block, blocks.address[block], blocks.end(block)));
     }
 
-    /// Has a page count as left now.
+    /// Makes an aliased mapping count as left now.
     void stamp(Mapping lent) {
         lent.freedAt = clock.now();
     }
 
-    /// A range became part of a free block, and so perhaps pages that lie in it partly.
+    /// A range became part of a free block; pages that lie partly in the range may now be wholly free.
     @Override
     public void freed(int free, long from, long to) {
         if (!kept || !(blocks.range[free] instanceof PageArena arena)) {
@@ -77,7 +77,7 @@ public final class IdleMarks implements FreeBlockObserver {
         }
         long start = blocks.address[free];
         long end = blocks.end(free);
-        if (end - start < arena.slotBytes) { // no page is as small
+        if (end - start < arena.slotBytes) { // no page is so small
             return;
         }
         long now = clock.now();
@@ -105,7 +105,7 @@ public final class IdleMarks implements FreeBlockObserver {
         }
     }
 
-    /// The first bytes of a free block, up to an address, are taken.
+    /// The start of a free block, up to an address, is taken.
     @Override
     public void taken(int free, long to) {
         if (kept && blocks.range[free] instanceof PageArena arena && blocks.byteSize[free] >= arena.slotBytes) {

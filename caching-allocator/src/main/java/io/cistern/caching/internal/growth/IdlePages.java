@@ -10,8 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 
-/// Which pages may serve a stream, as one miss sees them. A page can change at once; so whoever takes one asks
-/// [again][PageOwner#lend].
+/// Lists the pages that may serve a stream, as one miss sees them. A page can change at any time, so a taker
+/// asks its owner [again][PageOwner#lend].
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
 public final class IdlePages implements PageOwner.FreeBlocks {
@@ -26,9 +26,9 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         this.order = order;
     }
 
-    /// Begins to look at shards on behalf of one of them.
+    /// Begins a survey of shards for one of them.
     ///
-    /// @param waits whether its stream may be made to wait for others
+    /// @param waits whether the taker's stream may be made to wait for others
     void look(List<PageOwner> shards, PageOwner taker, boolean waits) {
         number++;
         this.shards = shards;
@@ -48,7 +48,8 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         }
     }
 
-    /// Streams with pages that could not be had yet; fences on them let them be had later.
+    /// Returns the streams with pages that can't be taken yet; fences on these streams make the
+    /// pages available later.
     List<StreamTimeline> tooNew() {
         List<StreamTimeline> late = List.of();
         for (PageOwner shard : shards) {
@@ -61,17 +62,17 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         return late;
     }
 
-    /// Live bytes of all shards.
+    /// Live bytes of all shards in the survey.
     long liveBytes() {
         return liveBytes;
     }
 
-    /// The number of this look.
+    /// The number of this survey.
     long number() {
         return number;
     }
 
-    /// Whether a page is idle, may be had, and was not taken in this look.
+    /// Whether a page is idle, may be taken, and was not taken in this survey.
     boolean has(Page page) {
         Mapping home = page.home;
         PageOwner shard = home.owner;
@@ -81,13 +82,13 @@ public final class IdlePages implements PageOwner.FreeBlocks {
                 && home.freedAt <= shard.timeline().newestTakeable;
     }
 
-    /// The page is somewhere else now.
+    /// Records that this survey took the page.
     void taken(Page page) {
         page.takenIn = number;
     }
 
-    /// All idle pages, the largest first; among equals those that have been idle for longest, since they are the least
-    /// likely to be wanted where they are. Some may have been [taken][#has].
+    /// Returns all idle pages, the largest first. Among equals the longest idle come first, since they are the
+    /// least likely to be needed where they are. Some may have been [taken][#has].
     List<Page> bySize() {
         if (!sorted) {
             sorted = true;
@@ -109,7 +110,7 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         return Long.compare(one.seenFreedAt, other.seenFreedAt);
     }
 
-    /// Called back by a shard: one of its free blocks.
+    /// Adds the idle pages of a shard's free block; called by the shard.
     @Override
     public void add(PageArena arena, long from, long to) {
         for (long at = arena.slotStart(from); at < to; ) {

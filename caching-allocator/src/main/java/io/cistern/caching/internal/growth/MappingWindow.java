@@ -4,10 +4,11 @@ import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.page.PageArena;
 import java.util.Arrays;
 
-/// Neighbouring blocks of an arena that a request can have once pages are put under all of them: free blocks,
-/// holes, and aliased blocks whose pages are idle. Claimed; knows what they were.
+/// A run of neighbouring blocks of an arena that can serve a request once pages lie under all of them:
+/// free blocks, holes, and aliased blocks whose pages are idle. The blocks are claimed; the window
+/// remembers their states.
 ///
-/// A shard has one, used again by each search, and so by one thread at a time: that which holds the driver lock.
+/// A shard has one window, which each search uses again; only the thread that holds the driver lock uses it.
 public final class MappingWindow {
     private static final int FIRST_CAPACITY = 16;
 
@@ -23,9 +24,9 @@ public final class MappingWindow {
         this.all = all;
     }
 
-    /// Looks at blocks that are not claimed yet.
+    /// Sets the window to blocks that are not claimed yet.
     ///
-    /// @param from the first block of the free run that they are part of
+    /// @param from the first block of their free run
     void look(int from, int first, int last) {
         gap = from;
         address = all.address[first];
@@ -49,7 +50,7 @@ public final class MappingWindow {
         blocks = Arrays.copyOf(blocks, capacity); // last: its length is the capacity
     }
 
-    /// Its block number `i`.
+    /// The window's block number `i`.
     int block(int i) {
         return blocks[i];
     }
@@ -66,7 +67,7 @@ public final class MappingWindow {
         return address;
     }
 
-    /// Where it ends.
+    /// The end of the window.
     long end() {
         return ends[count - 1];
     }
@@ -83,7 +84,7 @@ public final class MappingWindow {
         return blocks[count - 1];
     }
 
-    /// Where its block number `i` starts.
+    /// The start of the window's block number `i`.
     long start(int i) {
         return i == 0 ? address : ends[i - 1];
     }

@@ -18,24 +18,24 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.function.LongSupplier;
 
-/// Growth by pages: into the window of the shard's arenas where the fewest bytes are missing, or else into a new
-/// arena. What is missing are idle pages of other places, or [new ones][GrowthPolicy].
+/// Grows by pages: into the window of the shard's arenas for which the fewest bytes are missing, or else into a
+/// new arena. Idle pages of other places, or [new ones][GrowthPolicy], fill the missing bytes.
 ///
-/// An arena's reservation costs no memory. One for large blocks has room for all of the device's memory and an
-/// eighth more, because blocks in use may leave free runs that no page lies under; one for small blocks has an
-/// eighth. But a process has 128 TiB of addresses, which 800 such arenas of an H200 would take: so the more there
-/// are, the smaller are new ones, and where the driver has no addresses left, they are smaller still. A shard may
-/// have several.
+/// An arena's reservation costs no memory. One for large blocks has room for the device's memory and an eighth
+/// more, because blocks in use may leave free runs that have no pages; one for small blocks has an eighth of
+/// the device's memory. But a process has only 128 TiB of addresses, which 800 such arenas of an H200 would use
+/// up. So the more arenas there are, the smaller is a new one; if the driver has no addresses left, it is
+/// smaller still. A shard may have several.
 public final class PageGrowth implements Growth {
-    /// Captures that may begin between two looks: more come from something else.
+    /// Captures that may begin between two surveys; more refusals have another reason.
     private static final int MAX_REFUSED = 16;
 
-    /// Looks that may fail because other threads took the pages that they had found. Each time some thread makes
-    /// progress; after so many, new pages are created, which nobody else can take.
+    /// Surveys that may fail because other threads took the pages found. Each time some thread makes progress;
+    /// after this many, the growth creates new pages, which no other thread can take.
     private static final int MAX_CHANGED = 64;
 
-    /// So many arenas have all the room that they may need. Of an H200 they take 10 of 128 TiB, and ten thousand
-    /// 60.
+    /// This many arenas get all the room that they may need. On an H200 they take 10 of 128 TiB, and ten
+    /// thousand take 60.
     private static final int ROOMY_ARENAS = 64;
 
     private final PageTable table;
@@ -48,7 +48,7 @@ public final class PageGrowth implements Growth {
     private final LongSupplier freeBytes;
 
     /// @param capBytes the most that may be reserved
-    /// @param freeBytes tells what the device has free
+    /// @param freeBytes returns the bytes that the device has free
     public PageGrowth(
             PageTable table,
             MissClock clock,
@@ -112,7 +112,7 @@ public final class PageGrowth implements Growth {
                         unmapOld(shard, fill.address());
                         return fill.address();
                     } catch (CudaException failure) {
-                        // A giver's capture began after the look; the next look sees it.
+                        // A giver's capture began after the survey; the next survey sees it.
                         if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++refused > MAX_REFUSED) {
                             throw failure;
                         }
@@ -128,7 +128,7 @@ public final class PageGrowth implements Growth {
         }
     }
 
-    /// Finds out what is left of the device, once much of what was left has been used.
+    /// Asks the driver how much of the device is left, once much of the last answer has been used.
     private void look() {
         long reserved = table.pages.reserved().bytes();
         if (!table.pages.onDevice || !growthPolicy.looksDue(reserved)) {
@@ -143,7 +143,8 @@ public final class PageGrowth implements Growth {
         }
     }
 
-    /// Frees blocks whose fences have passed: that may leave pages idle, and moving one costs less than a new one.
+    /// Frees blocks whose fences have passed. That may make pages idle, and moving one costs less
+    /// than creating one.
     private void settleAll() {
         List<PageOwner> all;
         table.lock();
@@ -156,7 +157,7 @@ public final class PageGrowth implements Growth {
         clock.advance();
     }
 
-    /// Whatever that fails with, the block is nobody's then.
+    /// If this fails, no caller receives the block, so it is freed.
     private void unmapOld(GrowingShard shard, long address) {
         try {
             table.lent.unmapOld(order);
@@ -202,7 +203,7 @@ public final class PageGrowth implements Growth {
         return found;
     }
 
-    /// Whatever that fails with, what was found is given up.
+    /// If this fails, the window or block that was found is given up.
     private void mark(List<StreamTimeline> tooNew, GrowingShard shard, Look found, WindowFill fill) {
         if (tooNew.isEmpty()) {
             return;
@@ -280,7 +281,7 @@ public final class PageGrowth implements Growth {
         return Optional.of(table);
     }
 
-    /// Without restraint: the pages of what is left over can go back to the driver.
+    /// Any block may be split: pages under an unused rest can go back to the driver.
     @Override
     public SplitPolicy splitPolicy() {
         return SplitPolicy.ANY;

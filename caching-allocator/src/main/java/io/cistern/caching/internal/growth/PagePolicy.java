@@ -5,17 +5,17 @@ import io.cistern.caching.options.PageReuse;
 import java.util.ArrayList;
 import java.util.List;
 
-/// The sizes of pages, and which of them move.
+/// The sizes of pages, and which pages move.
 ///
-/// @param fixedBytes the size of every page, or 0 for sizes that follow what is live
-/// @param largestBytes where those stop growing
-/// @param fit how fine those are
+/// @param fixedBytes the size of every page, or 0 for sizes that follow the live bytes
+/// @param largestBytes the largest of these sizes
+/// @param fit how small these sizes are
 /// @param reuse whether idle pages of one stream serve another
 /// @param stableMapping whether every virtual page keeps its physical page for life
 /// @param compactionBytes the most bytes of live pages that one compaction copies; 0 for no compaction
 public record PagePolicy(
         long fixedBytes, long largestBytes, PageFit fit, PageReuse reuse, boolean stableMapping, long compactionBytes) {
-    /// What a device copies in a few milliseconds.
+    /// So much that a device copies it in a few milliseconds.
     public static final long USUAL_COMPACTION_BYTES = 4L << 30;
 
     /// So large that the calls for a page hardly depend on its size any more.
@@ -24,7 +24,7 @@ public record PagePolicy(
     public static final PagePolicy USUAL =
             new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.ADAPTIVE, false, USUAL_COMPACTION_BYTES);
 
-    /// What keeps idle pages apart, with what to set instead.
+    /// Returns the options that keep idle pages apart, each with the option to set instead.
     public List<String> whyInPieces() {
         List<String> why = new ArrayList<>();
         if (stableMapping) {
@@ -43,7 +43,7 @@ public record PagePolicy(
         return why;
     }
 
-    /// The same without moving anything.
+    /// Returns the same policy, with pages that never move.
     public PagePolicy stable() {
         return new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.NEVER, true, 0);
     }

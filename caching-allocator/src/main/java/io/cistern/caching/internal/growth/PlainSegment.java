@@ -9,14 +9,14 @@ public final class PlainSegment extends AddressRange {
     private final SegmentGrowth maker;
     final Segment segment;
 
-    /// Whether it went back, or is about to: its addresses may come again for another shard. Set before they can;
-    /// so who has such an address sees it.
+    /// Whether it went back or is about to: another shard may get its addresses. Set before that can happen, so
+    /// a thread that has such an address sees it.
     private volatile boolean gone;
 
-    /// Puts blocks on a segment.
+    /// Makes a range for the blocks of a segment.
     ///
-    /// @param from where the first may begin
-    /// @param byteSize how many bytes from there are for blocks
+    /// @param from where the first block may begin
+    /// @param byteSize the bytes for blocks from there on
     public PlainSegment(SegmentGrowth maker, GrowingShard shard, Segment segment, long from, long byteSize) {
         super(shard.shard(), from, byteSize);
         this.maker = maker;
@@ -41,7 +41,7 @@ public final class PlainSegment extends AddressRange {
         return gone ? to - from : STAYS;
     }
 
-    /// Whether a live block's address is one of the shard's, here.
+    /// Whether a live block's address lies in this segment.
     public boolean holds(long blockAddress) {
         return !gone && Long.compareUnsigned(blockAddress - address, byteSize) < 0;
     }

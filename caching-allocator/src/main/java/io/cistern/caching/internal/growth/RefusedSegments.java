@@ -7,12 +7,13 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import org.jspecify.annotations.Nullable;
 
-/// Segments that no shard has, since the Java heap was full when they came, and that their source would not take back
-/// then.
+/// Segments that belong to no shard: the Java heap was full when they came, and their source would not take
+/// them back then.
 ///
-/// **Invariant**: there is room for one more for each segment on its way; so to keep it needs no Java heap.
+/// **Invariant**: for each segment that is being acquired there is room for one more, so keeping it needs
+/// no Java heap.
 ///
-/// **Threads.** Any. No call of the source is made under the lock.
+/// **Threads.** Any. No thread calls the source while it holds the lock.
 final class RefusedSegments {
     private final RangeSource source;
     private final Reserved reserved;
@@ -24,13 +25,13 @@ final class RefusedSegments {
         this.reserved = reserved;
     }
 
-    /// A segment is going to be acquired.
+    /// Reserves room for a segment that is about to be acquired.
     synchronized void begin() {
         segments.reserve(onTheirWay + 1);
         onTheirWay++;
     }
 
-    /// It has a shard, or is here, or did not come.
+    /// Gives up the room: the segment has a shard, is kept here, or did not come.
     synchronized void end() {
         onTheirWay--;
     }
@@ -44,7 +45,7 @@ final class RefusedSegments {
         segments.add(segment);
     }
 
-    /// Tries again, each once, what the source would not take back.
+    /// Tries again, once for each segment, to give the segments back.
     void releaseAll() {
         for (int tries = count(); tries > 0; tries--) {
             Segment segment = take();
@@ -67,7 +68,7 @@ final class RefusedSegments {
         return segments.size();
     }
 
-    /// Its room stays its own until it has [settled][#settle].
+    /// Takes a segment; its room stays reserved until [#settle].
     private synchronized @Nullable Segment take() {
         if (segments.size() == 0) {
             return null;

@@ -12,15 +12,16 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.util.Optional;
 
-/// Growth by plain segments: 2 MiB for small blocks; for larger ones a size that is an option (20 MiB) if they
-/// are below half of it, else what is asked for. Where the source has no room for a segment that blocks share, it
-/// is asked for one that is just large enough. Where blocks are not cut, each block has a segment of its own, in
-/// whole 2 MiB.
+/// Grows by plain segments. Small blocks share segments of 2 MiB. Larger blocks below half of an option's value
+/// (usually 20 MiB) share segments of that size; others get a segment of their own size. If the source has no
+/// room for a shared segment, the growth asks for one that is just large enough. If blocks are not split, each
+/// block has a segment of its own, in whole 2 MiB.
 public final class SegmentGrowth implements Growth {
-    /// What every allocator promises and every source can give; a wider one is made from more bytes.
+    /// The alignment that every allocator promises and every source can give; a wider one is made
+    /// from more bytes.
     private static final long ALIGNMENT = 256;
 
-    /// Uncut blocks of this size and more do not serve requests much smaller than they are.
+    /// If blocks are not split, those of this size and more serve no requests that are much smaller.
     private static final long UNCUT_KEPT_WHOLE = 20L << 20;
 
     private final int device;
@@ -76,7 +77,7 @@ public final class SegmentGrowth implements Growth {
             source.release(segment);
             released = true;
         } catch (CudaException _) {
-            // It is tried again with the next trim.
+            // The next trim tries again.
         } finally {
             if (!released) {
                 refused.keep(segment);
@@ -100,7 +101,7 @@ public final class SegmentGrowth implements Growth {
         return address;
     }
 
-    /// A segment that blocks share; or, where the source has no room for that, one that is just large enough.
+    /// Acquires a segment that blocks share; if the source has no room for it, one that is just large enough.
     private Segment acquireFor(GrowingShard shard, long byteSize) {
         long usual = segmentBytes(shard, byteSize);
         long least = Sizes.roundUp(byteSize, Sizes.SLOT);
@@ -114,11 +115,11 @@ public final class SegmentGrowth implements Growth {
         }
     }
 
-    /// Gives a whole segment back.
+    /// Gives back a whole segment.
     ///
     /// @return false if the source must keep it for now
     boolean tryRelease(PlainSegment range) {
-        ranges.remove(range, range.address, range.byteSize); // before the addresses can come for another shard
+        ranges.remove(range, range.address, range.byteSize); // before another shard can get the addresses
         boolean released = false;
         try {
             released = source.tryRelease(range.segment);
@@ -133,8 +134,8 @@ public final class SegmentGrowth implements Growth {
         return released;
     }
 
-    /// Asks for more bytes if the source happens to align to fewer than blocks are to have: `cuMemAlloc` aligns
-    /// segments of this size to 2 MiB, though it promises 256 bytes.
+    /// Acquires a segment, with more bytes if its address is not aligned as blocks need it. `cuMemAlloc` aligns
+    /// segments of this size to 2 MiB, though it promises only 256 bytes.
     private Segment acquire(long byteSize) {
         Segment segment = source.acquire(byteSize, ALIGNMENT, device);
         if (segment.address() % policy.alignment() == 0) {
@@ -147,7 +148,7 @@ public final class SegmentGrowth implements Growth {
     @Override
     public void checkInvariants() {}
 
-    /// Of segments that no shard has: another one stays with its shard.
+    /// Counts segments that belong to no shard; any other refused segment stays with its shard.
     @Override
     public long refusedBytes() {
         return refused.byteSize();
@@ -158,7 +159,7 @@ public final class SegmentGrowth implements Growth {
         refused.releaseAll();
     }
 
-    /// A segment has one address.
+    /// Does nothing: a segment has one address.
     @Override
     public boolean unmapLent(GrowingShard shard) {
         return true;
@@ -169,8 +170,8 @@ public final class SegmentGrowth implements Growth {
         return Optional.empty();
     }
 
-    /// A 16th of the device: a segment only goes back whole, so a small block in a very large one would withhold
-    /// it from every other use.
+    /// By default keeps blocks of a sixteenth of the device and more whole. A segment only goes back as a
+    /// whole, so a small block would withhold a very large one from every other use.
     @Override
     public SplitPolicy splitPolicy() {
         return policy.splitOptions().ofSegments(deviceBytes, UNCUT_KEPT_WHOLE);

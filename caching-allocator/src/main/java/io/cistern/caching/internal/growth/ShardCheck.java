@@ -8,7 +8,7 @@ import io.cistern.caching.internal.heap.FreeRuns;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.PageArena;
 
-/// Walks all blocks of a shard and compares them with what the other structures say.
+/// Walks all blocks of a shard and compares them with the shard's other structures.
 final class ShardCheck {
     private final Blocks blocks;
     private final FreeRuns freeRuns;
@@ -27,7 +27,7 @@ final class ShardCheck {
         this.blocks = heap.blocks;
     }
 
-    /// Checks all of it.
+    /// Checks the shard.
     ///
     /// @return bytes that have memory
     long check() {
@@ -48,7 +48,7 @@ final class ShardCheck {
         Invariant.check(home.idle == isFree, "a page in a free block is idle", home.address);
     }
 
-    @SuppressWarnings("ReferenceEquality") // There is one object for each.
+    @SuppressWarnings("ReferenceEquality") // there is one object for each range
     private void checkRegion(AddressRange range) {
         long at = range.address;
         int previous = Blocks.NONE;

@@ -16,33 +16,33 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Puts pages under a window, which it claims first, for one request.
+/// Claims a window for one request and puts pages under it.
 ///
-/// 1. **Plan**, under the page table's lock: the idle pages of its aliased blocks come home; each hole gets
-/// pieces, which are idle pages of other places or new ones. Whatever is taken is out of its giver's
-/// free blocks from then on.
-/// 2. **Act**, without that lock: order after the streams that pages come from; then create → map for each piece,
-/// and one setAccess for each hole.
-/// 3. **Settle**, under the lock again: the pages are at home here, or everything is as it was.
+/// 1. **Plan**, under the page table's lock: the idle pages of aliased blocks come home; each hole gets
+///    pieces, which are idle pages of other places or new pages. A page that is taken leaves its giver's free
+///    blocks at once.
+/// 2. **Act**, without that lock: make the stream wait for the streams that pages come from; create → map for
+///    each piece; one setAccess for each run of pieces.
+/// 3. **Publish**, under the lock again: the pages have their home here, or all changes are undone.
 ///
-/// Nothing is unmapped, except to roll back.
+/// Nothing is unmapped, except in a rollback.
 final class WindowFill {
-    /// Where pages come from.
+    /// Where the pages for holes come from.
     enum Way {
-        /// Created or moved, as the [GrowthPolicy] says.
+        /// Created or moved, as the [GrowthPolicy] decides.
         USUAL,
-        /// Moved, as long as there are idle ones.
+        /// Moved, as long as there are idle pages.
         MOVE,
-        /// Created.
+        /// Always created.
         CREATE
     }
 
-    /// New memory, or an idle page, at an address of a hole, and how far it is.
+    /// New memory or an idle page for an address of a hole, and how many steps it has gone through.
     private static final class Piece {
         final long address;
         long byteSize;
 
-        /// An idle page, which is out of the free blocks of its home; null for a new one.
+        /// The idle page, taken out of its home's free blocks; null for new memory.
         @Nullable
         Page taken;
 
@@ -61,12 +61,12 @@ final class WindowFill {
     private final GrowingShard shard;
     private final long byteSize;
 
-    /// Pages that come back to where they are still mapped; the first so many are out of the free blocks of their
-    /// homes.
+    /// Pages that return to a mapping that they left. The first [#returned] of them are out of their
+    /// homes' free blocks.
     private final List<Mapping> returning = new ArrayList<>();
     private int returned;
 
-    /// Pages of other streams.
+    /// Taken pages of other streams.
     private final List<Page> foreign = new ArrayList<>();
 
     private final List<Piece> pieces = new ArrayList<>();
@@ -80,21 +80,21 @@ final class WindowFill {
     private long needEnd;
     private long planned;
 
-    /// Whether a page is to be created that nobody needs, because none was idle.
+    /// Whether a page is to be created above the peak of live bytes, because none was idle.
     private boolean lacksIdle;
 
-    /// Of pages that are new, or at home in other shards.
+    /// Bytes of pages that are new or have their home in other shards.
     private long cameBytes;
 
-    /// Where the search among the idle pages goes on.
+    /// Where the search among idle pages goes on.
     private int next;
 
-    /// Where pages end.
+    /// Where the window's pages end.
     private long end;
 
     private long address;
 
-    /// Made before the first page is claimed: from then on, whatever fails can be taken back.
+    /// Makes a fill, before the first page is claimed: from then on, all that it does can be undone.
     WindowFill(PageTable table, IdlePages idle, GrowthPolicy growthPolicy, GrowingShard shard, long byteSize) {
         this.table = table;
         this.idle = idle;
@@ -103,7 +103,7 @@ final class WindowFill {
         this.byteSize = byteSize;
     }
 
-    /// Takes a block that needs no pages, or claims a window: step 0, under the page table's lock.
+    /// Step 0, under the page table's lock: allocates a block that needs no pages, or claims a window.
     ///
     /// @return false if no window is large enough
     boolean claim(Way chosen) {
@@ -115,19 +115,19 @@ final class WindowFill {
         return address != 0 || window != null;
     }
 
-    /// The address of the block for the request, or 0 while there is none.
+    /// The address of the block for the request; 0 before there is one.
     long address() {
         return address;
     }
 
-    /// Whether more is to be created than was ever live at once, because no page was idle that fits.
+    /// Whether a page is to be created above the peak of live bytes, because no idle page fits.
     boolean lacksIdle() {
         return lacksIdle;
     }
 
-    /// Step 1.
+    /// Step 1: plans the pages.
     ///
-    /// @return false if a page is not idle any more; then the window must be [given up][#undo]
+    /// @return false if a page is not idle any more; the caller then [gives up][#undo] the window
     boolean plan() {
         MappingWindow claimed = window();
         needEnd = claimed.address() + byteSize;
@@ -169,7 +169,7 @@ final class WindowFill {
         return true;
     }
 
-    @SuppressWarnings("ReferenceEquality") // There is one object for each.
+    @SuppressWarnings("ReferenceEquality") // there is one object for each shard
     private void noteComing(Mapping home) {
         cameBytes += home.owner == shard ? 0 : home.page.byteSize;
     }
@@ -212,7 +212,7 @@ final class WindowFill {
         piece.byteSize = size;
     }
 
-    /// The largest idle page that does not hold more than is missing.
+    /// Takes the largest idle page that is not larger than `missing`.
     private boolean takeIdle(Piece piece, long missing) {
         List<Page> pages = idle.bySize();
         for (; next < pages.size(); next++) {
@@ -239,12 +239,12 @@ final class WindowFill {
         return true;
     }
 
-    /// Whether all pages are there and of this stream: then the steps that are left make no driver calls.
+    /// Whether all pages are present and of this stream: the remaining steps then make no driver call.
     boolean isThere() {
         return pieces.isEmpty() && foreign.isEmpty();
     }
 
-    /// Whether the stream would wait for work of others that is under way.
+    /// Whether the stream would have to wait for running work of other streams.
     boolean wouldWait(CrossStreamOrder order) {
         try {
             Page newest = newestForeign();
@@ -266,7 +266,7 @@ final class WindowFill {
         return order.wouldWait(shard.timeline(), page.home.owner.timeline(), page.home.freedAt);
     }
 
-    /// Its stream may have waited for the others.
+    /// Returns the page that was freed last: its stream may have waited for the others.
     private @Nullable Page newestForeign() {
         Page newest = null;
         for (Page page : foreign) {
@@ -275,7 +275,7 @@ final class WindowFill {
         return newest;
     }
 
-    /// Steps 2 and 3. After a failure all is as it was.
+    /// Steps 2 and 3. After a failure, all changes are undone.
     void fill(CrossStreamOrder order) {
         try {
             makeMappings();
@@ -291,7 +291,7 @@ final class WindowFill {
 
     private void makeMappings() {
         PageArena arena = window().arena();
-        shard.reserve(arena, end); // also for what can't be unmapped
+        shard.reserve(arena, end); // also for mappings that can't be unmapped
         mappings.reserve(pieces.size());
         stuck.reserve(pieces.size());
         for (int i = 0; i < pieces.size(); i++) {
@@ -371,7 +371,7 @@ final class WindowFill {
         }
     }
 
-    /// Gives everything up: all pages are where they were. Without the page table's lock, or with it.
+    /// Undoes everything: all pages are where they were. Called with or without the page table's lock.
     void undo() {
         table.lock();
         try {

@@ -10,32 +10,33 @@ import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Finds the window for a request: in each [free run][FreeRuns], the first run of free blocks, holes and aliased
-/// blocks with idle pages that is long enough; of these the one for which the fewest bytes of pages are missing,
-/// among equals the one in the smallest free run. The end of an arena is the largest free run.
+/// Finds the window for a request. In each [free run][FreeRuns] it takes the first stretch of free blocks,
+/// holes and aliased blocks with idle pages that is long enough. Of these it returns the one for which the
+/// fewest bytes of pages are missing, and among equals the one in the smallest free run. The end of an arena is
+/// the largest free run.
 ///
-/// 1. A run takes in the blocks of a free run, one by one, until it is long enough. A aliased block whose page is
-/// in use elsewhere ends it, and the next one begins behind.
-/// 2. No page may count twice. So a aliased block whose page is at home or aliased once more inside the run, and
-/// a free block with pages that are aliased inside the run, first push the run's start past the other place.
+/// 1. A stretch takes in the blocks of a free run, one by one, until it is long enough. An aliased block whose
+///    page is in use elsewhere ends it; the next stretch begins after that block.
+/// 2. No page may count twice. Two kinds of blocks push the start of the stretch past their page's other place:
+///    an aliased block whose page has its home or another aliased block inside the stretch, and a free block
+///    over pages that are aliased inside the stretch.
 ///
-/// Windows begin where free runs do, if possible, so that a workload that repeats finds the ones that it made
-/// before.
+/// Windows begin where free runs begin, if possible, so that a workload that repeats finds its former windows.
 ///
-/// Smaller free runs are looked at first, and none after a window was found for which nothing is missing.
+/// Smaller free runs come first, and the search ends at a window for which nothing is missing.
 ///
-/// A shard has one. Under its locks and the page table's. Takes time in the number of blocks.
+/// A shard has one. Called under the shard's locks and the page table's. Takes time in the number of blocks.
 final class WindowSearch {
     private final Blocks blocks;
     private final MappingWindow window;
-    /// Null if the pages of aliased blocks are not to come back.
+    /// The pages that may come back to their aliased blocks; null for none.
     private @Nullable IdlePages idle;
 
     private long byteSize;
     private int first = Blocks.NONE;
     private long length;
     private long holes;
-    /// Lent blocks of the run whose pages are at home at higher addresses of the arena.
+    /// Aliased blocks of the stretch whose pages have their home at higher addresses of the arena.
     private int[] ahead = new int[8];
     private int aheadCount;
 
@@ -50,10 +51,10 @@ final class WindowSearch {
         this.window = new MappingWindow(blocks);
     }
 
-    /// Searches.
+    /// Searches all free runs.
     ///
-    /// @param pages that may come back to their aliased blocks, or null for none
-    /// @return the window, valid until the next search, or null if there is none
+    /// @param pages pages that may come back to their aliased blocks, or null for none
+    /// @return the window, valid until the next search; null if none is long enough
     @Nullable
     MappingWindow best(FreeRuns freeRuns, @Nullable IdlePages pages, long bytes) {
         idle = pages;
@@ -69,7 +70,7 @@ final class WindowSearch {
         return window;
     }
 
-    /// Returns whether nothing is missing.
+    /// Searches one free run; returns whether nothing is missing in the best window so far.
     private boolean searchGap(int gapFirst) {
         PageArena arena = (PageArena) blocks.range[gapFirst];
         int end = blocks.next[blocks.gapEnd[gapFirst]];
@@ -95,8 +96,8 @@ final class WindowSearch {
         return false;
     }
 
-    /// The first block at which a run can begin: every run from one before it would take in the page in use whose
-    /// end it lies behind. (Boyer and Moore look for words like that.)
+    /// Returns the first block at which a stretch can begin. Any stretch that began earlier would contain a
+    /// page in use that ends where this block starts. (The Boyer–Moore string search skips in the same way.)
     private int skip(int from, long gapEnd, PageArena arena) {
         int block = from;
         while (blocks.address[block] + byteSize <= gapEnd) {
@@ -139,7 +140,7 @@ final class WindowSearch {
         holes += state == Blocks.HOLE ? blocks.byteSize[block] : 0;
     }
 
-    /// Pushes the run's start past other places of a aliased block's page.
+    /// Pushes the start of the stretch past other places of an aliased block's page.
     ///
     /// @return false if the page is in use
     private boolean clearForLent(int block, PageArena arena) {

@@ -1,4 +1,4 @@
-/// Where memory comes from when no free block fits. [PageGrowth] searches a shard's arenas for the window in which
-/// the fewest pages are missing, and fills it with idle pages of other places or with new ones; [SegmentGrowth]
-/// asks the source for a plain segment. Of a shard they know its [memory][GrowingShard] alone.
+/// Gets memory when no free block fits. [PageGrowth] searches a shard's arenas for the window in which the
+/// fewest pages are missing, and fills it with idle pages of other places or with new pages. [SegmentGrowth]
+/// asks the source for a plain segment. Of a shard they know only its [memory][GrowingShard].
 package io.cistern.caching.internal.growth;

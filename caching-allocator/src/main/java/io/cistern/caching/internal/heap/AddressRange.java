@@ -5,10 +5,10 @@ import org.jspecify.annotations.Nullable;
 /// A range of addresses whose blocks belong to one shard: an arena that grows by pages, or a segment that came
 /// whole.
 public abstract class AddressRange {
-    /// Somebody needs the memory where it is.
+    /// Returned by [#giveBack] if the memory has to stay where it is.
     public static final long STAYS = -1;
 
-    /// No block, where the number of one is noted.
+    /// Stands for "no block" where a block's number is kept.
     public static final int NO_BLOCK = Blocks.NONE;
 
     public final long address;
@@ -16,13 +16,13 @@ public abstract class AddressRange {
     public final RangeOwner owner;
     /// Finds its live blocks by address; guarded by the shard's lock.
     public final LiveIndex live;
-    /// The block at its start: always the same number, since a block joins the one before it. Guarded by the
-    /// shard's lock.
+    /// The block at the start. Its number never changes, because a block is merged into the one before it.
+    /// Guarded by the shard's lock.
     public int firstBlock = Blocks.NONE;
-    /// When it came to rest, in searches of its shard, if all of it is one free block. Guarded by the shard's
-    /// lock.
+    /// If all of the range is one free block: when it became so, counted in searches of its shard. Guarded by
+    /// the shard's lock.
     long idleSince;
-    /// The lower of two regions that share a slot of the [AddressRangeMap]; written under the map's lock.
+    /// The lower of two ranges that share a slot of the [AddressRangeMap]; written under the map's lock.
     @Nullable
     AddressRange below;
 
@@ -37,33 +37,33 @@ public abstract class AddressRange {
         return address + byteSize;
     }
 
-    /// A part of a range of addresses.
+    /// A part of an address range.
     public record Range(long from, long to) {}
 
-    /// The last part of an idle range that can go back to the driver for itself, or null. Under the shard's
-    /// lock.
+    /// Returns the last part of an idle range that can go back to the driver on its own, or null. The caller
+    /// holds the shard's lock.
     public abstract @Nullable Range lastReturnable(long from, long to);
 
     /// Gives a returnable range back to the driver. No work may use it any more.
     ///
-    /// @return how many bytes went: none if they had gone to sleep before; or [#STAYS]
+    /// @return how many bytes were given back (0 if they were asleep already), or [#STAYS]
     public abstract long giveBack(long from, long to);
 
-    /// Whether somebody needs some of its memory where it is. Under the shard's lock.
+    /// Whether some of the memory has to stay where it is. The caller holds the shard's lock.
     public boolean isPinned() {
         return false;
     }
 
-    /// Whether the addresses stay with the region when their memory goes.
+    /// Whether this range keeps its addresses when their memory is given back.
     public boolean keepsAddresses() {
         return false;
     }
 
-    /// Whether memory may come to addresses again whose memory went.
+    /// Whether addresses whose memory was given back may get memory again.
     public boolean reusesAddresses() {
         return false;
     }
 
-    /// Ends a region that has no memory any more.
+    /// Closes a range that has no memory any more.
     public void close() {}
 }

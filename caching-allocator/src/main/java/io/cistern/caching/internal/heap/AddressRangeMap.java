@@ -4,19 +4,19 @@ import io.cistern.errors.UnknownAddressException;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 
-/// Finds the region that an address lies in, by a walk over three arrays.
+/// Finds the [AddressRange] of an address, by a walk over three arrays.
 ///
 /// ```
 /// address   48 … 39   38 … 30   29 … 21   20 … 0
 ///             root      middle    leaf      inside a 2 MiB slot
 /// ```
 ///
-/// Slots are entered when memory is mapped there. Two regions may share a slot, the end of one and the start of
-/// the next, if a source's segments are not aligned to 2 MiB; then the slot names the higher one, which knows the
-/// one [below][AddressRange#below]. No region is shorter than a slot, so there are never three.
+/// Slots are entered when memory is mapped there. If a source's segments are not aligned to 2 MiB, two ranges
+/// may share a slot: the end of one and the start of the next. The slot then names the higher one, which knows
+/// the one [below][AddressRange#below]. No range is shorter than a slot, so at most two share one.
 ///
-/// **Threads.** Reading takes no lock: whoever has a live address got it after its slot was entered, and an entry
-/// for live memory does not change. Writers exclude each other.
+/// **Threads.** Reading takes no lock: a thread that has a live address got it after its slot was entered, and
+/// an entry for live memory does not change. Writers exclude each other.
 public final class AddressRangeMap {
     private static final int SLOT_SHIFT = 21;
     private static final int LEVEL_SHIFT = 9;
@@ -25,7 +25,7 @@ public final class AddressRangeMap {
 
     private final @Nullable AddressRange[][][] root = new AddressRange[ROOT][][];
 
-    /// The region of a live address; null for an address that is in none.
+    /// Returns the range of a live address, or null for an address that lies in no range.
     @Nullable
     public AddressRange find(long address) {
         long slot = address >>> SLOT_SHIFT;
@@ -38,9 +38,9 @@ public final class AddressRangeMap {
         return range == null || address >= range.address ? range : range.below;
     }
 
-    /// The region of a live block.
+    /// Returns the range of a live block.
     ///
-    /// @throws UnknownAddressException if there is none
+    /// @throws UnknownAddressException if the address lies in no range
     public AddressRange get(long address) {
         AddressRange range = find(address);
         if (range == null) {
@@ -49,15 +49,15 @@ public final class AddressRangeMap {
         return range;
     }
 
-    /// Makes the leaves of a range, so that [#put] needs no memory of the Java heap.
+    /// Makes the leaves for a part of a range, so that [#put] needs no memory of the Java heap.
     public synchronized void reserve(long address, long byteSize) {
         for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
             leaf(slot);
         }
     }
 
-    /// Enters a range of a region.
-    @SuppressWarnings("ReferenceEquality") // There is one object for each.
+    /// Enters a part of a range.
+    @SuppressWarnings("ReferenceEquality") // there is one object for each range
     public synchronized void put(AddressRange range, long address, long byteSize) {
         for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {
             @Nullable AddressRange[] leaf = leaf(slot);
@@ -66,7 +66,7 @@ public final class AddressRangeMap {
                 leaf[(int) slot & LEVEL_MASK] = range;
             } else if (other.address < range.address) {
                 range.below = other;
-                VarHandle.releaseFence(); // who meets the region meets the one below
+                VarHandle.releaseFence(); // a reader that sees the range sees the one below
                 leaf[(int) slot & LEVEL_MASK] = range;
             } else {
                 other.below = range;
@@ -74,7 +74,7 @@ public final class AddressRangeMap {
         }
     }
 
-    /// Forgets a range of a region, if it was entered.
+    /// Removes a part of a range, if it was entered.
     @SuppressWarnings("ReferenceEquality")
     public synchronized void remove(AddressRange range, long address, long byteSize) {
         for (long slot = address >>> SLOT_SHIFT; slot <= (address + byteSize - 1) >>> SLOT_SHIFT; slot++) {

@@ -11,19 +11,19 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// The books of a shard: its regions, their blocks, and which of them are free, live or holes. Plain data,
-/// guarded by the shard's lock.
+/// Keeps a shard's address ranges, their blocks, and which blocks are free, live or holes. Plain data, guarded
+/// by the shard's lock.
 ///
-/// **Invariants** (`ShardCheck`): in every region the blocks tile its addresses; no two neighbours
-/// are both free or both holes; exactly the free blocks are in the bins, each in the bin of its size;
-/// exactly the live blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
+/// **Invariants** (`ShardCheck`): in every range the blocks tile its addresses; no two neighbours are both free
+/// or both holes; exactly the free blocks are in the bins, each in the bin of its size; exactly the live blocks
+/// are found by address; `mapped = live + free + fenced + claimed` bytes.
 public final class BlockHeap {
     public final Blocks blocks;
     public final FreeRuns freeRuns;
     private final List<AddressRange> ranges = new ArrayList<>();
     private final SplitPolicy splitPolicy;
     private final ShardCounters counters;
-    /// What was searched for in vain last, if nothing became free since; or 0.
+    /// The size of the last search that failed, if no block became free since; else 0.
     private long missedBytes;
 
     public BlockHeap(Blocks blocks, SplitPolicy splitPolicy, FreeBlockObserver observer, ShardCounters counters) {
@@ -33,7 +33,7 @@ public final class BlockHeap {
         this.freeRuns = new FreeRuns(blocks, counters, observer);
     }
 
-    /// Takes a free block, whole or its first part.
+    /// Allocates from the start of the best free block.
     ///
     /// @return its address, or 0 if none fits
     public long allocate(long byteSize) {
@@ -45,15 +45,15 @@ public final class BlockHeap {
         return handOut(block, byteSize);
     }
 
-    /// As [#allocate], also from a block that is worth more whole: nobody has anything else.
+    /// Like [#allocate], but also takes a block that should be kept whole: no other memory is left.
     public long allocateFromAny(long byteSize) {
         int block = freeRuns.bestFit(byteSize);
         return block == Blocks.NONE ? 0 : handOut(block, byteSize);
     }
 
-    /// Takes a block out of the live ones.
+    /// Takes a block out of the live index.
     ///
-    /// @return the block, whose state is for the caller to set
+    /// @return the block; the caller sets its state
     /// @throws UnknownAddressException if no live block starts there
     public int retire(AddressRange range, long address) {
         int block = liveAt(range, address);
@@ -62,7 +62,7 @@ public final class BlockHeap {
         return block;
     }
 
-    /// The live block that starts at an address.
+    /// Returns the live block that starts at an address.
     ///
     /// @throws UnknownAddressException if none does
     public int liveAt(AddressRange range, long address) {
@@ -73,7 +73,7 @@ public final class BlockHeap {
         return block;
     }
 
-    /// Hands out a free block that begins a free run, or its first part.
+    /// Hands out a free block that begins a free run, or the start of it.
     private long handOut(int block, long byteSize) {
         reserve(block, 1);
         long available = blocks.byteSize[block];
@@ -81,7 +81,7 @@ public final class BlockHeap {
         return live(block);
     }
 
-    /// What a block needs of the Java heap to become live, and so many more blocks: before anything changes.
+    /// Reserves Java heap for a block to become live and for `more` other blocks, before anything changes.
     public void reserve(int block, int more) {
         blocks.reserve(more);
         blocks.range[block].live.reserve(blocks.address[block]);
@@ -95,7 +95,7 @@ public final class BlockHeap {
         return address;
     }
 
-    /// Makes a block free, one with the free blocks beside it.
+    /// Makes a block free and merges it with free neighbours.
     public void makeFree(int block) {
         missedBytes = 0;
         freeRuns.add(block, Blocks.FREE);
@@ -117,13 +117,14 @@ public final class BlockHeap {
         return handOut(block, byteSize);
     }
 
-    /// As [#allocate], unless that failed and nothing became free since.
+    /// Like [#allocate], but returns 0 at once if the last search for this size failed and no block
+    /// became free since.
     public long allocateAfterMiss(long byteSize) {
         return byteSize == missedBytes ? 0 : allocate(byteSize);
     }
 
-    /// Makes neighbouring claimed blocks one, whose bytes have memory up to `end`, and takes a block from it.
-    /// What it needs of the Java heap was [reserved][#reserve].
+    /// Merges neighbouring claimed blocks, whose bytes have memory up to `end`, and allocates from the result.
+    /// The Java heap for it was [reserved][#reserve] before.
     ///
     /// @return the block's address
     public long fillAndAllocate(int first, int count, long end, long byteSize) {
@@ -134,14 +135,14 @@ public final class BlockHeap {
             freeRuns.add(blocks.split(first, end - blocks.address[first]), Blocks.HOLE);
         }
         if (byteSize < blocks.byteSize[first]) {
-            makeFree(blocks.split(first, byteSize)); // its stamp is new: fences come after those awaited for it
+            makeFree(blocks.split(first, byteSize)); // new stamp: later fences follow the awaited ones
         }
         return live(first);
     }
 
-    /// Claims what could go back to the driver, of the youngest regions first.
+    /// Claims blocks that can go back to the driver, of the youngest ranges first.
     ///
-    /// @param claimed gets the blocks, also those claimed before a failure
+    /// @param claimed receives the blocks, also those claimed before a failure
     public void claimIdle(long wanted, ClaimedBlocks claimed) {
         long left = wanted;
         for (int block : freeBlocks()) {
@@ -152,8 +153,8 @@ public final class BlockHeap {
         }
     }
 
-    /// The free blocks, those of the last region first, by address in each. Blocks in use are not looked at:
-    /// there may be a million of them.
+    /// Returns the free blocks, those of the youngest range first, by address in each range. It does not walk
+    /// over live blocks: there may be a million.
     private int[] freeBlocks() {
         IntStream.Builder free = IntStream.builder();
         freeRuns.forEachFree(0, free);
@@ -182,9 +183,10 @@ public final class BlockHeap {
         return bytes;
     }
 
-    /// Claims idle segments that came to rest at least as long ago as the average one. Arenas are none.
+    /// Claims segments that have been idle for at least the average time of all idle segments. Arenas
+    /// are no segments.
     ///
-    /// @param claimed as of [#claimIdle]
+    /// @param claimed as in [#claimIdle]
     public void claimAged(long wanted, ClaimedBlocks claimed) {
         List<AddressRange> idle = ranges.stream().filter(this::isIdleSegment).toList();
         double average =
@@ -203,9 +205,9 @@ public final class BlockHeap {
                 && blocks.byteSize[range.firstBlock] == range.byteSize;
     }
 
-    /// Claims a part of a free block or a hole; the rest stays what it is.
+    /// Claims a part of a free block or a hole; the rest keeps its state.
     ///
-    /// @return its block
+    /// @return the claimed part
     public int claimPart(int block, long start, long end) {
         blocks.reserve(2);
         byte state = blocks.state[block];
@@ -221,7 +223,7 @@ public final class BlockHeap {
         return part;
     }
 
-    /// Claims an aliased block, or one that is spent but still has its mapping.
+    /// Claims an aliased block, or a retired one that still has its mapping.
     public void claim(int block) {
         if (blocks.state[block] == Blocks.LENT) {
             freeRuns.claim(block, block);
@@ -229,20 +231,20 @@ public final class BlockHeap {
         blocks.state[block] = Blocks.CLAIMED;
     }
 
-    /// Makes a claimed block what it was.
+    /// Gives a claimed block its former state.
     public void unclaim(int block, byte state) {
         missedBytes = 0;
         freeRuns.add(block, state);
     }
 
-    /// Makes the first of some claimed blocks free.
+    /// Makes the first `count` claimed blocks free.
     public void unclaim(int[] claimed, int count) {
         for (int i = 0; i < count; i++) {
             makeFree(claimed[i]);
         }
     }
 
-    /// A claimed block without memory now.
+    /// Records that a claimed block has no memory any more.
     public void gaveBack(int block) {
         AddressRange range = blocks.range[block];
         if (!range.reusesAddresses() && range.keepsAddresses()) {
@@ -255,9 +257,9 @@ public final class BlockHeap {
         }
     }
 
-    /// Takes a part of a hole out of use.
+    /// Retires a part of a hole: its addresses are not used again.
     ///
-    /// @return its block
+    /// @return the retired block
     public int spend(AddressRange range, long from, long to) {
         int block = range.firstBlock;
         while (blocks.end(block) <= from) {
@@ -268,9 +270,9 @@ public final class BlockHeap {
         return spent;
     }
 
-    /// Takes the regions out of a heap without memory.
+    /// Removes all ranges, if no block of this heap has memory.
     ///
-    /// @return the regions, or null if there are mappings left, in use or not
+    /// @return the ranges, or null if a mapping is left, in use or not
     @Nullable
     public List<AddressRange> removeEmptyRegions() {
         if (!ranges.stream().allMatch(this::isEmpty)) {
@@ -302,7 +304,7 @@ public final class BlockHeap {
         }
     }
 
-    /// Whether a block of this size is live at an address.
+    /// Whether a live block of this size starts at an address.
     public boolean isLive(long address, long byteSize) {
         for (AddressRange range : ranges) {
             if (address >= range.address && address < range.end()) {
@@ -317,7 +319,7 @@ public final class BlockHeap {
         return counters.allocatedBytes();
     }
 
-    /// What the shard has besides, for a survey of it.
+    /// The shard's address ranges, for a survey.
     public List<AddressRange> ranges() {
         return ranges;
     }
@@ -328,7 +330,7 @@ public final class BlockHeap {
         return largest[0];
     }
 
-    /// How many blocks are counted as live.
+    /// The number of blocks that are counted as live.
     public long liveCount() {
         return counters.gauge(CacheStat.ALLOCATION).current();
     }

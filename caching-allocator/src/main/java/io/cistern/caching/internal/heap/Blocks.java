@@ -2,8 +2,8 @@ package io.cistern.caching.internal.heap;
 
 import java.util.Arrays;
 
-/// Block records in parallel arrays; a block is a number. No object per block, so no garbage when they come and
-/// go.
+/// Records of blocks in parallel arrays; a block is a number. There is no object per block, so blocks come and
+/// go without garbage.
 ///
 /// The blocks of one [AddressRange] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`.
 /// Numbers of removed blocks are used again, through a list in [#next]. Guarded by the shard's lock.
@@ -11,7 +11,7 @@ public final class Blocks {
     /// No block.
     public static final int NONE = -1;
 
-    /// The record is not in use.
+    /// A record that is not in use.
     public static final byte UNUSED = 0;
     /// Mapped, idle, in a size bin.
     public static final byte FREE = 1;
@@ -19,15 +19,15 @@ public final class Blocks {
     public static final byte LIVE = 2;
     /// Freed, but another stream may still be using it.
     public static final byte FENCED = 3;
-    /// Taken out of circulation by a thread that is making driver calls for it.
+    /// Taken by a thread that makes driver calls for it.
     public static final byte CLAIMED = 4;
     /// Addresses without physical memory.
     public static final byte HOLE = 5;
-    /// Addresses of one mapping whose page is at home elsewhere: its size is the page's, and it merges with
-    /// nothing.
+    /// Addresses of one mapping whose page has its home elsewhere (an aliased block). Its size is the page's,
+    /// and it is never merged.
     public static final byte LENT = 6;
-    /// Addresses that are not used again: a page left them and must stay the only one, or the driver would not
-    /// unmap it.
+    /// Addresses that are not used again: the page that left them must stay the only one there, or the driver
+    /// refused to unmap their page.
     public static final byte RETIRED = 7;
 
     private static final int FIRST_CAPACITY = 64;
@@ -35,33 +35,32 @@ public final class Blocks {
     public long[] address = new long[FIRST_CAPACITY];
     public long[] byteSize = new long[FIRST_CAPACITY];
     public AddressRange[] range = new AddressRange[FIRST_CAPACITY];
-    /// Neighbours in the region, or [#NONE] at its ends.
+    /// Neighbours in the address range, or [#NONE] at its ends.
     public int[] previous = new int[FIRST_CAPACITY];
     public int[] next = new int[FIRST_CAPACITY];
-    /// Neighbours in the list that the block's state puts it into: a size bin, the holes, the fenced.
+    /// Neighbours in the list of the block's state: a size bin, the holes, the fenced blocks.
     int[] listPrevious = new int[FIRST_CAPACITY];
     public int[] listNext = new int[FIRST_CAPACITY];
     public byte[] state = new byte[FIRST_CAPACITY];
-    /// For the first block of a free run its last, and for the last the first; see [FreeRuns].
+    /// For the first block of a free run, its last; for the last block, the first. See [FreeRuns].
     public int[] gapEnd = new int[FIRST_CAPACITY];
-    /// The bytes of the free run that a block in a bin begins; of others in a free run, as last
-    /// [measured][FreeRuns]. Of a block whose free is not closed yet, the key of the stream that
-    /// freed it.
+    /// For a block in a bin, the bytes of the free run that it begins. For other blocks of a free run, an old
+    /// such value. For a block whose free has no fence yet, the key of the stream that freed it.
     public long[] gapBytes = new long[FIRST_CAPACITY];
 
     private int firstUnused = NONE;
     private int unused;
     private int used;
 
-    /// Makes room for so many more blocks: those are then taken without memory of the Java heap, so that a change
-    /// that has begun is finished.
+    /// Makes room for `more` blocks. They then need no memory of the Java heap, so a change that has begun
+    /// can be finished.
     public void reserve(int more) {
         if (unused + state.length - used < more) {
             enlarge(2 * state.length);
         }
     }
 
-    /// Adds a region's only block.
+    /// Adds the only block of an address range.
     int add(AddressRange owner, byte newState) {
         int block = take();
         set(block, owner, owner.address, owner.byteSize, newState);
@@ -71,7 +70,7 @@ public final class Blocks {
         return block;
     }
 
-    /// Cuts a block after `firstSize` bytes.
+    /// Splits a block after `firstSize` bytes.
     ///
     /// @return the second part, in the same state as the first
     int split(int block, long firstSize) {
@@ -88,7 +87,7 @@ public final class Blocks {
         return rest;
     }
 
-    /// Joins a block with the one after it, whose number is given up.
+    /// Merges a block with the next one, whose number is given up.
     void absorbNext(int block) {
         int gone = next[block];
         int after = next[gone];
@@ -100,9 +99,9 @@ public final class Blocks {
         remove(gone);
     }
 
-    /// Puts a block in front of a list, whose head it is then.
+    /// Puts a block at the head of a list.
     ///
-    /// @param head the head so far, or [#NONE]
+    /// @param head the current head, or [#NONE]
     void link(int block, int head) {
         listPrevious[block] = NONE;
         listNext[block] = head;
@@ -113,7 +112,7 @@ public final class Blocks {
 
     /// Takes a block out of its list.
     ///
-    /// @return whether it was the head, which is the one [after][#listNext] it then
+    /// @return whether it was the head; the new head is then its [successor][#listNext]
     boolean unlink(int block) {
         int before = listPrevious[block];
         int after = listNext[block];
@@ -126,7 +125,7 @@ public final class Blocks {
         return before == NONE;
     }
 
-    /// Gives up a number.
+    /// Gives up a block's number.
     void remove(int block) {
         state[block] = UNUSED;
         next[block] = firstUnused;
@@ -134,18 +133,18 @@ public final class Blocks {
         unused++;
     }
 
-    /// Whether there is such a block and it is in the given state.
+    /// Whether `block` is a block and in the given state.
     public boolean is(int block, byte wanted) {
         return block != NONE && state[block] == wanted;
     }
 
-    /// Whether addresses of a range lie in a block.
-    @SuppressWarnings("ReferenceEquality") // There is one object for each.
+    /// Whether a part of an address range lies inside a block.
+    @SuppressWarnings("ReferenceEquality") // there is one object for each range
     public boolean isAround(int block, AddressRange in, long from, long to) {
         return range[block] == in && address[block] <= from && to <= end(block);
     }
 
-    /// The first address after a block.
+    /// Returns the first address after a block.
     public long end(int block) {
         return address[block] + byteSize[block];
     }
@@ -170,7 +169,7 @@ public final class Blocks {
         return used++;
     }
 
-    /// The states last: their number is the capacity.
+    /// Copies the states last: their length is the capacity.
     private void enlarge(int capacity) {
         address = Arrays.copyOf(address, capacity);
         byteSize = Arrays.copyOf(byteSize, capacity);

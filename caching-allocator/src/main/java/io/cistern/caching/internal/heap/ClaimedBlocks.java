@@ -1,9 +1,9 @@
 package io.cistern.caching.internal.heap;
 
-/// Blocks that are claimed to go back to the driver, in the order in which they were: a list through
-/// [Blocks#listNext], so that none is lost where the Java heap has no memory.
+/// Blocks that are claimed to go back to the driver, in the order of their claims. The list goes through
+/// [Blocks#listNext], so no block is lost when the Java heap is full.
 ///
-/// Filled under the shard's lock; emptied by the thread that claims, which holds the driver lock.
+/// Filled under the shard's lock; emptied by the claiming thread, which holds the driver lock.
 public final class ClaimedBlocks {
     private final Blocks blocks;
     private int first = Blocks.NONE;
@@ -27,12 +27,12 @@ public final class ClaimedBlocks {
         return first == Blocks.NONE;
     }
 
-    /// The next one, or [Blocks#NONE].
+    /// The next block, or [Blocks#NONE].
     public int first() {
         return first;
     }
 
-    /// Takes the next one out.
+    /// Removes and returns the next block.
     public int remove() {
         int block = first;
         first = blocks.listNext[block];

@@ -6,8 +6,8 @@ import io.cistern.caching.internal.base.Sizes;
 import java.util.function.IntConsumer;
 import java.util.function.IntPredicate;
 
-/// The free runs between the blocks in use: the longest runs of neighbouring free blocks, holes and aliased
-/// blocks.
+/// Finds free runs: the longest runs of neighbouring free blocks, holes and aliased blocks
+/// between other blocks.
 ///
 /// ```
 /// | live | free | aliased | hole | fenced | free | live | aliased | free | claimed |
@@ -15,30 +15,30 @@ import java.util.function.IntPredicate;
 ///          first          last          both           first  last
 /// ```
 ///
-/// 1. [Blocks#gapEnd] leads from a free run's first block to its last and back, so that a block that is freed
-/// finds the ends of the free run that it makes in constant time.
-/// 2. A free block that begins a free run is in a [bin][SizeBins], by the size of the free run: requests are
-/// placed at the start of the smallest free run that begins with enough free bytes. So what is in use stays
-/// together at one side, and the room behind it can be had whole, with pages from elsewhere. (By the size of the
-/// free block alone, requests would be strewn over the free runs, and a workload that repeats would come to rest
-/// late or never.)
-/// 3. Other free blocks are in one list, for those who look for idle pages.
+/// 1. [Blocks#gapEnd] leads from a free run's first block to its last and back. So freeing a block finds the
+///    ends of the free run around it in constant time.
+/// 2. A free block that begins a free run is in a [bin][SizeBins], by the size of the free run. A request is
+///    placed at the start of the smallest free run that begins with enough free bytes. So live blocks stay
+///    together at one side, and the rest of the run is available in one piece, with pages from elsewhere. (If
+///    blocks were binned by their own size, requests would be scattered over the free runs, and a workload that
+///    repeats would come to rest late or never.)
+/// 3. Other free blocks are in one list, for searches for idle pages.
 ///
-/// Where no page was ever aliased, a free run is one free block.
+/// If no page was ever aliased, each free run is one free block.
 ///
 /// Guarded by the shard's lock.
 public final class FreeRuns {
     private final SizeBins bins;
-    /// The free runs that begin with a hole or a aliased block, by their first block.
+    /// The free runs that begin with a hole or an aliased block, by their first block.
     private final SizeBins others;
 
     private final Blocks blocks;
     private final FreeBlockObserver observer;
     private final ShardCounters counters;
-    /// Whether blocks lie in plain segments. Their free parts are counted, because they can't go back; those that are
-    /// wholly free age.
+    /// Whether blocks lie in plain segments. Free parts of segments are counted, because they can't go back to
+    /// the driver; segments that are wholly free age.
     private boolean inSegments;
-    /// So far: the clock by which idle segments age.
+    /// The number of searches so far: the clock by which idle segments age.
     private long searches;
     private int inner = Blocks.NONE;
 
@@ -50,12 +50,12 @@ public final class FreeRuns {
         this.others = new SizeBins(blocks);
     }
 
-    /// From now on, blocks lie in plain segments.
+    /// Records that blocks lie in plain segments from now on.
     void holdSegments() {
         inSegments = true;
     }
 
-    /// The free block to take for a request, or [Blocks#NONE].
+    /// Returns the free block to take for a request, or [Blocks#NONE].
     int bestFit(long byteSize) {
         searches++;
         return bins.bestFit(byteSize);
@@ -69,7 +69,7 @@ public final class FreeRuns {
         return state == Blocks.FREE || state == Blocks.HOLE || state == Blocks.LENT;
     }
 
-    /// Takes a free block that begins a free run out of it, or its first part.
+    /// Takes a free block that begins a free run, or the start of that block, out of the run.
     void takeFirst(int block, long byteSize) {
         unlistFirst(block);
         observer.taken(block, blocks.address[block] + byteSize);
@@ -85,8 +85,8 @@ public final class FreeRuns {
         }
     }
 
-    /// Makes a block that is in no free run free, a hole, aliased or (then in none) spent; free blocks and holes
-    /// become one with their like beside them.
+    /// Gives a block that is in no free run a state, and merges free blocks and holes with neighbours of the
+    /// same state. A retired block joins no free run.
     void add(int block, byte state) {
         blocks.state[block] = state;
         if (!isGap(state)) {
@@ -130,8 +130,8 @@ public final class FreeRuns {
         return state != Blocks.LENT && blocks.state[other] == state;
     }
 
-    /// Takes neighbouring blocks out of their free run and claims them; what is left at their sides are free runs
-    /// of their own.
+    /// Takes neighbouring blocks out of their free run and claims them. The rests at their two sides
+    /// become free runs.
     public void claim(int from, int to) {
         int first = from;
         while (inGap(blocks.previous[first])) {
@@ -140,7 +140,7 @@ public final class FreeRuns {
         claim(first, from, to);
     }
 
-    /// The same where the free run's first block is known.
+    /// Like [#claim(int, int)], for a caller that knows the free run's first block.
     public void claim(int first, int from, int to) {
         int last = blocks.gapEnd[first];
         unlistFirst(first);
@@ -166,7 +166,7 @@ public final class FreeRuns {
         }
     }
 
-    /// Makes a part of a free block aliased. The free run stays as it is.
+    /// Makes a part of a free block aliased. The free run keeps its ends.
     ///
     /// @return the part
     public int lend(int block, long from, long to) {
@@ -224,10 +224,9 @@ public final class FreeRuns {
         return blocks.state[first] == Blocks.FREE ? bins : others;
     }
 
-    /// Goes through the free runs of about a size and more, smaller ones first.
+    /// Visits the free runs of about `byteSize` and more, smaller ones first.
     ///
-    /// @param seen told of each free run's first block; answers whether that is enough, once all of its bin are
-    ///     seen
+    /// @param seen gets the first block of each free run; returns whether to stop after the current bin
     public void forEachGap(long byteSize, IntPredicate seen) {
         int bin = SizeBins.binOf(byteSize);
         boolean enough = false;
@@ -255,7 +254,7 @@ public final class FreeRuns {
         }
     }
 
-    /// Goes through the free blocks of a size and more.
+    /// Visits the free blocks of `byteSize` and more.
     public void forEachFree(long byteSize, IntConsumer action) {
         IntConsumer large = block -> {
             if (blocks.byteSize[block] >= byteSize) {
@@ -268,7 +267,7 @@ public final class FreeRuns {
         }
     }
 
-    /// The free block that addresses of a range lie in, or [Blocks#NONE].
+    /// Returns the free block around a part of an address range, or [Blocks#NONE].
     public int findFree(AddressRange in, long from, long to) {
         for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {
             if (blocks.isAround(block, in, from, to)) {
@@ -280,7 +279,7 @@ public final class FreeRuns {
 
     /// Checks the lists.
     ///
-    /// @return how many free blocks are listed
+    /// @return the number of free blocks in them
     public int checkInvariants() {
         int count = bins.checkInvariants();
         others.checkInvariants();
@@ -295,7 +294,7 @@ public final class FreeRuns {
         return count;
     }
 
-    /// Checks the free run that a block begins, if it does.
+    /// Checks the free run that a block begins, if it begins one.
     public void check(int block) {
         if (!inGap(block) || inGap(blocks.previous[block])) {
             return;

@@ -3,15 +3,15 @@ package io.cistern.caching.internal.heap;
 import io.cistern.caching.internal.base.Sizes;
 import java.util.Arrays;
 
-/// Finds a region's live block by its address: an array with one number for each bucket of addresses.
+/// Finds an address range's live block by its address: an array with one number for each bucket of addresses.
 ///
 /// ```
 /// small blocks:  a bucket is one granule, 512 bytes; live blocks start at granules
 /// large blocks:  a bucket is 1 MiB; live blocks are longer than that, so no two start in one bucket
 /// ```
 ///
-/// Chunks of 1024 buckets come when they are first needed: 4 KiB of heap for each 512 KiB of small blocks that was
-/// ever in use, for each GiB of large ones. Guarded by the shard's lock.
+/// Chunks of 1024 buckets are made when they are first needed: 4 KiB of Java heap for each 512 KiB of small
+/// blocks, or each GiB of large ones, that was ever in use. Guarded by the shard's lock.
 public final class LiveIndex {
     private static final int CHUNK_SHIFT = 10;
     private static final int CHUNK_MASK = (1 << CHUNK_SHIFT) - 1;
@@ -27,7 +27,7 @@ public final class LiveIndex {
         this.bucketShift = small ? Sizes.GRANULE_SHIFT : 20;
     }
 
-    /// Makes the place of an address, so that [#put] needs no memory.
+    /// Makes the entry of an address, so that [#put] needs no memory of the Java heap.
     void reserve(long address) {
         chunk(bucket(address) >>> CHUNK_SHIFT);
     }
@@ -42,7 +42,7 @@ public final class LiveIndex {
         chunks[bucket >>> CHUNK_SHIFT][bucket & CHUNK_MASK] = 0;
     }
 
-    /// The block whose start is in the address's bucket, or [Blocks#NONE].
+    /// Returns the block that starts in the address's bucket, or [Blocks#NONE].
     public int find(long address) {
         int bucket = bucket(address);
         int chunk = bucket >>> CHUNK_SHIFT;

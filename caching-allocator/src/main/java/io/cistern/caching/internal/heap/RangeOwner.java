@@ -2,12 +2,12 @@ package io.cistern.caching.internal.heap;
 
 import io.cistern.caching.internal.order.Fences;
 
-/// Whose blocks lie in a range of addresses.
+/// The shard whose blocks lie in a range of addresses.
 public interface RangeOwner {
-    /// Whether the blocks are small ones.
+    /// Whether the owner serves small blocks.
     boolean isSmall();
 
-    /// Frees the blocks whose fences have passed, unless another thread makes driver calls for the owner now.
-    /// With no lock.
+    /// Frees the blocks whose fences have passed, unless another thread is making driver calls for the owner.
+    /// The caller holds no lock.
     void trySettle(Fences fences);
 }

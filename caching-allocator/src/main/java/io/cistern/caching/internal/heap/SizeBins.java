@@ -6,8 +6,8 @@ import java.util.Arrays;
 import java.util.function.IntConsumer;
 import java.util.function.IntPredicate;
 
-/// Free blocks by the size of the [free run][FreeRuns] that they begin, mostly their own: lists by size with a
-/// bitmap in two levels above them.
+/// Sorts free blocks by the size of the [free run][FreeRuns] that they begin (mostly their own size): one list
+/// per bin, with a bitmap in two levels above the lists.
 ///
 /// ```
 /// bin      0 … 2047      2048 … 2111      2112 … 2175      …
@@ -15,35 +15,36 @@ import java.util.function.IntPredicate;
 ///          granules      in 64 steps      in 64 steps
 /// ```
 ///
-/// 1. A size up to 1 MiB has a bin of its own, so the first block of the first bin that is not empty is the best
-/// fit.
-/// 2. Above, a bin holds sizes that differ by less than 1/64. In a request's own bin, some blocks may be too
-///    small: up to [#SCAN] of them are looked at and the smallest that fits is taken, the lowest address among
-///    equals.
-/// 3. If none fits, the bitmaps lead to the next bin that is not empty; again the smallest of the first [#SCAN].
-/// A block may be shorter than its free run, and so not fit after all; then the next bin is looked at, up to
-/// [#MAX_BINS]. Before the search fails, all of the request's own bin is looked at.
+/// 1. Each size up to 1 MiB has a bin of its own, so the first block of the first non-empty bin is
+///    the best fit.
+/// 2. Above that, the sizes in a bin differ by less than 1/64. Some blocks of a request's own bin may be too
+///    small: the search looks at up to [#SCAN] of them and takes the smallest that fits, at the lowest
+///    address among equals.
+/// 3. If none fits, the bitmaps lead to the next non-empty bin; there the search again takes the smallest of
+///    the first [#SCAN]. A block may be shorter than its free run and not fit; then the search goes on to the
+///    next bin, up to [#MAX_BINS]. Before it fails, it looks at all blocks of the request's own bin.
 ///
-/// The heads of 64 lists stand side by side, one for each bit of a word, and only where a list ever had a block:
-/// a program may have thousands of streams, with three shards each, and few sizes on any of them.
+/// The heads of 64 lists stand side by side, one for each bit of a word. They are made when one of these lists
+/// first gets a block: a program may have thousands of streams, each with two shards that use few sizes.
 ///
 /// Insertion and removal take constant time. Guarded by the shard's lock.
 final class SizeBins {
     private static final int GRANULE_SHIFT = Sizes.GRANULE_SHIFT;
-    /// Sizes with a bin of their own, in granules: 1 MiB, the border between the small and the large arenas.
+    /// The number of sizes with a bin of their own, in granules: up to 1 MiB, the limit between small
+    /// and large blocks.
     private static final int EXACT = 1 << 11;
     private static final int EXACT_SHIFT = 11;
     private static final int STEP_SHIFT = 6;
-    /// Up to 2^35 granules, 16 TiB in one block.
+    /// A block may have up to 2^35 granules (16 TiB).
     private static final int DOUBLINGS = 24;
     private static final int BINS = EXACT + (DOUBLINGS << STEP_SHIFT);
     private static final int WORDS = (BINS + 63) >>> 6;
-    /// Blocks looked at in one bin. Bounds the time of a search when many blocks have nearly the same size.
+    /// Blocks to look at in one bin. Bounds the time of a search when many blocks have nearly the same size.
     private static final int SCAN = 16;
-    /// Bins looked at. What is not found there, the search for windows finds.
+    /// Bins to look at. Blocks beyond them are found by the search for windows.
     private static final int MAX_BINS = 32;
 
-    /// The heads of bins that never had a block; never written.
+    /// Stands for the heads of bins that never had a block; never written.
     private static final int[] EMPTY = new int[64];
 
     static {
@@ -56,8 +57,8 @@ final class SizeBins {
     /// Bit w is set exactly if `occupied[w]` is not 0.
     private long summary;
 
-    /// Blocks that came when the Java heap had no memory for the heads of their bin: a free must not fail for
-    /// that. The next search enters them.
+    /// Blocks that became free when the Java heap had no memory for the heads of their bin: a free must not
+    /// fail for that. The next search puts them into their bins.
     private int unsorted = Blocks.NONE;
 
     SizeBins(Blocks blocks) {
@@ -69,7 +70,7 @@ final class SizeBins {
         return heads[bin >>> 6][bin & 63];
     }
 
-    /// The bin for blocks of a size.
+    /// Returns the bin for blocks of a size.
     static int binOf(long byteSize) {
         long granules = byteSize >>> GRANULE_SHIFT;
         if (granules <= EXACT) {
@@ -104,7 +105,7 @@ final class SizeBins {
         }
     }
 
-    @SuppressWarnings("ReferenceEquality") // There is one array that is never written.
+    @SuppressWarnings("ReferenceEquality") // there is one array that is never written
     private void makeHeads(int word) {
         if (heads[word] == EMPTY) {
             heads[word] = EMPTY.clone();
@@ -159,7 +160,7 @@ final class SizeBins {
         }
     }
 
-    /// The free block to take for a request, still in its bin, or [Blocks#NONE].
+    /// Returns the free block to take for a request, or [Blocks#NONE]. The block stays in its bin.
     int bestFit(long byteSize) {
         int own = binOf(byteSize);
         int bin = nextOccupied(own);
@@ -193,7 +194,7 @@ final class SizeBins {
         return blocks.address[block] < blocks.address[other];
     }
 
-    /// The first bin from one on that is not empty, or -1.
+    /// Returns the first non-empty bin from `bin` on, or -1.
     int nextOccupied(int bin) {
         if (unsorted != Blocks.NONE) {
             sort();
@@ -214,9 +215,9 @@ final class SizeBins {
         return (word << 6) + Long.numberOfTrailingZeros(here);
     }
 
-    /// Shows the blocks of a bin.
+    /// Visits the blocks of a bin.
     ///
-    /// @return whether any answer was yes
+    /// @return whether `seen` returned true for any of them
     boolean forEachIn(int bin, IntPredicate seen) {
         boolean any = false;
         for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
@@ -225,7 +226,8 @@ final class SizeBins {
         return any;
     }
 
-    /// The first block with a property among those whose free runs have a size or more, or [Blocks#NONE].
+    /// Returns the first block that `wanted` accepts, of those whose free runs have `gapBytes` or
+    /// more; or [Blocks#NONE].
     int findFrom(long gapBytes, IntPredicate wanted) {
         for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
             for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {
@@ -237,7 +239,7 @@ final class SizeBins {
         return Blocks.NONE;
     }
 
-    /// Goes through the blocks whose free runs have a size or more.
+    /// Visits the blocks whose free runs have `gapBytes` or more.
     void forEachFrom(long gapBytes, IntConsumer action) {
         for (int bin = nextOccupied(binOf(gapBytes)); bin >= 0; bin = nextOccupied(bin + 1)) {
             for (int block = head(bin); block != Blocks.NONE; block = blocks.listNext[block]) {

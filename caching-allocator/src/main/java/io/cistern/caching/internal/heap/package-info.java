@@ -1,4 +1,5 @@
-/// Best fit over ranges of addresses. [BlockHeap] cuts ranges into blocks, finds the best free one for a request
-/// and joins what is freed with its neighbours. Plain data without locks: it neither knows what lies under the
-/// addresses nor makes a driver call; an observer hears what becomes free and what is taken.
+/// Best fit over ranges of addresses. [BlockHeap] splits ranges into blocks, finds the best free block for a
+/// request and merges freed blocks with their neighbours. Plain data without locks: it knows nothing of the
+/// memory under the addresses and makes no driver call. An observer is told which addresses become free and
+/// which are taken.
 package io.cistern.caching.internal.heap;

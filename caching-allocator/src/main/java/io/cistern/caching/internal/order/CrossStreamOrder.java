@@ -7,21 +7,23 @@ import io.cistern.caching.options.PageReuse;
 import java.util.List;
 import java.util.Map;
 
-/// Order between the stream that a page comes from and the one that takes it.
+/// Orders a stream that takes a page (the taker) after the stream that the page comes from (the giver).
 ///
-/// 1. What was freed at time `t` on a stream is *covered* for another if a fence recorded after `t` has passed,
-/// or if the other stream was made to wait for one. Pages that are covered move without a driver call.
-/// 2. Else, unless the giver's newest fence covers `t`, the giver is asked whether all its work has finished,
-/// which is one call and holds for all takers; unless it waits for the legacy default stream, which the answer
-/// says nothing about. If not, a new fence is recorded. The taker waits for the fence on the device, unasked: to
-/// ask would be as many calls where it has passed, and one more where it has not.
-/// 3. A fence stands also for all that its stream had been made to wait for before: so a taker that waits for one
-/// stream mostly needs not wait for those whose memory that stream took.
+/// 1. Memory that was freed at time `t` on one stream is *covered* for another if a fence recorded after
+///    `t` has passed, or if the other stream was made to wait for such a fence. Covered pages move without
+///    a driver call.
+/// 2. Else, unless the giver's newest fence covers `t`, the driver is asked whether all work of the giver has
+///    finished. That is one call and serves all takers. It is not asked for a giver that waits for the legacy
+///    default stream, about which the answer says nothing. If work is left, a new fence is recorded. The taker
+///    waits for the fence on the device, without asking first: asking would take as many calls if the fence has
+///    passed, and one more if it has not.
+/// 3. A fence also covers everything that its stream had been made to wait for. So a taker that waits for one
+///    stream mostly needs not wait for those whose memory that stream took.
 ///
-/// One fence a stream is kept; a wait made for an older one stays. Fences are recorded, asked and awaited under
-/// this object's monitor, which is never taken with a shard's short lock held.
+/// One fence is kept for each stream; a wait for an older one stays valid. Fences are recorded, queried and
+/// awaited under this object's monitor. No thread takes it while it holds a shard's short lock.
 public final class CrossStreamOrder {
-    /// A giver that had work when it was asked is not asked the next times: it mostly has some then, too.
+    /// After a giver had work left, so many questions about it are skipped: it mostly has work then, too.
     private static final int PAUSE = 16;
 
     private final Fences fences;
@@ -37,14 +39,16 @@ public final class CrossStreamOrder {
         this.reuse = reuse;
     }
 
-    /// Asks the driver what has passed, where only that counts. Before a look, which makes no driver calls.
+    /// Polls all fences if the policy lets only passed memory move. Called before a survey, which makes
+    /// no driver call.
     public void poll() {
         if (reuse == PageReuse.NEVER) {
             pollAll();
         }
     }
 
-    /// Of streams that have ended, no more are asked once [so many][Fences#MAX_LATE] had not finished.
+    /// Polls all fences. Once [so many][Fences#MAX_LATE] ended streams have not finished, it skips
+    /// other ended streams.
     private synchronized void pollAll() {
         int late = 0;
         for (StreamTimeline each : withFences.copy()) {
@@ -55,9 +59,10 @@ public final class CrossStreamOrder {
         }
     }
 
-    /// The newest frees that the policy lets another stream have. Where it is never, those are of streams that
-    /// have ended and finished, as if the memory had gone back and been created again. Mostly without the monitor:
-    /// a stream that is closing meanwhile is one that closes just after.
+    /// Returns the time of the newest frees that the policy lets another stream take. If the policy is
+    /// [PageReuse#NEVER], these are the frees of streams that have ended and finished, as if the memory had
+    /// gone back and been created again. Mostly called without the monitor: a stream that closes meanwhile
+    /// counts as one that closes just after.
     ///
     /// @param waits whether the taker may be made to wait
     public long newestTakeable(StreamTimeline taker, StreamTimeline giver, boolean waits) {
@@ -72,7 +77,7 @@ public final class CrossStreamOrder {
         return coveredTime(taker, giver);
     }
 
-    /// The newest frees for which no wait is needed any more.
+    /// Returns the time of the newest frees for which the taker needs no wait any more.
     synchronized long coveredTime(StreamTimeline taker, StreamTimeline giver) {
         if (taker == giver) {
             return Long.MAX_VALUE;
@@ -80,8 +85,7 @@ public final class CrossStreamOrder {
         return Math.max(giver.passedTime, taker.awaited.getOrDefault(giver, -1L));
     }
 
-    /// Pages of streams could not be had yet: fences now, where none are under way, so that they can be had
-    /// later.
+    /// Records a fence for each giver that has none under way, so that its pages can be taken later.
     public synchronized void mark(List<StreamTimeline> givers) {
         if (reuse == PageReuse.NEVER) {
             return;
@@ -99,7 +103,8 @@ public final class CrossStreamOrder {
         }
     }
 
-    /// Whether [#precede] would make the device wait. Asks each time: a question costs less than a page.
+    /// Whether [#precede] would make the device wait. Asks the driver each time: a question costs less
+    /// than a page.
     public synchronized boolean wouldWait(StreamTimeline taker, StreamTimeline giver, long freedAt) {
         if (freedAt <= coveredTime(taker, giver)) {
             return false;
@@ -112,7 +117,7 @@ public final class CrossStreamOrder {
         return freedAt > giver.passedTime;
     }
 
-    /// Makes later work of a stream come after the work on what another one freed.
+    /// Makes later work of the taker come after the giver's work on memory that it freed.
     ///
     /// @param freedAt the stamp of the free
     public void precede(StreamTimeline taker, StreamTimeline giver, long freedAt) {
@@ -136,12 +141,12 @@ public final class CrossStreamOrder {
         }
     }
 
-    /// Whether the work of a stream on what was freed up to a time is known to have finished. Asks nobody.
+    /// Whether a stream's work on memory freed up to a time is known to have finished. Makes no driver call.
     public synchronized boolean isPassed(StreamTimeline stream, long freedAt) {
         return freedAt <= stream.passedTime;
     }
 
-    /// Finds out whether it [has][#isPassed]; if not, there is a fence now that tells later.
+    /// Asks the driver whether that work [has finished][#isPassed]; if not, leaves a fence that tells later.
     public synchronized void ask(StreamTimeline stream, long freedAt) {
         if (freedAt > stream.passedTime) {
             poll(stream);
@@ -151,7 +156,7 @@ public final class CrossStreamOrder {
         }
     }
 
-    /// Asks whether all work of a stream has finished; seldom, after it had not.
+    /// Asks whether all work of a stream has finished; rarely, after it had not.
     private boolean isFinished(StreamTimeline giver) {
         if (giver.closed || --giver.untilAsked >= 0 || !fences.recordable(giver.key) || !isIndependent(giver)) {
             return false;
@@ -187,8 +192,8 @@ public final class CrossStreamOrder {
         giver.awaitedByFence.putAll(giver.awaited);
     }
 
-    /// Whether nobody asks about a wait any more: else those for streams that are no more would stay until the
-    /// next garbage collection, and be copied with each fence.
+    /// Whether no thread will ask about a wait any more. Waits for streams that are gone would otherwise stay
+    /// until the next garbage collection and be copied with each fence.
     private static boolean isOfNoUse(StreamTimeline awaited, long time) {
         return awaited.isGone || time <= awaited.passedTime;
     }
@@ -219,9 +224,9 @@ public final class CrossStreamOrder {
         awaited.forEach((earlier, time) -> earlier.passedTime = Math.max(earlier.passedTime, time));
     }
 
-    /// A stream ends: nothing is recorded on it later.
+    /// Ends a stream: nothing is recorded on it later.
     ///
-    /// @param end of the [fences][Fences#end], behind its last work
+    /// @param end the [end][Fences#end] after its last work
     public synchronized void closing(StreamTimeline ended, long end) {
         clock.advance();
         withFences.reserve(1);
@@ -230,7 +235,7 @@ public final class CrossStreamOrder {
         } finally {
             ended.awaited.clear();
             ended.closed = true;
-            replace(ended, end, Long.MAX_VALUE); // last, since the driver may refuse to take the fence before
+            replace(ended, end, Long.MAX_VALUE); // last, since the driver may refuse the fence before
         }
     }
 
@@ -240,7 +245,7 @@ public final class CrossStreamOrder {
         return ended.fence == Fences.PASSED;
     }
 
-    /// Makes later work of a stream come after all work of one that ended, if the policy allows that.
+    /// Makes later work of a stream come after all work of an ended one, if the policy allows that.
     public synchronized boolean follow(StreamTimeline heir, StreamTimeline ended) {
         if (reuse == PageReuse.NEVER || !fences.awaitable(ended.fence)) {
             return false;
@@ -249,7 +254,7 @@ public final class CrossStreamOrder {
         return true;
     }
 
-    /// Nothing is left of a stream that ended.
+    /// Forgets an ended stream of which nothing is left.
     public synchronized void forget(StreamTimeline ended) {
         withFences.remove(ended);
         ended.isGone = true;

@@ -14,41 +14,41 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// Proof that the work of a stream has finished, on one device.
+/// Proves that the work of a stream on one device has finished.
 ///
-/// Streams are named by a *key*: the handle, with the two names of the legacy default stream made one, and with
-/// the per-thread default stream told apart by thread (a negative number, which no handle is). A stream that was
-/// announced as closing, and the default stream of another thread, can't be named; then the fence is behind all
-/// streams of the context.
+/// A stream is named by a *key*: its handle, with one key for the two names of the legacy default stream, and
+/// one key per thread for the per-thread default stream (a negative number, which no handle is). A stream that
+/// was announced as closing, and the default stream of another thread, can't be named; a fence for it then
+/// comes after all streams of the context.
 ///
-/// **Ends of streams.** A handle that comes again is another stream. So at the announced end of one
+/// **Ends of streams.** A handle that comes again is another stream. So at the announced end of a stream
 ///
-/// - its key is put down in `closed`, and nothing is recorded by that key until it is [opened][#opened] again: by
-/// an allocation or a recorded use, which only a stream that exists can ask for. A free may name either stream,
-/// so it opens nothing;
-/// - live blocks used on it, and what it leaves, get an *end* in place of the key: a number that is given once
-/// and stands for the one fence behind the stream's last work, until that has passed;
-/// - blocks freed on it get their fences, and its shards leave the table of shards: who
-/// inherits one, the successor or another stream, comes after that end.
+/// - its key is added to `closed`, and nothing is recorded by that key until it is [opened][#opened] again, by
+///   an allocation or a recorded use: only an existing stream can ask for these. A free may name either stream,
+///   so it opens nothing;
+/// - live blocks used on it, and the memory that it leaves, get an *end* in place of the key: a unique number
+///   that stands for the one fence after the stream's last work, until that has passed;
+/// - blocks freed on it get their fences, and its shards leave the table of shards; a stream that takes one
+///   over, the successor or another one, comes after that end.
 ///
 /// ```
 /// keys    handle ≥ 0      ~thread id, down to −2^62      end, below −2^62      PASSED = −2^63
 /// ```
 public final class Fences {
-    /// A fence, and how many wait for it on the host at this moment: so long it stays.
+    /// A fence, and the number of host threads that wait for it now; until then it stays.
     private static final class End {
         long fence;
         int waiting;
     }
 
-    /// Stands for a fence that needs no waiting any more.
+    /// Stands for a fence that has passed.
     public static final long PASSED = Long.MIN_VALUE;
 
-    /// Ends are below, the keys of threads above: no thread has so high an id.
+    /// Ends are below this, the keys of threads above: no thread id is so high.
     private static final long FIRST_END = -(1L << 62);
 
-    /// Streams end in about the order in which they finish: behind some that have not there are few that have,
-    /// and each question is a driver call.
+    /// Streams end in about the order in which they finish. So few have finished among those after this many
+    /// late ones, and each question is a driver call.
     public static final int MAX_LATE = 4;
 
     private final int device;
@@ -56,11 +56,11 @@ public final class Fences {
     private final StreamOrder order;
     private final DeviceCounters counters;
 
-    /// What live blocks, and those whose frees have no fences yet, are used on.
+    /// The streams that use live blocks, and blocks whose frees have no fence yet.
     public final RecordedUses uses = new RecordedUses();
-    /// Keys announced as closing and not seen since.
+    /// Keys that were announced as closing and have not been opened since.
     private final Set<Long> closed = ConcurrentHashMap.newKeySet();
-    /// The fences of ends that have not passed, in their order. Guarded by itself.
+    /// The fences of ends that have not passed, in the order of the ends. Guarded by itself.
     private final Map<Long, End> ends = new LinkedHashMap<>();
 
     private long lastEnd = FIRST_END;
@@ -73,7 +73,7 @@ public final class Fences {
         this.order = order;
     }
 
-    /// The key of a stream handle, for the calling thread.
+    /// Returns the key of a stream handle, for the calling thread.
     public static long key(long stream) {
         if (stream == Streams.PER_THREAD_DEFAULT) {
             return ~Thread.currentThread().threadId();
@@ -81,9 +81,10 @@ public final class Fences {
         return stream == Streams.LEGACY_DEFAULT ? 0 : stream;
     }
 
-    /// Marks the present end of a stream, or that of all streams if it can't be marked. An end marks itself.
+    /// Records a fence after all work of a stream so far; if the stream can't be named, after all streams. An
+    /// end is its own fence.
     ///
-    /// @return a fence for [#passed] and [#release], maybe [#PASSED]
+    /// @return a fence for [#passed] and [#release], perhaps [#PASSED]
     public long record(long key) {
         if (allFinished) {
             return PASSED;
@@ -106,20 +107,20 @@ public final class Fences {
         return isEnd(fence) ? endPassed(fence) : fence == PASSED || order.passed(device, fence);
     }
 
-    /// Whether [#finished] can tell of a stream. Of one that can be [recorded on][#recordable].
+    /// Whether [#finished] can tell about a stream that is [recordable][#recordable].
     boolean independent(long key) {
         return key > 0 && order.independent(device, key);
     }
 
-    /// Whether all work given to an [independent][#independent] stream until now has finished, as far as one
-    /// question tells. Of one that can be [recorded on][#recordable].
+    /// Whether all work given so far to an [independent][#independent], [recordable][#recordable] stream has
+    /// finished, as far as one question tells.
     boolean finished(long key) {
         return allFinished || order.finished(device, key);
     }
 
-    /// Waits on the host for a fence.
+    /// Makes the host wait for a fence.
     ///
-    /// @return false for a fence that can't be waited for while streams are captured
+    /// @return false if the fence can't be waited for while streams are captured
     public boolean await(long fence) {
         try {
             if (isEnd(fence)) {
@@ -147,8 +148,8 @@ public final class Fences {
         }
     }
 
-    /// Makes later work of a stream wait for a fence, on the device. The stream is the calling thread's, if it
-    /// has a default stream of its own.
+    /// Makes later work of a stream wait for a fence, on the device. A per-thread default stream must be
+    /// the calling thread's.
     public void await(long key, long fence) {
         if (isEnd(fence)) {
             synchronized (ends) {
@@ -162,17 +163,17 @@ public final class Fences {
         }
     }
 
-    /// Releases a fence; an end, which others may wait for too, goes when it has passed.
+    /// Releases a fence. An end, for which other threads may wait too, is released when it has passed.
     public void release(long fence) {
         if (fence != PASSED && !isEnd(fence)) {
             order.release(device, fence);
         }
     }
 
-    /// Marks the end of a stream.
+    /// Records the end of a stream.
     ///
-    /// @return what stands for it from now on, for as many as like: whoever sees that it has passed, sees it
-    /// for all
+    /// @return a number that any number of blocks may use in place of the stream's key; once it has passed, it
+    ///     has passed for all
     public long end(long key) {
         End made = new End();
         made.fence = record(key);
@@ -194,7 +195,7 @@ public final class Fences {
         }
     }
 
-    /// Releases the fences of ends that have passed, but for some where many of the oldest have not.
+    /// Releases the fences of ends that have passed. Stops early if many of the oldest have not.
     public void releasePassed() {
         synchronized (ends) {
             int late = 0;
@@ -215,7 +216,7 @@ public final class Fences {
         }
     }
 
-    /// Waits on the host, with no lock: the host may have to do something else before.
+    /// Makes the host wait, without a lock: another thread may have to act first.
     private void awaitEnd(long end) {
         End found;
         synchronized (ends) {
@@ -250,7 +251,7 @@ public final class Fences {
         release(found.fence);
     }
 
-    /// Whether all work that was given to a stream until now has finished.
+    /// Whether all work given to a stream so far has finished.
     public boolean quiet(long key) {
         if (!recordable(key)) {
             return false;
@@ -263,8 +264,8 @@ public final class Fences {
         }
     }
 
-    /// Waits for all work of the context, after which none comes: no stream is named any more. If the driver
-    /// refuses that, each stream is to be waited for.
+    /// Waits for all work of the context; no stream may be named afterwards. If the driver refuses, the caller
+    /// has to wait for each stream.
     public void finishAll() {
         counters.count(CacheEvent.SYNCHRONIZE_ALL);
         try {
@@ -278,14 +279,15 @@ public final class Fences {
         }
     }
 
-    /// The stream ends. The key of a thread never comes again, and only that thread could record by it.
+    /// Records that a stream ends. A thread's key is not kept: it never comes again, and only that thread
+    /// could use it.
     public void closed(long key) {
         if (key >= 0) {
             closed.add(key);
         }
     }
 
-    /// The handle is in use (again).
+    /// Records that a handle is in use (again).
     public void opened(long key) {
         closed.remove(key);
     }

@@ -2,9 +2,9 @@ package io.cistern.caching.internal.order;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/// A coarse time of one device's cache, which goes on by one at each miss and each fence. Frees are stamped with it:
-/// a fence recorded after the clock left time `t` covers all frees stamped `t` or less, and of two idle pages the
-/// one with the lower stamp has been idle for longer.
+/// A coarse clock of one device's cache, which advances by one at each miss and each fence. Frees are stamped
+/// with it: a fence recorded after the clock left time `t` covers all frees stamped `t` or less, and of two
+/// idle pages the one with the lower stamp has been idle for longer.
 public final class MissClock {
     private final AtomicLong now = new AtomicLong();
 
@@ -12,7 +12,7 @@ public final class MissClock {
         return now.get();
     }
 
-    /// Goes on.
+    /// Advances the clock.
     ///
     /// @return the time that ended
     public long advance() {

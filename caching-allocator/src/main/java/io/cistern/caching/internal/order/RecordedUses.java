@@ -7,24 +7,24 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 
-/// The streams, by [key][Fences], that live blocks of one device are used on besides that of their free.
+/// The streams, by [key][Fences], that use live blocks of one device besides the stream of the free.
 ///
-/// **Threads.** Any. Where no uses are recorded, a free pays a look at a number.
+/// **Threads.** Any. If no use is recorded, a free only reads one number.
 public final class RecordedUses {
     /// No streams.
     static final long[] NONE = {};
 
     private final ConcurrentMap<Long, long[]> streamsOfBlocks = new ConcurrentHashMap<>();
 
-    /// At least as many as the map has. The map's own size is a sum over cells, which may be 0 while other blocks
-    /// come and go, although one has been there all the time.
+    /// At least the size of the map. The map's own size is a sum over cells; it may read 0 while blocks come
+    /// and go, although one block is there all the time.
     private final AtomicInteger blocks = new AtomicInteger();
 
     /// Adds a stream to those of a block.
     public void add(long address, long key) {
         boolean[] known = {false};
         long[] first = {key};
-        blocks.incrementAndGet(); // first, so that who meets the block meets the number
+        blocks.incrementAndGet(); // first, so that a reader that sees the block sees the count
         boolean added = false;
         try {
             streamsOfBlocks.merge(address, first, (before, _) -> {
@@ -39,7 +39,7 @@ public final class RecordedUses {
         }
     }
 
-    /// The streams in ascending order, each once.
+    /// Returns the keys with one more, sorted and without duplicates.
     private static long[] with(long[] keys, long key) {
         int at = Arrays.binarySearch(keys, key);
         if (at >= 0) {
@@ -51,7 +51,7 @@ public final class RecordedUses {
         return more;
     }
 
-    /// The streams without one of them.
+    /// Returns the keys without one of them.
     public static long[] without(long[] keys, long key) {
         int at = Arrays.binarySearch(keys, key);
         if (at < 0) {
@@ -66,13 +66,13 @@ public final class RecordedUses {
         return Arrays.binarySearch(keys, key) < 0 ? keys : with(without(keys, key), replacement);
     }
 
-    /// The streams that use a block.
+    /// Returns the streams that use a block.
     public long[] of(long address) {
         long[] keys = blocks.get() == 0 ? null : streamsOfBlocks.get(address);
         return keys == null ? NONE : keys;
     }
 
-    /// Takes the streams of a block that was freed.
+    /// Removes and returns the streams of a freed block.
     public long[] take(long address) {
         long[] keys = blocks.get() == 0 ? null : streamsOfBlocks.remove(address);
         if (keys == null) {
@@ -82,7 +82,8 @@ public final class RecordedUses {
         return keys;
     }
 
-    /// Whether other streams use a block; also if the Java heap has no memory to look: a free must not fail for that.
+    /// Whether other streams use a block. Returns true if the Java heap is too full to look: a free must not
+    /// fail for that.
     public boolean mayContain(long address) {
         try {
             return blocks.get() != 0 && streamsOfBlocks.containsKey(address);
@@ -91,16 +92,16 @@ public final class RecordedUses {
         }
     }
 
-    /// Replaces a stream, wherever it is, by what its end is known by.
+    /// Replaces a stream by its end, for all blocks.
     ///
-    /// @param end asked once, if the stream uses a block
+    /// @param end called once, if the stream uses a block
     public void replace(long key, LongSupplier end) {
         long ended = 0;
         for (Map.Entry<Long, long[]> block : streamsOfBlocks.entrySet()) {
             if (Arrays.binarySearch(block.getValue(), key) >= 0) {
                 long replacement = ended != 0 ? ended : end.getAsLong();
                 ended = replacement;
-                // A block that came here meanwhile may not be used there.
+                // A block that was added meanwhile may not be used on the stream.
                 streamsOfBlocks.computeIfPresent(block.getKey(), (_, keys) -> replaced(keys, key, replacement));
             }
         }

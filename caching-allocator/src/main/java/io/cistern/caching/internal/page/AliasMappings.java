@@ -14,25 +14,28 @@ import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// The mappings of pages that are at home elsewhere, in the order in which the pages left them, and how they end.
+/// Lists the aliased mappings of a device (those of pages with their home elsewhere), in the order in which the
+/// pages left them, and unmaps them.
 ///
-/// A program that repeats finds the same few again. One that does not, say with caches that grow, would add
-/// mappings for ever, and a search has to walk past them. So:
+/// A program that repeats reuses the same few mappings. A program that doesn't, for example one whose caches
+/// grow, would add mappings without end, and each search has to walk past them. So:
 ///
-/// 1. there may be [#MAX_A_PAGE] for each page, and [#SPARE] more before anything is done;
-/// 2. then those left longest ago go, down to that number, if the work that used the page through them has
-/// finished: it came before the free that made the page idle there ([Mapping#freedAt]);
-/// 3. while it has not, more are added; a fence that is recorded now tells later.
+/// 1. There may be [#MAX_A_PAGE] for each page, and [#SPARE] more before anything is unmapped.
+/// 2. Above that, the mappings that were left longest ago are unmapped, down to [#MAX_A_PAGE] for each page, if
+///    the work that used the page through them has finished: it was enqueued before the free that made the page
+///    idle there ([Mapping#freedAt]).
+/// 3. As long as it has not finished, mappings are added. A fence recorded now tells later when it has.
 ///
-/// **Invariant**: in the list are exactly the aliased mappings that no roll-back left.
+/// **Invariant**: the list has exactly the aliased mappings, except those that a rollback left.
 ///
-/// Guarded by the lock of the [PageTable], which is not held across driver calls; mappings that are about to end
-/// are claimed.
+/// Guarded by the lock of the [PageTable], which is not held across driver calls; mappings to be
+/// unmapped are claimed.
 public final class AliasMappings {
     /// More than recorded programs have, by default and with `fit=tight`.
     private static final int MAX_A_PAGE = 16;
 
-    /// Asking how far a stream is costs a driver call, to unmap another: so not one by one, and not many at once.
+    /// Each unmapping of a batch costs a driver call, and so does the question whether its streams have passed.
+    /// So mappings go neither one by one nor many at once.
     private static final int SPARE = 16;
 
     private final PageTable table;
@@ -44,7 +47,7 @@ public final class AliasMappings {
         this.table = table;
     }
 
-    /// A page leaves its home. Under the lock.
+    /// Adds a mapping that its page leaves. The caller holds the table's lock.
     void left(Mapping home) {
         home.lentBefore = newest;
         if (newest == null) {
@@ -56,10 +59,10 @@ public final class AliasMappings {
         count++;
     }
 
-    /// A page comes back to a mapping that it left, or the mapping is gone. Under the lock.
+    /// Removes a mapping to which its page comes back, or which is unmapped. The caller holds the table's lock.
     void remove(Mapping mapping) {
         if (mapping.lentBefore == null && oldest != mapping) {
-            return; // left by a roll-back
+            return; // left by a rollback
         }
         if (mapping.lentBefore == null) {
             oldest = mapping.lentAfter;
@@ -76,9 +79,9 @@ public final class AliasMappings {
         count--;
     }
 
-    /// Unmaps a page wherever it is aliased.
+    /// Unmaps all aliased mappings of a page.
     ///
-    /// @return false if some are left: somebody else is unmapping one at this moment, or needs it where it is
+    /// @return false if some are left, because another thread is unmapping one now, or the source needs one
     /// @throws CudaException if the driver refuses
     public boolean unmap(Page page) {
         List<@Nullable Mapping> claimed = new ArrayList<>();
@@ -104,7 +107,7 @@ public final class AliasMappings {
         }
     }
 
-    /// @param claimed gets it first, so that it is released whatever happens
+    /// @param claimed receives the mapping before it is claimed, so that it is released whatever happens
     private static boolean tryClaim(Mapping mapping, List<@Nullable Mapping> claimed) {
         claimed.add(mapping);
         if (!mapping.owner.tryClaim(mapping)) {
@@ -114,9 +117,9 @@ public final class AliasMappings {
         return true;
     }
 
-    /// Unmaps what an owner's arenas still have of pages at home elsewhere, after all work of its stream.
+    /// Unmaps the aliased mappings in an owner's arenas, after all work of its stream.
     ///
-    /// @return whether all of it that is unmapped here is gone
+    /// @return whether all mappings that this call claimed are unmapped
     /// @throws CudaException if the driver refuses
     public boolean unmap(PageOwner owner) {
         List<@Nullable Mapping> claimed = new ArrayList<>();
@@ -128,7 +131,7 @@ public final class AliasMappings {
         }
     }
 
-    @SuppressWarnings("ReferenceEquality") // There is one object for each.
+    @SuppressWarnings("ReferenceEquality") // there is one object for each owner
     private void claimAll(PageOwner owner, List<@Nullable Mapping> claimed) {
         table.lock();
         try {
@@ -146,7 +149,8 @@ public final class AliasMappings {
         }
     }
 
-    /// Takes old mappings away if there are too many. A refusal is no concern of who allocates: then they stay.
+    /// Unmaps old mappings if there are too many. If the driver refuses, they stay: that must not
+    /// fail an allocation.
     public void unmapOld(CrossStreamOrder order) {
         Map<StreamTimeline, Long> streams = streamsOfOld();
         if (streams.isEmpty()) {
@@ -165,7 +169,7 @@ public final class AliasMappings {
         }
     }
 
-    /// The streams that left the mappings that are too many, each with the time of the last free among them.
+    /// Returns the streams of the mappings that are too many, each with the time of the latest free among them.
     private Map<StreamTimeline, Long> streamsOfOld() {
         Map<StreamTimeline, Long> streams = new HashMap<>();
         table.lock();
@@ -204,9 +208,9 @@ public final class AliasMappings {
         }
     }
 
-    /// Unmaps claimed mappings, and takes those that are gone out of the list.
+    /// Unmaps claimed mappings and takes them out of the list.
     ///
-    /// @return whether all are gone; the others are needed where they are
+    /// @return whether all are unmapped; the source needs the others where they are
     private boolean unmap(List<@Nullable Mapping> claimed) {
         boolean areGone = true;
         for (int i = 0; i < claimed.size(); i++) {
@@ -239,7 +243,7 @@ public final class AliasMappings {
         }
     }
 
-    /// Those that are not gone are aliased as before.
+    /// Makes the mappings that were not unmapped aliased again.
     private void release(List<@Nullable Mapping> claimed) {
         table.lock();
         try {
@@ -256,8 +260,8 @@ public final class AliasMappings {
 
     /// Checks the list.
     ///
-    /// @param known aliased mappings of all pages but those that a roll-back left
-    /// @throws IllegalStateException if it is not what it must be
+    /// @param known the number of aliased mappings of all pages, without those that a rollback left
+    /// @throws IllegalStateException if the list is wrong
     void checkInvariants(long known) {
         int listed = 0;
         Mapping before = null;

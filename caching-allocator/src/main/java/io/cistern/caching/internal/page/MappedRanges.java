@@ -11,12 +11,13 @@ import java.lang.System.Logger.Level;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// Physical memory as plain ranges, each of one handle at addresses of its own: for those who share, register or
-/// export a block and nothing beside it.
+/// A source of plain ranges, each with one handle of physical memory at addresses of its own. For users that
+/// share, register or export one block and nothing beside it.
 ///
-/// Acquire: reserve → create → map → setAccess; what fails takes back what was done. Release: first the handle, since
-/// its memory is there until it is unmapped: so a segment of which the driver refuses either is still usable, and goes
-/// with a later call. Addresses that the driver keeps are only logged. A segment that its source needs stays.
+/// Acquire: reserve → create → map → setAccess; a failure undoes the steps before it. Release drops the handle
+/// first, since the memory exists until it is unmapped. So if the driver refuses to release or to unmap, the
+/// segment is still usable and a later call releases it. Addresses that the driver does not free are only
+/// logged. A segment that its source needs stays.
 ///
 /// **Threads.** Any.
 public final class MappedRanges implements RangeSource {

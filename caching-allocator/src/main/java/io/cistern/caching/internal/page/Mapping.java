@@ -10,31 +10,31 @@ public final class Mapping {
     public final PageOwner owner;
     public final long address;
     private final long end;
-    /// The number that the arena's owner has for these addresses, while the page is at home elsewhere or stuck
-    /// here.
+    /// The arena owner's number of the block at these addresses, while the page has its home elsewhere or the
+    /// mapping is stuck.
     public int block = AddressRange.NO_BLOCK;
-    /// Whether it is among its page's mappings.
+    /// Whether it is in its page's list of mappings.
     boolean entered;
 
-    /// Of a home: whether the page lies wholly in a free block, since when, and in which, unless that was merged
-    /// since; see `IdleMarks`. Guarded by the lock of the shard. A read without it is a guess, which the
-    /// shard confirms.
+    /// For a home: whether the page lies wholly in a free block, since when, and in which block (unless that
+    /// was merged since); see `IdleMarks`. Guarded by the shard's lock. A read without the lock is a guess that
+    /// the shard confirms.
     public boolean idle;
 
     public long freedAt;
     public int idleBlock = AddressRange.NO_BLOCK;
 
-    /// Its neighbours among the [aliased ones][AliasMappings].
+    /// Its neighbours in the list of [AliasMappings].
     @Nullable
     Mapping lentBefore;
 
     @Nullable
     Mapping lentAfter;
 
-    /// Whether a roll-back could not take it away. Guarded by the lock of the page table.
+    /// Whether a rollback could not unmap it. Guarded by the lock of the page table.
     boolean isStuck;
 
-    /// The next home of which that is true.
+    /// The next stuck home.
     @Nullable
     Mapping nextStuck;
 

@@ -2,20 +2,20 @@ package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.ReservedList;
 
-/// Physical memory under one handle, and the places where it is mapped.
+/// Physical memory under one handle, and the addresses at which it is mapped.
 ///
-/// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. At the others, whose
-/// mappings are kept so that they can be used again without a driver call, the blocks are
-/// [aliased][io.cistern.caching.internal.heap.Blocks#LENT].
+/// Exactly one of its mappings is its *home*: there its bytes are live, free or fenced. The
+/// other mappings are kept so that they can be used again without a driver call; the blocks
+/// there are [aliased][io.cistern.caching.internal.heap.Blocks#LENT].
 ///
-/// **Stream order.** Only idle pages move, and a page moves to another stream only after that stream was made to
-/// wait for the one it comes from, or after the latter's fence had passed. So, by induction over its moves, all
-/// work that used the page through any mapping comes before a fence recorded on its home's stream while the page
-/// is free there. Where a stream inherits a whole shard, its pages move in the same sense.
+/// **Stream order.** Only idle pages move. A page moves to another stream only after that stream was made to
+/// wait for the page's former stream, or after the former stream's fence has passed. By induction over the
+/// moves, all work that used the page through any mapping comes before a fence recorded on its home's stream
+/// while the page is free there. If a stream takes over a whole shard, its pages move in the same sense.
 ///
 /// Guarded by the lock of the device's [PageTable], as are all mappings.
 public final class Page {
-    /// Why a page must stay where it is.
+    /// The reason why a page must stay where it is.
     public enum Pin {
         /// Registered with a network card or a communicator.
         REGISTERED,
@@ -23,40 +23,41 @@ public final class Page {
         EXPORTED,
         /// Its addresses are in a captured graph.
         CAPTURED,
-        /// It sleeps: only its addresses are left.
+        /// It sleeps: it has addresses and no memory.
         ASLEEP,
         /// It is about to sleep or to wake.
         CHANGING
     }
 
-    /// The physical memory, while there is any.
+    /// The physical memory; valid while [#hasMemory].
     public long handle;
     public final long byteSize;
 
-    /// Its place among the [table's][PageTable#all], or -1.
+    /// Its index in [PageTable#all], or -1.
     int number = -1;
-    /// All places, the home among them; the oldest first.
+    /// All mappings, the home among them; the oldest first.
     final ReservedList<Mapping> mappings = new ReservedList<>();
-    /// A bit each.
+    /// One bit for each [Pin].
     private int pins;
 
     public Mapping home;
 
-    /// Whether there is physical memory, and whether it is mapped at its home; both, unless the page sleeps.
+    /// Whether there is physical memory, and whether it is mapped at the home. Both are true unless
+    /// the page sleeps.
     public boolean hasMemory = true;
     public boolean isMapped = true;
 
-    /// What [Mapping#freedAt] was when the look under way came across it.
+    /// The value of [Mapping#freedAt] when the current survey of idle pages saw this page.
     public long seenFreedAt;
-    /// The last look that took it.
+    /// The last survey that took this page.
     public long takenIn;
-    /// The last search that came across it aliased, and at what address.
+    /// The last search that met this page aliased, and the address there.
     public long search;
     public long searchedAt;
 
-    /// A page with one mapping, its home.
+    /// Makes a page with one mapping, its home.
     ///
-    /// @param handle 0 until there is memory
+    /// @param handle 0 while there is no memory
     public Page(long handle, long byteSize, PageArena arena, long address) {
         this.handle = handle;
         this.byteSize = byteSize;
@@ -65,9 +66,9 @@ public final class Page {
         add(home);
     }
 
-    /// Adds a place, for which there is [room][ReservedList#reserve].
+    /// Adds a mapping; the caller has [reserved][ReservedList#reserve] room.
     ///
-    /// @return whether it was none before
+    /// @return whether the mapping was not in the list before
     boolean add(Mapping mapping) {
         boolean isNew = !mapping.entered;
         if (isNew) {
@@ -98,7 +99,8 @@ public final class Page {
         return 1 << reason.ordinal();
     }
 
-    /// Whether it may go back to the driver, as far as pins are concerned. Of a sleeping one only addresses do.
+    /// Whether no pin forbids that the page goes back to the driver. A sleeping page gives back
+    /// only its addresses.
     boolean mayGo() {
         return pins == 0 || pins == bit(Pin.ASLEEP);
     }
@@ -107,8 +109,8 @@ public final class Page {
         return isPinned(Pin.ASLEEP);
     }
 
-    /// Whether it may sleep: it will have other physical memory at the same address, which is all that graphs ask
-    /// for, but not those who know the memory itself.
+    /// Whether it may sleep. It will wake with other physical memory at the same address. That suffices for
+    /// graphs, but not for users that know the memory itself.
     public boolean maySleep() {
         return mappings.size() == 1 && (pins & ~bit(Pin.CAPTURED)) == 0;
     }

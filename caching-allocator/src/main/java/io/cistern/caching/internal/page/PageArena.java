@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// A large reservation of addresses onto which pages are mapped where blocks need them.
+/// A large reservation of addresses, where pages are mapped when blocks need them.
 ///
 /// ```
 /// slot (2 MiB)    0    1    2    3    4    5    6  …
@@ -18,11 +18,11 @@ import org.jspecify.annotations.Nullable;
 /// block         | live      | free    | hole | aliased | hole
 /// ```
 ///
-/// Under live, free and fenced blocks lie pages that are at home there; a aliased block is one mapping of a page
-/// that is at home elsewhere; a hole has no mappings. The table changes under the locks of the [PageTable] and of
-/// the arena's shard; either will do for reading.
+/// Under live, free and fenced blocks lie pages with their home there. An aliased block is one mapping of a
+/// page with its home elsewhere. A hole has no mapping. The table changes under the locks of the [PageTable]
+/// and of the arena's shard; either suffices for reading.
 public final class PageArena extends AddressRange {
-    /// Of all devices and allocators: they share the addresses of the process.
+    /// Counts the arenas of all devices and allocators, which share the addresses of the process.
     private static final AtomicInteger OPEN = new AtomicInteger();
 
     public final PageOwner pageOwner;
@@ -39,9 +39,9 @@ public final class PageArena extends AddressRange {
         this.slotShift = Long.numberOfTrailingZeros(slotBytes);
     }
 
-    /// Reserves the addresses.
+    /// Reserves the addresses of a new arena.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver has none
+    /// @throws io.cistern.cuda.CudaException if the driver has no addresses left
     public static PageArena reserve(PageOwner owner, long byteSize, PageTable table) {
         PhysicalPages pages = table.pages;
         long address = pages.memory.reserve(pages.device, byteSize, pages.slotBytes, 0);
@@ -59,19 +59,19 @@ public final class PageArena extends AddressRange {
         return OPEN.get();
     }
 
-    /// What is mapped at an address, or null.
+    /// Returns the mapping at an address, or null.
     @Nullable
     public Mapping mappingAt(long at) {
         int slot = slot(at);
         return slot < mappings.length ? mappings[slot] : null;
     }
 
-    /// The page that memory at an address is at home in.
+    /// Returns the home of the page under a live, free or fenced address.
     public Mapping homeAt(long at) {
         return Objects.requireNonNull(mappings[slot(at)]);
     }
 
-    /// Shows the homes of pages here. Under either lock.
+    /// Visits the homes of pages in this arena. The caller holds either lock.
     public void forEachHome(Consumer<Mapping> action) {
         for (int slot = 0; slot < mappings.length; slot++) {
             Mapping mapping = mappings[slot];
@@ -97,7 +97,7 @@ public final class PageArena extends AddressRange {
         Arrays.fill(mappings, slot(mapping.address), slot(mapping.end()), null);
     }
 
-    /// Where the table ends: nothing is mapped from there on.
+    /// Returns the end of the table; nothing is mapped from there on.
     public long mappedEnd() {
         return address + ((long) mappings.length << slotShift);
     }
@@ -106,12 +106,12 @@ public final class PageArena extends AddressRange {
         return (int) ((at - address) >>> slotShift);
     }
 
-    /// The start of the first slot that begins at an address or after it.
+    /// Returns the start of the first slot at or after an address.
     public long slotStart(long at) {
         return address + Sizes.roundUp(at - address, slotBytes);
     }
 
-    /// The last whole page in a range that is not pinned.
+    /// Returns the last whole page in a range that no pin holds, or null.
     @Override
     @Nullable
     public Range lastReturnable(long from, long to) {
@@ -151,7 +151,7 @@ public final class PageArena extends AddressRange {
         return !table.stable;
     }
 
-    /// What the driver will not take back are addresses, of which there are plenty.
+    /// Frees the addresses. If the driver refuses, they only stay reserved; there are plenty.
     @Override
     public void close() {
         table.forget(this);

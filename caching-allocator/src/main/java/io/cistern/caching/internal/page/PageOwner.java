@@ -4,72 +4,72 @@ import io.cistern.caching.internal.heap.RangeOwner;
 import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.List;
 
-/// Whose blocks lie on pages: so much of a shard as pages need that move, sleep or go. Called mostly with the
-/// lock of the [PageTable]; every method that changes something guards itself.
+/// The part of a shard that pages need in order to move, sleep or go back to the driver. Callers mostly hold
+/// the lock of the [PageTable]; each method that changes something also takes the shard's own lock.
 public interface PageOwner {
-    /// Shown the free blocks of an owner.
+    /// Receives the free blocks of an owner.
     interface FreeBlocks {
-        /// A free block.
+        /// Receives one free block.
         void add(PageArena arena, long from, long to);
     }
 
-    /// The shard, as ranges of addresses know it.
+    /// The shard, as the owner of address ranges.
     RangeOwner shard();
 
-    /// How far its stream has got.
+    /// How far the shard's stream has got.
     StreamTimeline timeline();
 
-    /// Bytes of live blocks; can be one operation old.
+    /// Bytes of live blocks; may be one operation old.
     long liveBytes();
 
-    /// A search begins that looks at the pages that are idle here.
+    /// Tells the owner that a search for idle pages looks at it now.
     void lookedAt();
 
-    /// Shows all free blocks that pages may lie in.
+    /// Reports all free blocks in which pages may lie.
     void findIdle(FreeBlocks seen);
 
-    /// Takes a page that is at home here out of the free blocks.
+    /// Takes a page with its home here out of the free blocks.
     ///
-    /// @param taker where it will be at home
-    /// @return whether it is still idle
+    /// @param taker the owner that will be the page's new home
+    /// @return whether the page is still idle
     boolean lend(Mapping home, PageOwner taker);
 
-    /// A page that was [aliased][#lend] stays after all.
+    /// Undoes [#lend]: the page stays.
     void takeBack(Mapping home, PageOwner taker);
 
-    /// Claims parts of pages at home here, if each lies in a free block.
+    /// Claims parts of pages with their home here, if each part lies in a free block.
     ///
-    /// @param froms where they begin
-    /// @param tos where they end
-    /// @param parts gets the numbers of their blocks
-    /// @return false if one is in use; then none is claimed
+    /// @param froms where the parts begin
+    /// @param tos where the parts end
+    /// @param parts receives the numbers of their blocks
+    /// @return false if one part is in use; then none is claimed
     boolean claimFree(PageArena arena, long[] froms, long[] tos, int[] parts);
 
     /// Makes claimed parts free again.
     void freeClaimed(int[] parts);
 
-    /// Puts smaller pages in the place of one that lies around claimed parts; those have no memory then. With
-    /// the page table's lock.
+    /// Replaces the page around some claimed parts by smaller pages; the parts have no memory then. The caller
+    /// holds the page table's lock.
     ///
-    /// @param homes of the smaller pages
+    /// @param homes the homes of the smaller pages
     void exchange(Mapping home, List<Mapping> homes, int[] parts);
 
-    /// Claims the addresses of a mapping that is to be unmapped.
+    /// Claims the addresses of a mapping that is about to be unmapped.
     ///
-    /// @return false if somebody has claimed them
+    /// @return false if another thread has claimed them
     boolean tryClaim(Mapping mapping);
 
-    /// Makes claimed addresses what they were.
+    /// Gives claimed addresses their former state.
     ///
-    /// @param stuck whether a roll-back could not take the mapping away
+    /// @param stuck whether a rollback could not unmap the mapping
     void unclaim(Mapping mapping, boolean stuck);
 
-    /// A mapping is gone whose addresses were claimed.
+    /// Tells the owner that a mapping with claimed addresses was unmapped.
     void unmapped(Mapping mapping);
 
-    /// A mapping is gone whose page is too.
+    /// Tells the owner that a mapping was unmapped and its page released.
     void erase(Mapping mapping);
 
-    /// Counts memory as gone whose addresses stay, or as there again.
+    /// Counts memory as gone although its addresses stay, or as back again.
     void sleeps(long byteSize, boolean asleep);
 }

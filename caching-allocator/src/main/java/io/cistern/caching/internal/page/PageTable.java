@@ -14,19 +14,20 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/// The pages of one device: where they are at home and where else they are mapped.
+/// The pages of one device: where each has its home and where else it is mapped.
 ///
-/// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie pages
-/// at home there, under a aliased block one mapping of a page at home elsewhere, under a hole none; the bytes of
-/// all pages, and of handles that the driver would not take back, are what is reserved.
+/// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie
+/// pages with their home there, under an aliased block one mapping of a page with its home elsewhere, under a
+/// hole no mapping; the reserved bytes are the bytes of all pages and of the handles that the driver would
+/// not take back.
 ///
-/// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards'
-/// short locks; whoever holds this lock may hold several of the latter, nobody else may. It is not held across
-/// driver calls.
+/// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock,
+/// shards' short locks. Only a thread that holds this lock may hold several short locks. No thread holds it
+/// across a driver call.
 public final class PageTable {
     public final PhysicalPages pages;
     public final AddressRangeMap ranges;
-    /// Whether each virtual page keeps its physical page for life: no page moves, and addresses are used once.
+    /// Whether each virtual page keeps its physical page for life: no page moves, and no address is used twice.
     public final boolean stable;
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -51,16 +52,16 @@ public final class PageTable {
         lock.unlock();
     }
 
-    /// Those who have arenas. Under the lock.
+    /// The owners that have arenas. The caller holds the lock.
     public List<PageOwner> owners() {
         return owners;
     }
 
-    /// A new arena.
+    /// Adds a new arena.
     public void enter(PageArena arena) {
         lock.lock();
         try {
-            arenas.add(arena); // first: who fails then forgets it
+            arenas.add(arena); // first: a caller that fails later forgets it
             if (!owners.contains(arena.pageOwner)) {
                 owners.add(arena.pageOwner);
             }
@@ -69,7 +70,7 @@ public final class PageTable {
         }
     }
 
-    /// An arena without mappings ends.
+    /// Removes an arena that has no mapping left.
     void forget(PageArena arena) {
         lock.lock();
         try {
@@ -82,7 +83,7 @@ public final class PageTable {
         }
     }
 
-    @SuppressWarnings("ReferenceEquality") // There is one object for each.
+    @SuppressWarnings("ReferenceEquality") // there is one object for each owner
     private boolean hasArena(PageOwner owner) {
         for (int i = 0; i < arenas.size(); i++) {
             if (arenas.get(i).pageOwner == owner) {
@@ -92,9 +93,9 @@ public final class PageTable {
         return false;
     }
 
-    /// Makes sure that a mapping can [come home][#comesHome] without memory of the Java heap. Under the lock.
+    /// Reserves Java heap so that a mapping can [come home][#comesHome]. The caller holds the lock.
     ///
-    /// @param newPages how many pages are new, with this one
+    /// @param newPages the number of new pages, with this one
     public void reserveFor(Mapping mapping, int newPages) {
         ranges.reserve(mapping.address, mapping.page.byteSize);
         if (mapping.isHome()) {
@@ -104,8 +105,8 @@ public final class PageTable {
         }
     }
 
-    /// A page is at home at a mapping from now on, which may be new; if it was before, the page is. Under the
-    /// lock.
+    /// Makes a mapping the home of its page. The mapping may be new; if it is the home already, the page is
+    /// new. The caller holds the lock.
     public void comesHome(Mapping mapping) {
         Page page = mapping.page;
         if (mapping.isHome()) {
@@ -145,7 +146,7 @@ public final class PageTable {
         page.number = -1;
     }
 
-    /// A mapping that a roll-back could not take away. Under the lock.
+    /// Records a mapping that a rollback could not unmap. The caller holds the lock.
     public void stuck(Mapping mapping) {
         mapping.isStuck = true;
         if (mapping.isHome()) {
@@ -159,13 +160,12 @@ public final class PageTable {
         mapping.page.add(mapping);
     }
 
-    /// Unmaps a page wherever it is mapped, and releases it. Its block is claimed, and no work uses it any
-    /// more.
+    /// Unmaps all mappings of a page and releases it. Its block is claimed, and no work uses it any more.
     ///
-    /// @return bytes released, none of a page that sleeps; [AddressRange#STAYS] if somebody else is unmapping one
-    /// of its mappings at this moment, or needs one where it is, or the page is going to sleep or to wake; then
-    /// it is still at home there
-    /// @throws CudaException if the driver refuses; then too
+    /// @return the bytes released (0 for a sleeping page), or [AddressRange#STAYS] if another thread is
+    ///     unmapping one of its mappings, its source needs one, or the page is about to sleep or wake; it then
+    ///     keeps its home
+    /// @throws CudaException if the driver refuses; the page then keeps its home too
     long giveBack(PageArena arena, long from, long to) {
         Page page = pageAt(arena, from);
         if (!page.mayGo() || !lent.unmap(page) || !tryUnmapHome(page)) {
@@ -212,14 +212,14 @@ public final class PageTable {
         }
     }
 
-    /// A mapping of a page at home elsewhere is gone. Under the lock.
+    /// Removes an unmapped mapping of a page with its home elsewhere. The caller holds the lock.
     void unmapped(Mapping mapping) {
         mapping.page.mappings.remove(mapping);
         mapping.isStuck = false;
         mapping.owner.unmapped(mapping);
     }
 
-    /// Makes room for more pages, so that [#exchange] needs no memory of the Java heap.
+    /// Makes room for `more` pages, so that [#exchange] needs no memory of the Java heap.
     public void reserve(int more) {
         lock.lock();
         try {
@@ -229,9 +229,9 @@ public final class PageTable {
         }
     }
 
-    /// Puts smaller pages, which are mapped by now, in the place of one that is not any more.
+    /// Replaces a page that is unmapped by smaller pages that are mapped.
     ///
-    /// @param homes of the smaller pages, by address
+    /// @param homes the homes of the smaller pages, by address
     /// @param parts claimed blocks of the page that have no memory now
     public void exchange(Page page, List<Mapping> homes, int[] parts) {
         lock.lock();
@@ -257,13 +257,13 @@ public final class PageTable {
         }
     }
 
-    /// All pages. Under the lock.
+    /// All pages. The caller holds the lock.
     ReservedList<Page> all() {
         return all;
     }
 
-    /// Pins the pages under a range of live blocks: while a page has a reason, it is not moved, unmapped or
-    /// released.
+    /// Pins the pages under a range of live blocks. While a page has a pin, it is not moved,
+    /// unmapped or released.
     public void pin(long address, long byteSize, Page.Pin reason) {
         if (!(ranges.find(address) instanceof PageArena arena)) {
             return;
@@ -282,7 +282,7 @@ public final class PageTable {
         }
     }
 
-    /// All mappings that there are now.
+    /// Returns all current mappings.
     public List<Mapping> mappings() {
         lock.lock();
         try {
@@ -302,7 +302,7 @@ public final class PageTable {
         }
     }
 
-    /// Whether a mapping is still there.
+    /// Whether a mapping still exists.
     public boolean has(Mapping mapping) {
         lock.lock();
         try {
@@ -312,11 +312,11 @@ public final class PageTable {
         }
     }
 
-    /// Claims pages that are at home with a shard, for going to sleep or for waking. Under its driver lock, so
-    /// that nobody gives them back at this moment.
+    /// Claims pages with their home in one shard, in order to put them to sleep or wake them. The caller holds
+    /// the shard's driver lock, so that no thread gives them back meanwhile.
     ///
-    /// @param which asked under the lock
-    /// @param claimed gets them, also those claimed before a failure
+    /// @param which called under the lock
+    /// @param claimed receives the pages, also those claimed before a failure
     @SuppressWarnings("ReferenceEquality")
     public void beginChange(PageOwner owner, Predicate<Page> which, List<@Nullable Page> claimed) {
         lock.lock();
@@ -333,7 +333,7 @@ public final class PageTable {
         }
     }
 
-    /// Ends that.
+    /// Ends the claim of [#beginChange].
     ///
     /// @param asleep whether the page sleeps now
     public void endChange(Page page, boolean asleep) {
@@ -350,7 +350,7 @@ public final class PageTable {
         }
     }
 
-    /// Bytes of the shards' pages that have no memory, because they sleep.
+    /// Bytes of pages that have no memory, because they sleep.
     public long asleepBytes() {
         lock.lock();
         try {
@@ -364,7 +364,7 @@ public final class PageTable {
         }
     }
 
-    /// Takes a reason away from all pages.
+    /// Removes a pin from all pages.
     public void unpinAll(Page.Pin reason) {
         lock.lock();
         try {

@@ -13,24 +13,25 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The physical memory of one device: handles from the source, counted. `reserved = sum of the sizes of live
-/// handles`.
+/// Creates and releases the physical memory of one device and counts it. `reserved = sum of the sizes
+/// of live handles`.
 public final class PhysicalPages {
-    /// More than threads that release in one moment.
+    /// More than the threads that release at one time.
     private static final int ROOM = 64;
 
     public final int device;
     public final VirtualMemory memory;
-    /// Multiple of all page sizes and addresses.
+    /// A multiple of the granularity: all page sizes and addresses are multiples of it.
     public final long slotBytes;
-    /// Whether the memory is the device's own, and so not more than it has.
+    /// Whether the memory is the device's own, so that the device's size bounds it.
     public final boolean onDevice;
-    /// Who may use the memory: a list that never changes, exchanged under the lock of `PagePeers`.
+    /// The devices that may access the memory. The list is immutable; it is replaced under the
+    /// lock of `PagePeers`.
     public volatile List<MemoryLocation> accessors;
     private final PageSource source;
     private final Reserved reserved;
-    /// What the driver would not take back. There is always room for some more, so that it is kept without Java
-    /// heap.
+    /// Handles that the driver would not take back. There is always room for some more, so keeping one needs
+    /// no Java heap.
     private long[] refused = new long[2 * ROOM];
 
     private long[] refusedSizes = new long[2 * ROOM];
@@ -38,17 +39,17 @@ public final class PhysicalPages {
 
     private final ReservedList<Stranded> stranded = new ReservedList<>();
 
-    /// Whether a copy to one of them may be under way.
+    /// Whether a copy to a stranded page may be under way.
     private boolean strandedInUse;
 
-    /// A page at an address that nobody knows. Made before it is needed.
+    /// A page mapped at an address that no table knows. The object is made before it is needed.
     public static final class Stranded {
         private long address;
         private long byteSize;
         private long handle;
     }
 
-    /// Takes memory from a source.
+    /// Makes the physical memory of a device over a source.
     public PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved) {
         this.device = device;
         this.memory = memory;
@@ -71,20 +72,20 @@ public final class PhysicalPages {
         }
     }
 
-    /// A page got a mapping, which is open to all [#accessors].
+    /// Tells the source that a page got a mapping, which all [#accessors] may use.
     public void mapped(Mapping mapping) {
         source.mapped(device, mapping.address, mapping.page.byteSize, mapping.page.handle);
     }
 
-    /// Asks for leave to take a mapping away.
+    /// Asks the source whether a mapping may be unmapped.
     public boolean mayUnmap(long address, long byteSize) {
         return source.unmapping(device, address, byteSize);
     }
 
-    /// Takes a mapping away.
+    /// Unmaps a mapping.
     ///
-    /// @return false if somebody needs it where it is
-    /// @throws CudaException if the driver refuses; then who was asked for leave is told that it is there still
+    /// @return false if the source needs it where it is
+    /// @throws CudaException if the driver refuses; the source is then told that the mapping still exists
     public boolean tryUnmap(Mapping mapping) {
         if (!mayUnmap(mapping.address, mapping.page.byteSize)) {
             return false;
@@ -100,8 +101,8 @@ public final class PhysicalPages {
         }
     }
 
-    /// Keeps a page that can't be unmapped from an address which nobody knows. It stays reserved until
-    /// [#releaseRefused] can.
+    /// Keeps a page that can't be unmapped from an address that no table knows. It stays reserved
+    /// until [#releaseRefused] succeeds.
     ///
     /// @param inUse whether a copy to it may be under way: then it stays until the [device is idle][#idle]
     public synchronized void strand(Stranded as, long address, long byteSize, long handle, boolean inUse) {
@@ -112,12 +113,12 @@ public final class PhysicalPages {
         stranded.add(as);
     }
 
-    /// All work of the device has finished.
+    /// Records that all work of the device has finished.
     public synchronized void idle() {
         strandedInUse = false;
     }
 
-    /// Makes room, so that so many can be [stranded][#strand] without memory of the Java heap.
+    /// Makes room so that `more` pages can be [stranded][#strand] without memory of the Java heap.
     public synchronized void reserveStranded(int more) {
         stranded.reserve(more);
     }
@@ -128,15 +129,15 @@ public final class PhysicalPages {
             try {
                 memory.unmap(device, each.address, each.byteSize);
             } catch (CudaException refusal) {
-                continue; // another time
+                continue; // retried later
             }
             stranded.removeAt(i);
             release(each.handle, each.byteSize);
         }
     }
 
-    /// Drops a handle, and those that the driver would not take back before. The handle first, and without memory
-    /// of the Java heap.
+    /// Releases a handle, then those that the driver refused before. The first handle needs no memory of
+    /// the Java heap.
     public synchronized void release(long handle, long byteSize) {
         CudaException refusal = refusal(handle, byteSize);
         if (refusal == null) {
@@ -148,7 +149,7 @@ public final class PhysicalPages {
             System.getLogger(PhysicalPages.class.getName())
                     .log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
         } catch (OutOfMemoryError ofTheHeap) {
-            // The handle is kept, and the next refusal is told.
+            // The handle is kept; the next refusal is logged.
         }
     }
 
@@ -162,7 +163,7 @@ public final class PhysicalPages {
             try {
                 grow();
             } catch (OutOfMemoryError ofTheHeap) {
-                // This one is kept, and the next ones have room still.
+                // This handle is kept, and there is room for the next ones.
             }
         }
     }
@@ -173,7 +174,7 @@ public final class PhysicalPages {
         refused = more;
     }
 
-    /// Tries again what the driver would not take back; until it does, that is still reserved.
+    /// Tries again to release refused handles and stranded pages. They stay reserved until the driver agrees.
     public synchronized void releaseRefused() {
         releaseStranded();
         releaseRefusedHandles();
@@ -189,7 +190,8 @@ public final class PhysicalPages {
         }
     }
 
-    /// A handle that the driver does not know holds nothing, and its number may come again for another one.
+    /// A handle that the driver does not know counts as released: it holds no memory, and another one may
+    /// get its number.
     private @Nullable CudaException refusal(long handle, long byteSize) {
         try {
             source.release(handle, byteSize, device);
@@ -202,7 +204,7 @@ public final class PhysicalPages {
         return null;
     }
 
-    /// Bytes of handles without a mapping that the driver would not take back.
+    /// Bytes of handles that the driver would not take back, and of stranded pages.
     public synchronized long refusedBytes() {
         long sum = 0;
         for (int i = 0; i < refusedCount; i++) {

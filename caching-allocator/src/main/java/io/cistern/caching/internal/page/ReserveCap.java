@@ -12,22 +12,22 @@ import java.io.Serial;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The most that may be obtained from a source for one device: bytes are taken before the source is asked, and put
-/// back if it refuses or once it took them back. `taken = obtained + asked for now ≤ cap`.
+/// Limits the bytes that a source gives for one device. Bytes are taken before the source is asked; they are
+/// returned if it refuses or when it takes the memory back. `taken = obtained + being requested ≤ cap`.
 public final class ReserveCap {
     private final int device;
     private final long capBytes;
     private final CachingOption<?> option;
     private final AtomicLong taken = new AtomicLong();
 
-    /// @param option what sets it
+    /// @param option the option that sets the cap
     public ReserveCap(int device, long capBytes, CachingOption<?> option) {
         this.device = device;
         this.capBytes = capBytes;
         this.option = option;
     }
 
-    /// A source up to the cap, which whoever opened it closes.
+    /// Returns a source that refuses above the cap. Closing the original source stays its opener's task.
     public SegmentSource of(SegmentSource source) {
         return switch (source) {
             case PageSource pages -> new Pages(pages, this);
@@ -35,9 +35,9 @@ public final class ReserveCap {
         };
     }
 
-    /// Memory is about to be asked for.
+    /// Takes bytes before the source is asked.
     ///
-    /// @throws DeviceOutOfMemoryException if it would not stay below the cap, caused by [Reached]
+    /// @throws DeviceOutOfMemoryException if they would exceed the cap; its cause is a [Reached]
     private void take(long byteSize) {
         long before = taken.getAndAdd(byteSize);
         if (byteSize > capBytes - before) {
@@ -50,12 +50,12 @@ public final class ReserveCap {
         }
     }
 
-    /// Memory went back or was refused, or more came than was asked for if negative.
+    /// Returns bytes that went back or were refused; negative if more came than was requested.
     private void returned(long byteSize) {
         taken.addAndGet(-byteSize);
     }
 
-    /// Whether a failure is that of a cap, so that the driver was not asked, whatever others made of it.
+    /// Whether a cap caused the failure, at any depth, so that the driver was not asked.
     public static boolean isReached(Throwable failure) {
         Throwable cause = failure.getCause();
         while (cause != null && !(cause instanceof Reached)) {
@@ -64,7 +64,7 @@ public final class ReserveCap {
         return cause != null;
     }
 
-    /// What a cap said, for people; empty if the failure is another.
+    /// Returns the cap's message for people; empty for other failures.
     public static String told(Throwable failure) {
         for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
             if (cause.getCause() instanceof Reached && cause instanceof DeviceOutOfMemoryException reached) {
@@ -74,7 +74,7 @@ public final class ReserveCap {
         return "";
     }
 
-    /// Tells a cap from a driver without memory.
+    /// Tells a reached cap from a driver that is out of memory.
     private static final class Reached extends RuntimeException {
         @Serial
         private static final long serialVersionUID = 1L;

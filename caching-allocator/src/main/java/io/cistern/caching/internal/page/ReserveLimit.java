@@ -2,22 +2,24 @@ package io.cistern.caching.internal.page;
 
 import io.cistern.caching.options.CachingOption;
 
-/// How much may be reserved of a device, and what happens there.
+/// How much of a device may be reserved, and what happens at the limit.
 ///
-/// @param maxBytes the most; `Long.MAX_VALUE` for what the driver gives
-/// @param fraction the most, as a share of the device's memory; 1 for what the driver gives
-/// @param threshold the share of that above which idle memory goes back before more is obtained; 1 for never
-/// @param failsAtOnce whether a request that would pass the fraction fails with nothing given back or waited for
+/// @param maxBytes the limit in bytes; `Long.MAX_VALUE` for none
+/// @param fraction the limit as a share of the device's memory; 1 for none
+/// @param threshold the share of the limit above which idle memory is given back before more is obtained;
+///     1 for never
+/// @param failsAtOnce whether a request that would exceed the fraction fails before anything is given back
+///     or waited for
 public record ReserveLimit(long maxBytes, double fraction, double threshold, boolean failsAtOnce) {
-    /// What the driver gives.
+    /// No limit but the driver's.
     public static final ReserveLimit NONE = new ReserveLimit(Long.MAX_VALUE, 1, 1, false);
 
-    /// The most that may be reserved.
+    /// Returns the most that may be reserved, in bytes.
     public long capBytes(long deviceBytes) {
         return fraction == 1 ? maxBytes : (long) (fraction * deviceBytes);
     }
 
-    /// Above this, idle memory goes back before more is obtained.
+    /// Returns the bytes above which idle memory is given back before more is obtained.
     public long thresholdBytes(long deviceBytes) {
         if (threshold == 1) {
             return Long.MAX_VALUE;
@@ -25,12 +27,12 @@ public record ReserveLimit(long maxBytes, double fraction, double threshold, boo
         return (long) (threshold * (isSet() ? capBytes(deviceBytes) : deviceBytes));
     }
 
-    /// Whether it is less than what the driver gives.
+    /// Whether there is a limit below the driver's.
     public boolean isSet() {
         return fraction != 1 || maxBytes != Long.MAX_VALUE;
     }
 
-    /// What sets it, for messages.
+    /// Returns the option that sets the limit, for messages.
     public CachingOption<?> option() {
         return maxBytes == Long.MAX_VALUE ? CachingOption.PER_PROCESS_MEMORY_FRACTION : CachingOption.MAX_BYTES;
     }

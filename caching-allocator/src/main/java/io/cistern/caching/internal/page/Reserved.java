@@ -6,8 +6,8 @@ import io.cistern.spi.EventSink;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 
-/// Bytes that one device's cache holds from the driver, and the most it ever held. `bytes = acquired −
-/// released`; the peak is exact, because every change goes through here.
+/// Counts the bytes that one device's cache holds from the driver, and their peak. `bytes = acquired −
+/// released`; the peak is exact, because every change is counted here.
 public final class Reserved {
     private final int device;
     private final EventSink events;
@@ -22,7 +22,7 @@ public final class Reserved {
         this.counters = counters;
     }
 
-    /// A page exists from now on.
+    /// Counts a new page.
     void created(long byteSize) {
         counters.count(CacheEvent.PAGE_CREATED);
         add(byteSize);
@@ -39,47 +39,47 @@ public final class Reserved {
         events.reservedChanged(device, -byteSize);
     }
 
-    /// A page is gone.
+    /// Counts a released page.
     void destroyed(long byteSize) {
         counters.count(CacheEvent.PAGE_RELEASED);
         subtract(byteSize);
     }
 
-    /// A range became usable whose bytes were [created][#created].
+    /// Announces that a range became usable, whose bytes were counted as [created][#created].
     public void announceAcquired(long address, long byteSize) {
         counters.count(CacheEvent.PAGES_MAPPED);
         events.segmentAcquired(device, address, byteSize);
     }
 
-    /// A range stopped being usable.
+    /// Announces that a range is not usable any more.
     public void announceReleased(long address, long byteSize) {
         counters.count(CacheEvent.PAGES_UNMAPPED);
         events.segmentReleased(device, address, byteSize);
     }
 
-    /// A page got another address besides those that it had.
+    /// Announces that a page moved to another address and kept those that it had.
     void announceMoved(long former, long address, long byteSize) {
         events.pageMoved(device, former, address, byteSize);
     }
 
-    /// Both at once, for a segment that comes whole.
+    /// Counts and announces a segment that came from the driver as a whole.
     public void acquired(long address, long byteSize) {
         add(byteSize);
         events.segmentAcquired(device, address, byteSize);
     }
 
-    /// Both at once, for a segment that goes whole.
+    /// Counts and announces a segment that goes back as a whole.
     public void released(long address, long byteSize) {
         subtract(byteSize);
         events.segmentReleased(device, address, byteSize);
     }
 
-    /// A freed block has to wait for other streams.
+    /// Announces that a freed block waits for other streams.
     public void announceDeferred(long address, long byteSize) {
         events.freeDeferred(device, address, byteSize);
     }
 
-    /// A block whose free was deferred is free.
+    /// Announces that a block whose free was deferred is free.
     public void announceCompleted(long address, long byteSize) {
         events.freeCompleted(device, address, byteSize);
     }
@@ -88,7 +88,7 @@ public final class Reserved {
         return bytes.get();
     }
 
-    /// All that was ever obtained.
+    /// All bytes that were ever obtained.
     public long obtainedBytes() {
         return obtained.get();
     }

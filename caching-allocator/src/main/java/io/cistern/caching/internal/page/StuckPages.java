@@ -3,8 +3,8 @@ package io.cistern.caching.internal.page;
 import io.cistern.cuda.CudaException;
 import org.jspecify.annotations.Nullable;
 
-/// New pages that a roll-back could not take away, since the driver refused. Linked through their homes: one more
-/// needs no memory of the Java heap.
+/// New pages that a rollback could not unmap, since the driver refused. They are linked through their homes, so
+/// adding one needs no memory of the Java heap.
 ///
 /// Guarded by the lock of the [PageTable].
 public final class StuckPages {
@@ -15,7 +15,7 @@ public final class StuckPages {
         this.table = table;
     }
 
-    /// Tries again to take new pages away that a roll-back had to leave.
+    /// Tries again to unmap and release the stuck pages.
     public void release() {
         Mapping left = takeAll();
         try {
@@ -57,7 +57,7 @@ public final class StuckPages {
         }
     }
 
-    /// Under the lock of the table.
+    /// Adds a stuck page. The caller holds the table's lock.
     void add(Mapping home) {
         home.nextStuck = first;
         first = home;
@@ -81,7 +81,7 @@ public final class StuckPages {
         return true;
     }
 
-    /// Bytes of pages that lie in no shard, because they are here.
+    /// Bytes of the stuck pages, which lie in no shard.
     public long byteSize() {
         table.lock();
         try {

@@ -1,4 +1,4 @@
-/// Physical memory under addresses: pages, the places where each is mapped, and the arenas that they are mapped
-/// into. [PageTable] knows where every page is at home; whose blocks lie there it knows only as a [PageOwner]. Here
-/// too is what memory comes from: sources, capped and counted.
+/// Physical memory under addresses: pages, the addresses at which each is mapped, and the arenas that hold
+/// these addresses. [PageTable] knows where every page has its home, and knows a shard only as a [PageOwner].
+/// The sources of memory are here too, limited and counted.
 package io.cistern.caching.internal.page;

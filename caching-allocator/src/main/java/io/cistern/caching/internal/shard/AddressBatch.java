@@ -3,13 +3,13 @@ package io.cistern.caching.internal.shard;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import java.util.Arrays;
 
-/// Addresses of blocks on their way between a thread cache and the shards, so that many of them cost one pass of
-/// a lock. Used by one thread; keeps its room.
+/// Addresses of blocks on their way between a thread cache and the shards, so that many blocks cost one pass of
+/// a lock. Used by one thread; keeps its capacity.
 public final class AddressBatch {
     private static final int FIRST_CAPACITY = 32;
 
-    /// Places that are left behind each block added, for those that a thread has in hand: they must go somewhere
-    /// where the Java heap has no memory.
+    /// Slots that each [#add] keeps free for blocks that a thread has in hand: it must be able to put them down
+    /// when the Java heap is full.
     private static final int IN_HAND = 2;
 
     public long[] addresses = new long[FIRST_CAPACITY];
@@ -20,13 +20,13 @@ public final class AddressBatch {
         addresses[count++] = address;
     }
 
-    /// Adds a block that is nowhere else: without memory of the Java heap, but no more than two until another one
-    /// is [added][#add] or all are taken out.
+    /// Adds a block that is in no other structure. Needs no memory of the Java heap, but at most two blocks fit
+    /// until another one is [added][#add] or all are removed.
     public void addInHand(long address) {
         addresses[count++] = address;
     }
 
-    /// Adds `from[start]` to `from[end - 1]`.
+    /// Adds the blocks `from[start]` to `from[end - 1]`.
     public void addAll(long[] from, int start, int end) {
         reserve(end - start);
         System.arraycopy(from, start, addresses, count, end - start);

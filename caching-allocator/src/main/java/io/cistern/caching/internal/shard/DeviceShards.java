@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 
 /// The shards of one device, found by the stream of a request or by the address of a block.
 ///
-/// **The way of one free.** 1. the range by the address, without a lock; 2. the block, under its shard's lock; 3. it
-/// joins its free neighbours, or waits behind a fence.
+/// **A free** takes three steps: 1. find the range of the address, without a lock; 2. find the block, under its
+/// shard's lock; 3. merge it with its free neighbours, or let it wait for a fence.
 ///
 /// **Threads.** Any.
 public final class DeviceShards {
@@ -24,11 +24,11 @@ public final class DeviceShards {
     private final Fences fences;
     private final RecordedUses uses;
     private final Rounding sizes;
-    /// Whether streams end whose threads have ended; not where memory stays, as that of graphs does.
+    /// Whether streams of ended threads are ended; not if memory is never given back, as for graphs.
     private final boolean endsOrphans;
 
     /// @param open the shards of streams that have not ended
-    /// @param ended those of streams that have
+    /// @param ended the shards of streams that have ended
     public DeviceShards(
             AddressRangeMap ranges,
             Shards open,
@@ -45,7 +45,7 @@ public final class DeviceShards {
         this.endsOrphans = endsOrphans;
     }
 
-    /// The shard of a stream for blocks of a size, made if there is none.
+    /// Returns the shard of a stream for blocks of a size; makes it if there is none.
     public StreamShard shard(long key, long byteSize) {
         StreamShard shard = open.find(key, byteSize);
         if (shard != null) {
@@ -60,25 +60,25 @@ public final class DeviceShards {
 
     /// Ends the default streams of threads that have ended.
     ///
-    /// @param least fewer are left for later
+    /// @param least if there are fewer, they are left for later
     public void endOrphans(int least) {
         if (endsOrphans) {
             ended.endOrphans(least);
         }
     }
 
-    /// The shard of a stream for a request, or null.
+    /// Returns the shard of a stream for a request, or null.
     @Nullable
     public StreamShard find(long stream, long byteSize) {
         return open.find(Fences.key(stream), rounded(byteSize));
     }
 
-    /// What a request for so many bytes takes of a shard; of one that is too large, something.
+    /// Returns the size of the block for a request; for a request that is too large, any size.
     public long rounded(long byteSize) {
         return sizes.rounded(Math.min(byteSize, Sizes.LARGEST));
     }
 
-    /// Takes a free block of a shard for a caller who asked for so many bytes, if there is one that fits.
+    /// Allocates from a shard for a caller that asked for `byteSize` bytes, if a free block fits.
     ///
     /// @return its address, or 0
     public long find(StreamShard shard, long byteSize) {
@@ -89,7 +89,8 @@ public final class DeviceShards {
         return shard.find(rounded(byteSize), byteSize);
     }
 
-    /// Skipped while somebody else makes driver calls for the shard: the next allocation comes soon.
+    /// Frees blocks whose fences have passed, if that is due. Skipped while another thread makes driver calls
+    /// for the shard: the next allocation comes soon.
     public void settleIfDue(StreamShard shard) {
         if (shard.settlingIsDue()) {
             shard.trySettle(fences);
@@ -98,13 +99,13 @@ public final class DeviceShards {
 
     /// Frees a block.
     ///
-    /// @param asked bytes that the caller had asked for
+    /// @param asked the bytes that the caller had asked for
     /// @throws UnknownAddressException if no live block starts there
     public void free(AddressRange range, long address, long asked, long key) {
         StreamShard.of(range).free(range, address, asked, key, uses);
     }
 
-    /// Says that a live block is used on another stream too until it is freed.
+    /// Records that another stream uses a live block too, until it is freed.
     ///
     /// @throws UnknownAddressException if no live block starts there
     public void recordUse(long address, long stream) {
@@ -114,29 +115,30 @@ public final class DeviceShards {
         StreamShard.of(range).recordUse(range, address, key, uses);
     }
 
-    /// Whether a use of a live block on another stream was recorded, or may have been.
+    /// Whether another stream uses a live block, as far as was recorded, or may use it.
     public boolean isUsedElsewhere(long address) {
         return uses.mayContain(address);
     }
 
-    /// The handle is in use (again).
+    /// Records that a handle is in use (again).
     public void opened(long stream) {
         fences.opened(Fences.key(stream));
     }
 
-    /// Whether blocks of a size lie in a shard, if it is of the right stream.
+    /// Whether a shard holds blocks of this size, provided that its stream is the right one.
     public boolean isOf(StreamShard shard, long byteSize) {
         return SizeClasses.has(byteSize) == shard.small;
     }
 
-    /// All shards, those of ended streams first.
+    /// Returns all shards, those of ended streams first.
     public List<StreamShard> all() {
         List<StreamShard> all = new ArrayList<>(ended.shards());
         all.addAll(open.all());
         return all;
     }
 
-    /// Looks at all that a shard has, and what of it could go back, when nobody makes driver calls for it.
+    /// Surveys a shard, with the bytes that could go back to the driver. Waits until no thread makes driver
+    /// calls for the shard.
     public ShardSurvey survey(StreamShard shard) {
         shard.driverLock.lock();
         try {
@@ -146,7 +148,8 @@ public final class DeviceShards {
         }
     }
 
-    /// Waits for growth that began before. A thread that grows holds the driver lock until its pages are published.
+    /// Waits for growth that began before: a growing thread holds the driver lock until its
+    /// pages are published.
     public void awaitGrowth() {
         all().forEach(this::survey);
     }

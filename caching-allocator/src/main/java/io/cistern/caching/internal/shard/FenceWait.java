@@ -2,30 +2,31 @@ package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.order.Fences;
 
-/// The fences that one thread waits for on the host while it holds no lock. Meanwhile others may find that they have
-/// passed; then the thread releases them when its wait has ended.
+/// The fences for which one thread waits on the host while it holds no lock. If other threads find meanwhile
+/// that fences have passed, the waiting thread releases these after its wait.
 ///
 /// Guarded by the driver lock of the shard.
 final class FenceWait {
     private final long[] fences;
     private final boolean[] mine;
 
-    /// @param fences not [Fences#PASSED]
+    /// @param fences fences other than [Fences#PASSED]
     FenceWait(long[] fences) {
         this.fences = fences;
         this.mine = new boolean[fences.length];
     }
 
-    /// Waits for all of them; not for those that can't be waited for while streams are captured. With no lock.
+    /// Waits for all fences, except those that can't be waited for while streams are captured. The caller
+    /// holds no lock.
     void await(Fences all) {
         for (long fence : fences) {
             all.await(fence);
         }
     }
 
-    /// Takes a fence over that nobody else needs any more.
+    /// Takes over the release of a fence that no list needs any more.
     ///
-    /// @return false if it is none of these
+    /// @return false if this thread does not wait for that fence
     boolean takeOver(long fence) {
         for (int i = 0; i < fences.length; i++) {
             if (fences[i] == fence) {
@@ -44,7 +45,7 @@ final class FenceWait {
         return fences[i];
     }
 
-    /// Whether this has to release a fence.
+    /// Whether this wait has to release a fence.
     boolean isMine(int i) {
         return mine[i];
     }

@@ -7,41 +7,40 @@ import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
 import java.util.Arrays;
 
-/// Blocks of a shard that were used on other streams last and wait until those have got past the free.
+/// Blocks of a shard that were last used on other streams; they wait until these streams have passed the free.
 ///
-/// 1. A free only puts the block on the open list, with the stream of the free; nothing is recorded, and
-/// nothing is needed of the Java heap.
-/// 2. The next allocation of the shard *closes* it: the blocks go onto lists, one for all that wait for the
-/// same
-///    streams, more than one if [uses][io.cistern.caching.internal.order.RecordedUses] were recorded; each
-/// stream
-///    gets a fence a list, recorded later than all frees in it and therefore covering them.
-/// 3. Later allocations poll the fences, ever less often while none has passed. A list whose fences have all
-/// passed is free.
+/// 1. A free only puts the block on the open list, with the stream of the free. It records no fence and needs
+///    no Java heap.
+/// 2. The next allocation from the shard *closes* the open list: blocks that wait for the same streams go onto
+///    one closed list. (A block waits for several streams if
+///    [uses][io.cistern.caching.internal.order.RecordedUses] were recorded.) Each stream gets a fence for the
+///    list, recorded later than all frees in it, so the fence covers them.
+/// 3. Later allocations poll the fences, less and less often while none has passed. The blocks of a list are
+///    freed when all its fences have passed.
 ///
-/// The open list is guarded by the shard's lock, the closed ones by its driver lock, so that recording and
+/// The shard's lock guards the open list. Its driver lock guards the closed lists, so that recording and
 /// polling hold no short lock. Lists are linked through [Blocks#listNext].
 final class FencedFrees {
-    /// Most allocations between two polls.
+    /// The most allocations between two polls.
     private static final int LONGEST_PAUSE = 64;
 
     private final GrowingShard memory;
     private final Blocks blocks;
-    /// The block freed last, until all are turned round.
+    /// The block that was freed last; while the list is being closed, the one that was freed first.
     private int openHead = Blocks.NONE;
 
     private long[] fence = new long[2];
-    /// The other streams of a list, mostly none, or their fences.
+    /// The other streams of a list (mostly none); once recorded, their fences.
     private long[][] otherFences = new long[2][];
     private int[] closedHead = new int[2];
     private int closedCount;
-    /// The first so many of them have fences, the others still the streams. `0 ≤ recordedCount ≤ closedCount`
+    /// The number of lists that have fences; the others still hold streams. `0 ≤ recordedCount ≤ closedCount`
     private int recordedCount;
 
-    /// Threads that wait for fences; guarded by the driver lock.
+    /// The threads that wait for fences; guarded by the driver lock.
     private final ReservedList<FenceWait> waits = new ReservedList<>();
 
-    /// Blocks that wait; guarded by the shard's lock.
+    /// The number of blocks that wait; guarded by the shard's lock.
     private int waiting;
 
     private int untilPoll;
@@ -52,9 +51,9 @@ final class FencedFrees {
         this.blocks = memory.heap.blocks;
     }
 
-    /// Adds a block that was taken back. Under the shard's lock.
+    /// Adds a block that a caller freed. The caller holds the shard's lock.
     ///
-    /// @param stream of the free
+    /// @param stream the stream of the free
     void add(int block, long stream) {
         memory.counters.waits(blocks.byteSize[block]);
         blocks.state[block] = Blocks.FENCED;
@@ -66,20 +65,21 @@ final class FencedFrees {
         memory.reserved.announceDeferred(blocks.address[block], blocks.byteSize[block]);
     }
 
-    /// Whether anything waits. Under the shard's lock.
+    /// Whether no block waits. The caller holds the shard's lock.
     boolean isEmpty() {
         return waiting == 0;
     }
 
-    /// Whether an allocation should poll now. Under the shard's lock.
+    /// Whether an allocation should poll now. The caller holds the shard's lock.
     boolean due() {
         return waiting != 0 && --untilPoll < 0;
     }
 
-    /// Closes the open list, and records fences for what has none yet. Under the driver lock alone.
+    /// Closes the open list, and records fences for lists that have none. The caller holds the
+    /// driver lock only.
     ///
-    /// @param own the shard's stream, whose later work comes after its own frees; [Fences#PASSED] once it has
-    /// ended
+    /// @param own the shard's stream, whose later work comes after its own frees; [Fences#PASSED] once
+    ///     it has ended
     void recordAll(Fences fences, long own) {
         memory.lock.lock();
         try {
@@ -93,7 +93,7 @@ final class FencedFrees {
         record(fences);
     }
 
-    /// Has the open list begin with the block that was freed first.
+    /// Reverses the open list, so that it begins with the block that was freed first.
     private void turnRound() {
         int turned = Blocks.NONE;
         for (int block = openHead; block != Blocks.NONE; ) {
@@ -105,7 +105,8 @@ final class FencedFrees {
         openHead = turned;
     }
 
-    /// What it needs of the Java heap comes first: without, the block stays where it is, with the uses of it.
+    /// Closes the first open block. The Java heap for it comes first: if there is none, the block keeps its
+    /// place and its recorded uses.
     private void closeFirst(int block, long own, RecordedUses uses) {
         long lastStream = blocks.gapBytes[block];
         long address = blocks.address[block];
@@ -138,17 +139,18 @@ final class FencedFrees {
         }
     }
 
-    /// Moves the first block of the open list to the closed list of the streams that it waits for, for which
-    /// there is [room][#reserve]. Such a list still holds streams where the fences will be.
+    /// Moves the first open block to the closed list of the streams for which it waits; there is
+    /// [room][#reserve] for a new list. Until its fences are recorded, such a list holds streams
+    /// in their place.
     ///
-    /// @param others further streams to wait for, in ascending order
+    /// @param others the further streams to wait for, in ascending order
     private void close(long stream, long[] others) {
         int list = recordedCount;
         while (list < closedCount && !(fence[list] == stream && Arrays.equals(otherFences[list], others))) {
             list++;
         }
         if (list == closedCount) {
-            fence[closedCount] = stream; // until the fence takes its place
+            fence[closedCount] = stream; // until the fence replaces it
             otherFences[closedCount] = others;
             closedHead[closedCount++] = Blocks.NONE;
         }
@@ -160,7 +162,7 @@ final class FencedFrees {
 
     /// Records the fences of closed lists that have none.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; the next call goes on there
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; the next call continues with the same list
     private void record(Fences fences) {
         while (recordedCount < closedCount) {
             long[] streams = otherFences[recordedCount];
@@ -183,7 +185,7 @@ final class FencedFrees {
         }
     }
 
-    /// Frees the blocks whose fences have passed. Under the driver lock alone.
+    /// Frees the blocks whose fences have passed. The caller holds the driver lock only.
     ///
     /// @return bytes freed
     long settle(Fences fences) {
@@ -215,7 +217,7 @@ final class FencedFrees {
         return bytes;
     }
 
-    /// Asks for every fence; those that passed are released and become [Fences#PASSED].
+    /// Polls all fences; those that have passed are released and become [Fences#PASSED].
     private void poll(Fences fences) {
         for (int i = 0; i < recordedCount; i++) {
             fence[i] = polled(fences, fence[i]);
@@ -233,7 +235,7 @@ final class FencedFrees {
         return Fences.PASSED;
     }
 
-    /// Unless somebody waits for it, who does it then.
+    /// Releases a fence, or leaves that to a thread that waits for it.
     private void release(Fences fences, long passed) {
         for (int i = 0; i < waits.size(); i++) {
             if (waits.get(i).takeOver(passed)) {
@@ -243,7 +245,7 @@ final class FencedFrees {
         fences.release(passed);
     }
 
-    /// Begins to wait for all fences that are recorded. Under the driver lock alone.
+    /// Begins to wait for all recorded fences. The caller holds the driver lock only.
     FenceWait beginWait() {
         long[] asked = new long[0];
         for (int i = 0; i < recordedCount; i++) {
@@ -267,7 +269,7 @@ final class FencedFrees {
         return more;
     }
 
-    /// Ends that, whether they have passed or not. Under the driver lock alone.
+    /// Ends a wait, whether its fences have passed or not. The caller holds the driver lock only.
     void endWait(FenceWait wait, Fences fences) {
         waits.remove(wait);
         for (int i = 0; i < wait.size(); i++) {
@@ -277,9 +279,9 @@ final class FencedFrees {
         }
     }
 
-    /// Takes out a list whose fences have passed.
+    /// Removes a list whose fences have all passed.
     ///
-    /// @return the first block of the list, or [Blocks#NONE] if none has passed
+    /// @return the first block of the list; [Blocks#NONE] if no list has passed
     private int takePassed() {
         for (int i = 0; i < recordedCount; i++) {
             if (hasPassed(i)) {

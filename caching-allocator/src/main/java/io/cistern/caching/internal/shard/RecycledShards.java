@@ -17,41 +17,43 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.ObjLongConsumer;
 import org.jspecify.annotations.Nullable;
 
-/// Ends of streams, and what streams that have ended leave: their shards.
+/// Ends streams and recycles the shards that they leave.
 ///
-/// 1. At its end, a stream gets a fence behind all its work; what waits for it waits for that.
-/// 2. A stream that opens *inherits* the shard of an ended one, if no block of it is in use any more: with all
-/// pages, mapped where they are, so that a program whose streams come and go makes hardly a driver call. Who
-/// inherits comes after the work of the former stream: that has finished, or it waits for it on the device.
-/// 3. Until then, others may have idle pages of such a shard as of any. What is left of the first streams that
-/// end, and what can't be inherited, goes back to the driver at the end of a stream, this one or a later one, as
-/// soon as its work is done. Of streams that came after [#MANY] others it waits to be inherited, until [#KEPT]
-/// more have ended. Trimming and reclaiming take what they want at any time.
+/// 1. When a stream ends, it gets a fence after all its work. Blocks that wait for the stream wait
+///    for that fence.
+/// 2. A new stream *inherits* the shard of an ended one, if no block of it is in use: with all pages, mapped
+///    where they are. So a program whose streams come and go makes hardly any driver calls. The new stream
+///    comes after the former stream's work, which has finished or is awaited on the device.
+/// 3. Until then, other streams may take idle pages of such a shard, as of any shard. The memory of the first
+///    streams that end, and memory that can't be inherited, goes back to the driver when this or a later stream
+///    ends, as soon as its work has finished. The memory of streams that came after [#MANY] others waits for an
+///    heir until [#KEPT] more streams have ended. Trimming and reclaiming take it at any time.
 ///
-/// The stream that ended last is the first to be inherited from, if its work has finished: so the others get old.
-/// Else it is the one that ended first, which has had the most time.
+/// A new stream inherits from the stream that ended last, if its work has finished; so the other shards get
+/// old. Else it inherits from the stream that ended first, whose work has had the most time.
 ///
-/// **Threads.** Any; one stream ends at a time, and of one range of sizes one inherits.
+/// **Threads.** Any; one stream ends at a time, and one stream inherits at a time for each range of sizes.
 public final class RecycledShards {
-    /// Keeps blocks that are live for their shards, so that threads get them without a lock.
+    /// Keeps live blocks of shards, so that threads get them without a lock.
     public interface BlockKeeper {
-        /// Lets go of the blocks of a closed stream's shards, for good.
+        /// Gives up the blocks of a closed stream's shards for good.
         ///
-        /// @param evicted gets them, also those taken out before a failure
+        /// @param evicted receives the blocks, also those removed before a failure
         void end(List<StreamShard> shards, AddressBatch evicted);
     }
 
     private static final ObjLongConsumer<StreamShard> AT_REST = StreamShard::closedAtRest;
 
-    /// Ends of other streams for which a shard waits to be inherited. What was not wanted meanwhile seldom is
-    /// later; and each shard keeps addresses for a whole device.
+    /// The number of stream ends for which a shard waits for an heir. A shard that no stream wanted until then
+    /// is seldom wanted later, and each shard keeps addresses for a whole device.
     private static final int KEPT = 64;
 
-    /// A thread's stream can't be recorded on by others: its end is a fence behind all streams, and a wait of the
-    /// host where the driver has no such fence. So some are ended together.
+    /// Only the thread itself can record on its default stream. So the end of an ended thread's stream is a
+    /// fence after all streams, or a wait of the host if the driver has no such fence. Therefore several
+    /// are ended together.
     public static final int SOME_ORPHANS = 16;
 
-    /// Programs end some streams at their beginning: those that read weights, warm up, or capture.
+    /// Programs end some streams at their start: those for reading weights, warming up or capturing.
     public static final int MANY = 8;
 
     private final Growth growth;
@@ -63,18 +65,18 @@ public final class RecycledShards {
     private final BlockKeeper keeper;
     private final DeviceCounters counters;
 
-    /// Taken first of all. While a stream ends, its shards are for a moment neither open nor here: another one
-    /// that ended then would not see that blocks there wait for it.
+    /// Taken before all other locks. While a stream ends, its shards are for a moment neither open nor here; a
+    /// second stream that ended then would not see their blocks that wait for it.
     private final ReentrantLock ending = new ReentrantLock();
 
-    /// In the order of their ends. Guarded by itself.
+    /// In the order in which their streams ended. Guarded by itself.
     private final Set<StreamShard> shards = new LinkedHashSet<>();
 
-    /// How many streams have ended. Written with the same lock.
+    /// The number of streams that have ended. Written under the same lock.
     private volatile int ends;
 
     /// @param open the shards of streams that have not ended
-    /// @param keeper lets go of blocks of ended ones
+    /// @param keeper gives up blocks of ended streams
     public RecycledShards(
             Growth growth,
             Fences fences,
@@ -93,7 +95,7 @@ public final class RecycledShards {
         this.counters = counters;
     }
 
-    /// The stream ends, and what waits for it gets its fence.
+    /// Ends a stream; blocks that wait for it get its fence.
     public void streamClosing(long stream) {
         long key = Fences.key(stream);
         boolean stays = false;
@@ -101,12 +103,12 @@ public final class RecycledShards {
         try {
             end(key);
         } catch (OutOfMemoryError full) {
-            stays = isOpen(key); // then all is as before
+            stays = isOpen(key); // nothing has changed then
             throw full;
         } finally {
             try {
                 if (!stays) {
-                    fences.closed(key); // whatever the driver says: the handle is no stream's from now on
+                    fences.closed(key); // whatever the driver says: no stream has the handle now
                 }
             } finally {
                 ending.unlock();
@@ -127,7 +129,7 @@ public final class RecycledShards {
         StreamTimeline timeline = open.findTimeline(key);
         long end = timeline == null ? Fences.PASSED : fences.end(key);
         try {
-            // First, so that a free meets either this or the fences below.
+            // First, so that a free sees either the end or the fences below.
             uses.replace(key, () -> timeline == null ? fences.end(key) : end);
             recordFences();
         } finally {
@@ -137,10 +139,10 @@ public final class RecycledShards {
         }
     }
 
-    /// Ends the default streams of threads that have ended, which nobody announces. Waits for nobody who makes
-    /// driver calls: the caller allocates.
+    /// Ends the default streams of threads that have ended, which no caller announces. Does not wait for
+    /// threads that make driver calls, because the caller allocates.
     ///
-    /// @param least fewer are left for later
+    /// @param least if there are fewer, they are left for later
     void endOrphans(int least) {
         List<Long> orphans = open.orphans();
         if (orphans.size() < least || !ending.tryLock()) {
@@ -154,7 +156,7 @@ public final class RecycledShards {
         trySweep();
     }
 
-    /// What else waits for it may get its fence later, since the key never comes again.
+    /// Other blocks that wait for the stream may get their fences later, since the key never comes again.
     private void endOrphan(long key) {
         StreamTimeline timeline = open.findTimeline(key);
         if (timeline != null) {
@@ -164,8 +166,8 @@ public final class RecycledShards {
         }
     }
 
-    /// The stream ends, and what waits for it gets its fence; its own memory stays for a stream with the same
-    /// handle.
+    /// Ends a stream; blocks that wait for it get its fence. Its own memory stays for a stream with
+    /// the same handle.
     public void streamEnded(long stream) {
         long key = Fences.key(stream);
         uses.replace(key, () -> fences.end(key));
@@ -187,8 +189,8 @@ public final class RecycledShards {
         }
     }
 
-    /// What it needs of the Java heap to move the shards comes first: until they are closed, nobody sees them
-    /// here.
+    /// Moves a stream's shards here and closes them. The Java heap for that comes first: until they are closed,
+    /// no thread sees them here.
     private void close(StreamTimeline timeline, long end, ObjLongConsumer<StreamShard> closing) {
         List<StreamShard> left = open.of(timeline.key);
         AddressBatch evicted = new AddressBatch();
@@ -218,7 +220,7 @@ public final class RecycledShards {
         }
     }
 
-    /// Whether a stream that opens now is likely to end soon, and to be followed by others.
+    /// Whether a stream that opens now will probably end soon and be followed by others.
     boolean areMany() {
         return growth.movesPages() && ends >= MANY;
     }
@@ -231,10 +233,10 @@ public final class RecycledShards {
         }
     }
 
-    /// Takes the shard of an ended stream over for one that opens; not where pages do not move, since what the
-    /// heir does not need would be lost to all others.
+    /// Takes over the shard of an ended stream for a new one. Never done if pages do not move: memory that the
+    /// heir does not need would then be lost to all others.
     ///
-    /// @return null if there is none that may be had now
+    /// @return null if no shard can be taken over now
     @Nullable
     StreamShard inherit(StreamTimeline heir, boolean small) {
         if (!growth.movesPages()) {
@@ -248,7 +250,7 @@ public final class RecycledShards {
             if (refusal.result().endsContext()) {
                 throw refusal;
             }
-            return null; // it can be inherited later
+            return null; // a later stream can inherit it
         }
     }
 
@@ -273,7 +275,8 @@ public final class RecycledShards {
         return all.stream().filter(StreamShard::isVacant).findFirst().orElse(null);
     }
 
-    /// Not while somebody makes driver calls for the shard, who may be waiting for its stream.
+    /// Gives the shard to its heir, unless another thread makes driver calls for it: that thread may wait
+    /// for its stream.
     private boolean passOn(StreamShard shard, StreamTimeline heir, boolean anew) {
         if (!shard.driverLock.tryLock()) {
             return false;
@@ -290,7 +293,7 @@ public final class RecycledShards {
         }
     }
 
-    /// Whether nobody has inherited or dropped a shard yet: under its driver lock, so that nobody does.
+    /// Whether a shard is still without heir and not dropped. Under its driver lock that does not change.
     private boolean isLeft(StreamShard shard) {
         synchronized (shards) {
             return shards.contains(shard);
@@ -306,13 +309,13 @@ public final class RecycledShards {
         order.forget(former);
     }
 
-    /// What is left then ends with the allocator.
+    /// Sweeps; in a dead context, the memory left then ends with the allocator.
     private void trySweep() {
         boolean _ = DeadContext.isDone(this::sweep);
     }
 
-    /// Gives back what nobody is likely to inherit, as far as its work is done; not where somebody makes driver
-    /// calls, who may be waiting for it.
+    /// Gives back memory of finished streams that will probably not be inherited. Skips shards for which
+    /// another thread makes driver calls: that thread may wait for the stream.
     private void sweep() {
         fences.releasePassed();
         int late = 0;
@@ -345,10 +348,10 @@ public final class RecycledShards {
         }
     }
 
-    /// What the driver refuses is tried again by the next sweep.
+    /// Drops a shard; if the driver refuses, the next sweep tries again.
     ///
-    /// @param givesBack whether its idle memory goes first
-    /// @return false if its work may go on
+    /// @param givesBack whether to give its idle memory back first
+    /// @return false if its stream's work may still run
     private boolean drop(StreamShard shard, boolean givesBack) {
         shard.driverLock.lock();
         try {
@@ -375,12 +378,12 @@ public final class RecycledShards {
         return true;
     }
 
-    /// Ends a shard that has no memory and no work any more, and drops it.
+    /// Drops a shard that has no memory and no work any more.
     public void dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
             boolean hasNoMemory =
-                    shard.memory.reservedBytes() == 0; // first, since the next but one goes over all pages
+                    shard.memory.reservedBytes() == 0; // first: unmapLent goes over all pages
             if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard.memory) && shard.dispose()) {
                 counters.ended(shard.small, shard.memory.counters);
                 forget(shard, shard.memory.timeline());

@@ -8,24 +8,24 @@ import io.cistern.cuda.CudaException;
 import java.lang.System.Logger.Level;
 import java.util.function.BooleanSupplier;
 
-/// Gives the idle memory of one shard back to the driver: idle blocks are claimed, given back without the lock,
-/// and what the driver refuses is free as before. Called with the shard's driver lock and without its lock,
-/// except where a method says otherwise.
+/// Gives idle memory of one shard back to the driver: it claims idle blocks and gives them back without holding
+/// the lock; blocks that the driver refuses become free again. Called with the shard's driver lock and without
+/// its lock, except where a method says otherwise.
 public final class ShardReturns {
     private final GrowingShard memory;
 
-    /// One warning is enough; two threads may give two.
+    /// Only one warning is logged; two threads may log two.
     private boolean refusalLogged;
 
     ShardReturns(GrowingShard memory) {
         this.memory = memory;
     }
 
-    /// Gives idle memory back, if the stream has got past its last use.
+    /// Gives idle memory back, if the stream's work on it has finished.
     ///
     /// @param wanted stop at this many bytes
-    /// @param aged whether only segments go that have been idle for long
-    /// @param idle answers, with the blocks claimed, whether the work of the stream has finished
+    /// @param aged whether only segments that have been idle for long are given back
+    /// @param idle called with the blocks claimed; returns whether the stream's work has finished
     /// @return bytes given back
     public long giveBack(long wanted, boolean aged, BooleanSupplier idle) {
         ClaimedBlocks claimed = noClaims();
@@ -44,9 +44,10 @@ public final class ShardReturns {
         return new ClaimedBlocks(memory.heap.blocks);
     }
 
-    /// Claims what could go back to the driver: nobody has it until it went or is [free again][#restore].
+    /// Claims blocks that could go back to the driver. No thread allocates from them until they
+    /// are [free again][#restore].
     ///
-    /// @param claimed gets the blocks, also those claimed before a failure
+    /// @param claimed receives the blocks, also those claimed before a failure
     public void claim(long wanted, boolean aged, ClaimedBlocks claimed) {
         memory.lock.lock();
         try {
@@ -60,7 +61,7 @@ public final class ShardReturns {
         }
     }
 
-    /// Gives claimed blocks back that no work uses any more, and takes those that went out of the list.
+    /// Gives back claimed blocks that no work uses any more, and removes them from the list.
     ///
     /// @return bytes given back
     public long giveBack(ClaimedBlocks claimed) {
@@ -75,7 +76,7 @@ public final class ShardReturns {
         return bytes;
     }
 
-    /// Returns 0 if the block has to stay for now.
+    /// Gives back the first block; returns 0 if it has to stay for now.
     private long giveBackFirst(ClaimedBlocks claimed) {
         int block = claimed.first();
         AddressRange range = memory.heap.blocks.range[block];
@@ -97,7 +98,7 @@ public final class ShardReturns {
         }
     }
 
-    /// What the driver would not take back is free as before, and goes with a later call.
+    /// Logs that the driver refused; the memory becomes free again, and a later call gives it back.
     public void keepRefused(CudaException refusal) {
         if (refusal.result().endsContext()) {
             throw refusal;
@@ -109,7 +110,7 @@ public final class ShardReturns {
         }
     }
 
-    /// Makes claimed blocks free as before. Also without the driver lock.
+    /// Makes claimed blocks free again. Also called without the driver lock.
     public void restore(ClaimedBlocks claimed) {
         memory.lock.lock();
         try {

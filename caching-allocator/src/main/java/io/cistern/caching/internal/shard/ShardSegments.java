@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 
-/// The memory of one shard as segments: each stretch of addresses that have memory, with its blocks. In a plain
-/// segment that is all of it; in an arena of pages, what lies between two holes.
+/// Describes the memory of one shard as segments: each stretch of addresses that have memory, with its blocks.
+/// A plain segment is one stretch; in an arena of pages, a stretch lies between two holes.
 final class ShardSegments {
     private final List<SegmentMemory> segments = new ArrayList<>();
     private final List<SegmentMemory.Block> stretch = new ArrayList<>();
@@ -18,7 +18,7 @@ final class ShardSegments {
         this.stream = stream;
     }
 
-    /// Walks all blocks. With the lock of the shard.
+    /// Walks over all blocks. The caller holds the shard's lock.
     static List<SegmentMemory> of(StreamShard shard, Blocks blocks, List<AddressRange> ranges) {
         var walk = new ShardSegments(shard.isClosed() ? OptionalLong.empty() : OptionalLong.of(shard.stream));
         for (AddressRange range : ranges) {
@@ -35,7 +35,7 @@ final class ShardSegments {
             case Blocks.LIVE -> add(blocks, block, SegmentMemory.State.TAKEN);
             case Blocks.FENCED -> add(blocks, block, SegmentMemory.State.WAITING);
             case Blocks.FREE -> add(blocks, block, SegmentMemory.State.IDLE);
-            default -> endStretch(); // it has no memory, or a thread gets or gives it back just now
+            default -> endStretch(); // no memory, or a thread is getting it or giving it back
         }
     }
 

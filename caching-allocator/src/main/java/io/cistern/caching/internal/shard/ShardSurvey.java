@@ -5,19 +5,19 @@ import io.cistern.caching.internal.heap.Blocks;
 import java.util.List;
 import java.util.OptionalLong;
 
-/// What one shard has, in bytes, by what could be done with it.
+/// The bytes of one shard, by their state.
 ///
 /// ```
 /// mapped = live + waiting + idle        idle = returnable + shared
 /// ```
 ///
-/// @param stream whose memory it is; empty if that has ended, and no block of it is in use
-/// @param small whether of small blocks
-/// @param liveBytes in use
-/// @param waitingBytes freed, but another stream may still use them
-/// @param idleBytes free
-/// @param returnableBytes free in whole pages or segments; 0 if it was not asked for
-/// @param largestFreeBytes the largest free block
+/// @param stream the shard's stream; empty if it has ended and no block is in use
+/// @param small whether the shard holds small blocks
+/// @param liveBytes bytes in use
+/// @param waitingBytes bytes that were freed and that another stream may still use
+/// @param idleBytes free bytes
+/// @param returnableBytes free bytes in whole pages or segments; 0 if not requested
+/// @param largestFreeBytes the size of the largest free block
 public record ShardSurvey(
         OptionalLong stream,
         boolean small,
@@ -26,7 +26,8 @@ public record ShardSurvey(
         long idleBytes,
         long returnableBytes,
         long largestFreeBytes) {
-    /// Walks all blocks. With the lock of the shard, and with its driver lock for the returnable ones.
+    /// Walks over all blocks. The caller holds the shard's lock, and its driver lock if
+    /// `tellReturnable` is set.
     static ShardSurvey of(StreamShard shard, Blocks blocks, List<AddressRange> ranges, boolean tellReturnable) {
         long[] byState = new long[Blocks.RETIRED + 1];
         long returnable = 0;
@@ -60,7 +61,8 @@ public record ShardSurvey(
         return bytes;
     }
 
-    /// With so many bytes of the live ones told as idle, since thread caches hold them.
+    /// Returns a survey that counts `threadCacheBytes` of the live bytes as idle, because thread
+    /// caches hold them.
     public ShardSurvey withIdle(long threadCacheBytes) {
         return new ShardSurvey(
                 stream,
@@ -72,7 +74,7 @@ public record ShardSurvey(
                 largestFreeBytes);
     }
 
-    /// Free in pages or segments that have a block in use too.
+    /// Free bytes in pages or segments that also have a block in use.
     public long sharedBytes() {
         return idleBytes - returnableBytes;
     }

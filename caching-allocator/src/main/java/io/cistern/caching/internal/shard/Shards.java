@@ -11,17 +11,17 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// The shards of the streams of one device that have not ended: of each stream one for small blocks and one for
-/// large ones, with one timeline. Small blocks, of which there are many, would cut up the room of large ones.
+/// The shards of one device's streams that have not ended. Each stream has one shard for small blocks and one
+/// for large ones, with one timeline: the many small blocks would fragment the room of large ones.
 ///
-/// They stand in an open-addressed table that is replaced, not changed, so that look-ups take no lock. The
-/// places of both shards of a stream begin at one.
+/// An open-addressed table holds them. A change replaces the table, so look-ups take no lock. The probes for
+/// both shards of a stream begin at the same slot.
 ///
 /// **Threads.** Any.
 public final class Shards {
-    /// What ended streams left.
+    /// The shards that ended streams left.
     public interface Left {
-        /// A shard for a stream that opens, or null.
+        /// Returns a shard for a new stream, or null.
         @Nullable
         StreamShard inherit(StreamTimeline heir, boolean small);
     }
@@ -31,9 +31,10 @@ public final class Shards {
     private final SplitPolicy splitPolicy;
     private final MissClock clock;
     private final Reserved reserved;
-    /// Never changed once it is here.
+    /// Never modified after it is published.
     private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
-    /// Of the streams that have shards. Guarded by itself, which is taken before the monitor of this object.
+    /// The timelines of streams that have shards. Guarded by itself, a lock that is taken before
+    /// this object's monitor.
     private final Map<Long, StreamTimeline> timelines = new HashMap<>();
 
     public Shards(SplitPolicy splitPolicy, MissClock clock, Reserved reserved) {
@@ -42,13 +43,13 @@ public final class Shards {
         this.reserved = reserved;
     }
 
-    /// The shard of a stream for blocks of a size, or null.
+    /// Returns the shard of a stream for blocks of a size, or null.
     @Nullable
     StreamShard find(long key, long byteSize) {
         return find(key, SizeClasses.has(byteSize));
     }
 
-    /// The shard of a stream for small blocks or for large ones, or null.
+    /// Returns the shard of a stream for small blocks or for large ones, or null.
     @Nullable
     StreamShard find(long key, boolean small) {
         @Nullable StreamShard[] shards = table;
@@ -61,7 +62,7 @@ public final class Shards {
         }
     }
 
-    /// The shard of a stream for blocks of a size, inherited or made if there is none.
+    /// Returns the shard of a stream for blocks of a size; if there is none, inherits or makes one.
     StreamShard open(long key, long byteSize, RecycledShards ended) {
         return open(timeline(key, ended.areMany()), SizeClasses.has(byteSize), ended::inherit);
     }
@@ -72,8 +73,8 @@ public final class Shards {
         }
     }
 
-    /// The shard of a stream; if there is none, one that an ended stream left, or a new one. One stream
-    /// inherits at a time.
+    /// Returns the shard of a stream; if there is none, takes over one that an ended stream left, or makes one.
+    /// One stream inherits at a time.
     public synchronized StreamShard open(StreamTimeline timeline, boolean small, Left ended) {
         StreamShard shard = find(timeline.key, small);
         if (shard == null) {
@@ -86,7 +87,7 @@ public final class Shards {
         return shard;
     }
 
-    /// The shards of a stream, in a new list.
+    /// Returns the shards of a stream, in a new list.
     List<StreamShard> of(long key) {
         List<StreamShard> both = new ArrayList<>(2);
         for (StreamShard shard : new @Nullable StreamShard[] {find(key, true), find(key, false)}) {
@@ -97,10 +98,10 @@ public final class Shards {
         return both;
     }
 
-    /// Takes the shards of a stream out, and its timeline, so that a later stream of its key has another;
-    /// nothing, if the Java heap has no memory for that.
+    /// Removes the shards and the timeline of a stream, so that a later stream with its key gets another
+    /// timeline. If the Java heap is full, nothing changes.
     ///
-    /// @return the shards
+    /// @return the removed shards
     List<StreamShard> remove(long key) {
         synchronized (timelines) {
             Long boxed = key;
@@ -118,7 +119,7 @@ public final class Shards {
         return removed;
     }
 
-    /// The timeline of a stream, or null if it has no shards.
+    /// Returns the timeline of a stream, or null if it has no shards.
     @Nullable
     StreamTimeline findTimeline(long key) {
         synchronized (timelines) {
@@ -126,7 +127,7 @@ public final class Shards {
         }
     }
 
-    /// The keys of threads that have ended, and with them their default streams.
+    /// Returns the keys of threads that have ended, and their default streams with them.
     List<Long> orphans() {
         synchronized (timelines) {
             return timelines.values().stream()
@@ -136,7 +137,7 @@ public final class Shards {
         }
     }
 
-    /// All that there are now, those for small blocks first, in a new list.
+    /// Returns all current shards, those for small blocks first, in a new list.
     List<StreamShard> all() {
         List<StreamShard> all = new ArrayList<>();
         @Nullable StreamShard[] shards = table;
@@ -166,7 +167,7 @@ public final class Shards {
         return shards;
     }
 
-    /// Handles are addresses of aligned objects: the multiplication brings their high bits into play.
+    /// Handles are addresses of aligned objects, so the multiplication spreads their high bits.
     static int slot(long stream, int mask) {
         return (int) ((stream * 0x9E3779B97F4A7C15L) >>> 40) & mask;
     }

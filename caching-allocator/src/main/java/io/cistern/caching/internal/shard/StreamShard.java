@@ -19,30 +19,29 @@ import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
-/// The blocks of one device, one stream, either small or large ones: taken and freed here. Their
-/// [memory][GrowingShard] grows and moves in pages or segments, and what is idle of it is [given
-/// back][ShardReturns].
+/// Allocates and frees the blocks of one stream on one device, either small or large ones. Their
+/// [memory][GrowingShard] grows and moves in pages or segments; idle memory is [given back][ShardReturns].
 ///
-/// 1. A request takes the best fit among the free blocks; what is left over stays free, from one granule on.
-/// 2. A freed block joins its free neighbours. If another stream used it last, it first waits [behind a
-/// fence][FencedFrees].
-/// 3. When the stream has ended and no block is in use, another one may [inherit][#passTo] all of it.
-/// 4. Memory comes and goes by *claims*: a block is taken out of circulation under the lock, driver calls
-/// are made for it without the lock, and then it is published, changed or as it was.
+/// 1. A request takes the best fit among the free blocks; the rest stays free, if it has one granule or more.
+/// 2. A freed block is merged with its free neighbours. If another stream used it last, it first waits
+///    [for a fence][FencedFrees].
+/// 3. When the stream has ended and no block is in use, another stream may [inherit][#passTo] the shard.
+/// 4. Memory comes and goes by *claims*: a thread takes a block out of circulation under the lock, makes driver
+///    calls for it without the lock, and then publishes the block, changed or in its former state.
 ///
-/// **Threading.** `lock` guards the blocks and is short: it is never held across a driver call. `driverLock` is
-/// held by whoever makes driver calls for this shard (growing, trimming, polling fences) and is taken before
-/// `lock`; nobody who holds it waits for the work of a stream.
+/// **Threading.** `lock` guards the blocks; it is short and never held across a driver call. A thread that
+/// makes driver calls for this shard (growing, trimming, polling fences) holds `driverLock`, which is taken
+/// before `lock`; no thread that holds it waits for the work of a stream.
 public final class StreamShard implements RangeOwner {
-    /// See [Fences#key]. Another one once a stream [inherits][#passTo] the shard: no block is live then, so a
+    /// See [Fences#key]. Changes when another stream [inherits][#passTo] the shard. No block is live then, so a
     /// thread that has one, or found the shard by the stream, reads it without a lock.
     public long stream;
 
     public final boolean small;
     public final ReentrantLock driverLock = new ReentrantLock();
 
-    /// Held by a thread that waits for the work of the stream, to give back what is idle here: a second one
-    /// finds what the first one's wait gave. Taken before the driver lock.
+    /// Held by a thread that waits for the stream's work in order to give back idle memory; a second thread
+    /// then finds what the first one's wait made free. Taken before the driver lock.
     public final ReentrantLock waiting = new ReentrantLock();
 
     public final TransferCache transferCache = new TransferCache(this);
@@ -54,12 +53,12 @@ public final class StreamShard implements RangeOwner {
     private final FencedFrees fenced;
 
     private volatile boolean closed;
-    /// Its end, if it was closed. Guarded by the driver lock once it is.
+    /// The end of the stream, once the shard is closed; from then on guarded by the driver lock.
     private long closingFence = Fences.PASSED;
 
     /// @param splitPolicy see [Growth#splitPolicy]
-    /// @param clock the device's
-    /// @param reserved the device's
+    /// @param clock the device's clock
+    /// @param reserved the device's counter of reserved bytes
     public StreamShard(
             StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, Reserved reserved) {
         this.stream = timeline.key;
@@ -77,13 +76,13 @@ public final class StreamShard implements RangeOwner {
         return small;
     }
 
-    /// The shard whose blocks lie in a range.
+    /// Returns the shard whose blocks lie in a range.
     public static StreamShard of(AddressRange range) {
         return (StreamShard) range.owner;
     }
 
-    /// Takes blocks of one size, as many as there are up to a number; the one at the lowest address last, for a
-    /// caller who asked for so many bytes; counted, unless there is none.
+    /// Allocates up to `wanted` blocks of one size, as many as are free; the one at the lowest address comes
+    /// last, for a caller that asked for `asked` bytes. Counts a hit, unless no block was free.
     public void allocateMany(long byteSize, long asked, int wanted, AddressBatch into) {
         into.reserve(wanted);
         lock.lock();
@@ -105,7 +104,7 @@ public final class StreamShard implements RangeOwner {
         into.reverse();
     }
 
-    /// Takes live blocks of this shard back, all last used on its stream.
+    /// Frees live blocks of this shard that were all last used on its stream.
     ///
     /// @throws io.cistern.errors.UnknownAddressException if no live block starts at one of the addresses
     void freeMany(AddressRangeMap ranges, long[] blocks, int from, int to) {
@@ -128,7 +127,7 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Takes a block for a caller who asked for so many bytes; counted, unless there is none.
+    /// Allocates a block for a caller that asked for `asked` bytes. Counts a hit, unless no block fits.
     long find(long byteSize, long asked) {
         lock.lock();
         try {
@@ -152,7 +151,7 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Counts what a caller asked for who was served after a miss.
+    /// Counts the bytes of a request that was served after a miss.
     public void requested(long asked) {
         lock.lock();
         try {
@@ -162,7 +161,7 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Takes a block, also from one that is worth more whole.
+    /// Allocates a block, also from one that should be kept whole.
     public long allocateFromAny(long byteSize) {
         lock.lock();
         try {
@@ -174,7 +173,7 @@ public final class StreamShard implements RangeOwner {
 
     /// Whether an allocation should [settle][#settle] first.
     boolean settlingIsDue() {
-        if (fenced.isEmpty()) { // read without the lock: a block freed this moment waits for the next allocation
+        if (fenced.isEmpty()) { // read without the lock: a block freed now waits for the next allocation
             return false;
         }
         lock.lock();
@@ -185,13 +184,13 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Takes a live block back. It is free at once if later work of this shard's stream runs after the last
-    /// uses anyway; a shard of a stream that ended takes no stream for its own, since the handle may be
-    /// another's now.
+    /// Frees a live block. It is free at once if all later work of this shard's stream comes after its
+    /// last use. A shard whose stream has ended treats no stream as its own, since another stream may have
+    /// the handle now.
     ///
-    /// @param asked bytes that the caller had asked for
+    /// @param asked the bytes that the caller had asked for
     /// @param lastStream the stream of the free
-    /// @param uses what other streams it was used on
+    /// @param uses the other streams that used the block
     /// @throws io.cistern.errors.UnknownAddressException if no live block starts there
     public void free(AddressRange range, long address, long asked, long lastStream, RecordedUses uses) {
         lock.lock();
@@ -208,7 +207,7 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Notes that a stream uses a live block.
+    /// Records that a stream uses a live block.
     ///
     /// @throws io.cistern.errors.UnknownAddressException if no live block starts there
     void recordUse(AddressRange range, long address, long key, RecordedUses uses) {
@@ -221,11 +220,11 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Moves blocks whose fences have passed to the free ones. Call with the driver lock and without `lock`.
+    /// Frees the blocks whose fences have passed. The caller holds the driver lock and not `lock`.
     ///
-    /// @return bytes moved
+    /// @return bytes freed
     public long settle(Fences fences) {
-        if (fenced.isEmpty()) { // read without the lock: a block freed this moment waits for the next call
+        if (fenced.isEmpty()) { // read without the lock: a block freed now waits for the next call
             return 0;
         }
         recordFences(fences);
@@ -243,7 +242,8 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// As [#settle], after waiting for all fences. Without locks: others need the driver lock meanwhile.
+    /// Waits for all fences, then does the same as [#settle]. The caller holds no lock: others need the
+    /// driver lock meanwhile.
     public long settleAfterWaiting(Fences fences) {
         FenceWait wait = beginWait(fences);
         try {
@@ -278,20 +278,21 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Records fences for the frees that have none yet. Call with the driver lock and without `lock`.
+    /// Records fences for frees that have none yet. The caller holds the driver lock and not `lock`.
     void recordFences(Fences fences) {
         fenced.recordAll(fences, closed ? Fences.PASSED : stream);
     }
 
-    /// The stream has ended: nothing is recorded on it any more.
+    /// Closes the shard, because its stream has ended: nothing is recorded on the stream any more.
     ///
-    /// @param end of the [fences][Fences#end], behind its last work
+    /// @param end the [end][Fences#end] after the stream's last work
     void closed(long end) {
         closingFence = end;
         closed = true;
     }
 
-    /// The same once nobody makes driver calls for this shard: he may be about to record on the stream.
+    /// Like [#closed], but waits until no thread makes driver calls for this shard: it might be about to record
+    /// on the stream.
     void closedAtRest(long end) {
         driverLock.lock();
         try {
@@ -305,11 +306,12 @@ public final class StreamShard implements RangeOwner {
         return closed;
     }
 
-    /// Makes a shard of a stream that has ended that of another one, unless a block is in use or a page needed
-    /// where it is. Under the driver lock.
+    /// Gives this shard of an ended stream to another stream, unless a block is in use or a page must stay
+    /// where it is. The caller holds the driver lock.
     ///
-    /// @param heir comes after all work of the stream before
-    /// @param anew whether that work may go on, so that only fences from now on cover what is free
+    /// @param heir the timeline of the new stream, whose work comes after all work of the former one
+    /// @param anew whether that former work may still run, so that only fences from now on cover
+    ///     the free blocks
     boolean passTo(StreamTimeline heir, boolean anew, Growth growth) {
         if (!closed || !growth.passOn(memory, heir, anew)) {
             return false;
@@ -320,12 +322,12 @@ public final class StreamShard implements RangeOwner {
         return true;
     }
 
-    /// Whether the stream has ended, no block is in use, and nobody needs a page where it is.
+    /// Whether the stream has ended, no block is in use, and no page must stay where it is.
     boolean isVacant() {
         return closed && memory.isVacant();
     }
 
-    /// Whether the work of the shard's stream has finished. Under the driver lock.
+    /// Whether the work of the shard's stream has finished. The caller holds the driver lock.
     public boolean quiet(Fences fences) {
         if (!closed) {
             return fences.quiet(stream);
@@ -336,14 +338,15 @@ public final class StreamShard implements RangeOwner {
         return closingFence == Fences.PASSED;
     }
 
-    /// A fence behind the work of the shard's stream, to be [released][Fences#release]. Under the driver lock.
+    /// Returns a fence after the work of the shard's stream, to be [released][Fences#release]. The caller holds
+    /// the driver lock.
     public long end(Fences fences) {
         return closed ? closingFence : fences.record(stream);
     }
 
-    /// Ends the regions of a shard without memory. Under the driver lock.
+    /// Closes the address ranges of a shard without memory. The caller holds the driver lock.
     ///
-    /// @return false if there is memory left, in use or not
+    /// @return false if memory is left, in use or not
     boolean dispose() {
         List<AddressRange> ended;
         lock.lock();
@@ -359,7 +362,7 @@ public final class StreamShard implements RangeOwner {
         return true;
     }
 
-    /// Does something with what is counted here.
+    /// Runs an action on this shard's counters, under the lock.
     public void withCounters(Consumer<ShardCounters> action) {
         lock.lock();
         try {
@@ -369,9 +372,10 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Looks at all that is here.
+    /// Surveys the shard.
     ///
-    /// @param tellReturnable whether to find out what could go back; then with the driver lock
+    /// @param tellReturnable whether to count the bytes that could go back; the caller then holds
+    ///     the driver lock
     public ShardSurvey survey(boolean tellReturnable) {
         lock.lock();
         try {
@@ -381,7 +385,7 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// The memory of this shard with its blocks.
+    /// Returns the memory of this shard with its blocks.
     public List<SegmentMemory> segments() {
         lock.lock();
         try {
@@ -400,10 +404,10 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Checks the invariants above.
+    /// Checks the shard's invariants.
     ///
     /// @return bytes that have memory
-    /// @throws IllegalStateException if one does not hold
+    /// @throws IllegalStateException if an invariant does not hold
     public long checkInvariants() {
         transferCache.checkInvariants();
         driverLock.lock();

@@ -7,30 +7,28 @@ import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.internal.threads.ThreadState;
 import org.jspecify.annotations.Nullable;
 
-/// Where threads that only free a shard's blocks leave them for threads that only allocate them, many at a
-/// time and as they are: on the way through the shard each would be merged with its neighbours and cut off
-/// again.
+/// Passes blocks of a shard from threads that only free them to threads that only allocate them, many at a
+/// time. On the way through the shard, each block would be merged with its neighbours and split off again.
 ///
-/// A class has a *shelf*, made when a thread cache misses; the shelf knows which thread cache missed there last.
-/// A thread cache that has too many blocks leaves them on the shelf if another thread cache is the one that
-/// misses; so where threads free what they allocate themselves, nothing is ever here, and best fit sees all that
-/// is free.
+/// Each size class has a *shelf*, made when a thread cache misses. The shelf knows which thread cache missed
+/// last. A thread cache that has too many blocks leaves them on the shelf if another thread cache missed last.
+/// So if threads free the blocks that they allocated, nothing is ever here, and best fit sees all free memory.
 ///
-/// **Invariants**: Σ count × byteSize of the shelves = `bytes` ≤ [#BOUND]; every address is a live block of
-/// the shard, of the class's size.
+/// **Invariants**: Σ count × byteSize of the shelves = `bytes` ≤ [#BOUND]; every address is a live block of the
+/// shard, of the class's size.
 ///
-/// **Threads.** Any; a lock that is held while some addresses are copied. A thread that finds it held goes to the
-/// shard.
+/// **Threads.** Any; a lock is held while some addresses are copied. A thread that finds it held goes
+/// to the shard.
 public final class TransferCache {
-    /// Enough for batches to differ; little beside what thread caches may hold.
+    /// Enough for batches of different sizes; little compared to the bytes that thread caches may hold.
     static final long BOUND = 2L << 20;
 
-    /// A shelf holds some batches, so that the threads need not be in step.
+    /// A shelf holds several batches, so that the threads need not be in step.
     private static final int SHELF_BYTES = 512 << 10;
 
     private static final int SHELF_BLOCKS = 256;
 
-    /// What moves at once: each move costs some cache lines that go from one processor to another.
+    /// The bytes that move at once: each move sends some cache lines from one processor to another.
     private static final int BATCH_BYTES = 128 << 10;
 
     private static final int BATCH_BLOCKS = 64;
@@ -51,7 +49,7 @@ public final class TransferCache {
     private final StreamShard shard;
     private final @Nullable Batches[] shelves = new Batches[SizeClasses.COUNT];
 
-    /// Read without the lock as a guess, which is exact where the reader came after the writer.
+    /// Read without the lock as a guess; exact if the reader came after the writer.
     private long bytes;
 
     private long blockCount;
@@ -60,14 +58,14 @@ public final class TransferCache {
         this.shard = shard;
     }
 
-    /// How many blocks of a class should move at once.
+    /// Returns how many blocks of a class should move at once.
     public static int batch(int sizeClass) {
         return Math.clamp(BATCH_BYTES / SizeClasses.byteSize(sizeClass), 1, BATCH_BLOCKS);
     }
 
-    /// Takes blocks for a thread cache that has none.
+    /// Takes blocks for a thread cache that is empty.
     ///
-    /// @param into gets at most `wanted` of them
+    /// @param into receives at most `wanted` blocks
     public void take(ThreadState threadCache, int sizeClass, int wanted, AddressBatch into) {
         if (!lock.tryLockSoon()) {
             return;
@@ -85,19 +83,19 @@ public final class TransferCache {
         }
     }
 
-    /// Leaves blocks that a thread cache has no place for, if another thread cache misses them.
+    /// Leaves blocks that a thread cache has no room for, if another thread cache missed last.
     ///
-    /// @return how many were taken, the first ones
-    @SuppressWarnings("ReferenceEquality") // A thread cache is itself.
+    /// @return how many blocks the shelf took, from the first on
+    @SuppressWarnings("ReferenceEquality") // compares identities
     public int leave(ThreadState threadCache, int sizeClass, long[] blocks, int start, int count) {
-        Batches shelf = shelves[sizeClass]; // a guess, which spares most thread caches the lock
+        Batches shelf = shelves[sizeClass]; // a guess, so that most thread caches need no lock
         if (shelf == null || shelf.missing == threadCache || !lock.tryLockSoon()) {
             return 0;
         }
         try {
             long byteSize = SizeClasses.byteSize(sizeClass);
             long room = Math.min(shelf.addresses.length - shelf.count, (BOUND - bytes) / byteSize);
-            int left = shard.isClosed() ? 0 : (int) Math.min(room, count); // who closes it, empties this later
+            int left = shard.isClosed() ? 0 : (int) Math.min(room, count); // its closer empties this later
             System.arraycopy(blocks, start, shelf.addresses, shelf.count, left);
             shelf.count += left;
             bytes += left * byteSize;
@@ -132,19 +130,19 @@ public final class TransferCache {
         blockCount -= count;
     }
 
-    /// Bytes of the blocks that are here; a guess while others change it, exact at rest.
+    /// Bytes of the blocks here; a guess while other threads change it, else exact.
     public long bytes() {
         return bytes;
     }
 
-    /// Corrects what the shard counted: what is here is not allocated.
+    /// Corrects the shard's counts: blocks here are not allocated.
     public void addTo(ShardTotals totals) {
         totals.heldByThreadCaches(blockCount, bytes);
     }
 
-    /// Checks the invariants above.
+    /// Checks the shelves.
     ///
-    /// @throws IllegalStateException if one does not hold
+    /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
         lock.lock();
         try {

@@ -5,22 +5,23 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Bytes of a device that sleep in pinned host memory, as one range from 0 on, in chunks.
+/// Pinned host memory that keeps the bytes of sleeping pages: one range from offset 0 on, in chunks.
 final class KeptBytes implements AutoCloseable {
-    /// A copy this long runs at the link's full speed, and the rest of the last chunk is no loss.
+    /// A copy of this size runs at the link's full speed, and the unused rest of the last chunk
+    /// does not matter.
     private static final long CHUNK_BYTES = 64L << 20;
 
     private final List<HostMemory.HostBlock> chunks = new ArrayList<>();
 
-    /// A part of the range in one piece of host memory.
+    /// Receives the parts of a range, each in one piece of host memory.
     interface Part {
-        /// Called for each part.
+        /// Receives one part.
         ///
-        /// @param from where it begins, in bytes from the beginning of what was asked for
+        /// @param from where it begins, in bytes from the start of the requested range
         void at(long from, MemorySegment host, long byteSize);
     }
 
-    /// Pins room, or takes such that is pinned already.
+    /// Pins host memory, or takes memory that is pinned already.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver can't pin so much; then nothing is taken
     KeptBytes(HostMemory host, long byteSize) {
@@ -34,7 +35,7 @@ final class KeptBytes implements AutoCloseable {
         }
     }
 
-    /// Shows a part of the range, piece by piece.
+    /// Visits a part of the range, piece by piece.
     void forEachPart(long offset, long byteSize, Part part) {
         long done = 0;
         while (done < byteSize) {
@@ -47,7 +48,7 @@ final class KeptBytes implements AutoCloseable {
         }
     }
 
-    /// Gives the room back; no copy is under way.
+    /// Gives the host memory back; no copy is under way.
     @Override
     public void close() {
         chunks.forEach(HostMemory.HostBlock::close);

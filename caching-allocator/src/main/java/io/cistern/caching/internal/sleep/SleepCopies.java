@@ -5,18 +5,18 @@ import io.cistern.cuda.DeadContext;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// Copies between sleeping pages and the host, on a stream of their own, in batches that can be waited for one by
-/// one. Without kept bytes it does nothing.
+/// Copies between sleeping pages and the host, on a stream of its own, in batches that can be awaited one by
+/// one. Does nothing if no bytes are kept.
 final class SleepCopies implements AutoCloseable {
     private final CudaDriver driver;
     private final int device;
     private final @Nullable KeptBytes kept;
     private final long stream;
 
-    /// Of two batches at a time, which is all that are under way.
+    /// The events of two batches; no more are under way at a time.
     private final long[] marks = new long[2];
 
-    /// @param kept where bytes are kept, or null
+    /// @param kept the host memory for the bytes, or null
     SleepCopies(CudaDriver driver, int device, @Nullable KeptBytes kept) {
         this.driver = driver;
         this.device = device;
@@ -26,7 +26,7 @@ final class SleepCopies implements AutoCloseable {
 
     /// Begins to copy a batch to the host.
     ///
-    /// @param number that of the batch, one more each time
+    /// @param number the number of the batch, one more each time
     void save(int number, List<SleepingPage> batch) {
         if (kept == null) {
             return;
@@ -75,15 +75,15 @@ final class SleepCopies implements AutoCloseable {
         }
     }
 
-    /// Waits for all copies, by the whole device if there is no other way.
+    /// Waits for all copies; if the stream can't be waited for, waits for the whole device.
     ///
-    /// @return whether none is under way; not in a context that died either
+    /// @return whether no copy is under way; true also in a dead context
     boolean tryAwait() {
         return DeadContext.isDone(this::await)
                 || DeadContext.isDone(() -> driver.devices().synchronize(device));
     }
 
-    /// Ends the stream, after its work. What was to be done came with its own error.
+    /// Waits for the stream's work and destroys the stream. Errors of the copies were reported before.
     @Override
     public void close() {
         if (kept == null) {

@@ -3,16 +3,16 @@ package io.cistern.caching.internal.sleep;
 import io.cistern.caching.internal.page.Page;
 import java.util.List;
 
-/// A page that sleeps, or is about to.
+/// A page that sleeps or is about to.
 public final class SleepingPage {
     final Page page;
 
     final long offset;
 
-    /// Whether its memory was ever given back.
+    /// Whether its memory was given back at some time.
     boolean hasGone;
 
-    /// Whether its bytes are where they belong.
+    /// Whether its bytes are in device memory.
     boolean isWhole = true;
 
     public SleepingPage(Page page, long offset) {
@@ -28,15 +28,15 @@ public final class SleepingPage {
         return page.byteSize;
     }
 
-    /// Pages that lie side by side, on the device and on the host.
+    /// Receives runs of pages that lie side by side, on the device and on the host.
     interface Run {
-        /// Called for each run.
+        /// Receives one run.
         ///
-        /// @param offset where its bytes are kept
+        /// @param offset the host offset of its bytes
         void at(long address, long byteSize, long offset);
     }
 
-    /// Shows the runs in a list that is in the order of addresses.
+    /// Visits the runs of a list that is sorted by address.
     static void forEachRun(List<SleepingPage> sleepers, Run run) {
         int first = 0;
         for (int i = 1; i <= sleepers.size(); i++) {

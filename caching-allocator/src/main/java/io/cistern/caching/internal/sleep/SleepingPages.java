@@ -14,8 +14,8 @@ import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/// Pages that fell asleep together: their physical memory is gone, their addresses stay reserved, their bytes are
-/// on the host or given up.
+/// Puts pages to sleep together and wakes them. The physical memory of a sleeping page is given back; its
+/// addresses stay reserved; its bytes are kept on the host or given up.
 ///
 /// ```
 /// sleep   copy  batch 0 │ batch 1 │ batch 2 │
@@ -25,17 +25,17 @@ import org.jspecify.annotations.Nullable;
 ///         copy        │ batch 0 │ batch 1 │ batch 2
 /// ```
 ///
-/// Mapping and unmapping costs the host hardly more time a page of whatever size than copying the smallest does
-/// the link: so one hides behind the other. A failure takes back what was done; each page knows how far it got
-/// ([Page#hasMemory], [Page#isMapped], [SleepingPage#isWhole]), so that what the driver would not take back is
-/// found again by the next try.
+/// Mapping or unmapping a page takes the host about as long as the link takes for the smallest copy, whatever
+/// the page's size, so mapping overlaps with copying. A failure undoes all steps before it. Each page knows how
+/// far it got ([Page#hasMemory], [Page#isMapped], [SleepingPage#isWhole]), so the next try finds memory that
+/// the driver would not take back.
 ///
-/// **Threading.** By one thread at a time; the pages are [claimed][PageTable#beginChange].
+/// **Threading.** One thread at a time; the pages are [claimed][PageTable#beginChange].
 public final class SleepingPages {
     private static final System.Logger LOG = System.getLogger(SleepingPages.class.getName());
 
-    /// What is under way at a time, unless one page is larger: long enough to hide mapping, short beside the
-    /// whole.
+    /// The bytes under way at a time, unless one page is larger: enough to overlap with mapping, little
+    /// compared to the whole.
     private static final long BATCH_BYTES = 64L << 20;
 
     private final CudaDriver driver;
@@ -51,12 +51,12 @@ public final class SleepingPages {
         this.pages = table.pages;
     }
 
-    /// Makes room for so many, so that [#add] needs no memory of the Java heap.
+    /// Makes room for `more` pages, so that [#add] needs no memory of the Java heap.
     public void reserve(int more) {
         sleepers.reserve(more);
     }
 
-    /// A claimed page is to sleep. By address.
+    /// Adds a claimed page that is to sleep. Pages are added by address.
     public void add(SleepingPage sleeper) {
         sleepers.add(sleeper);
         offset += sleeper.byteSize();
@@ -87,7 +87,7 @@ public final class SleepingPages {
 
     /// Forgets pages that were freed meanwhile.
     ///
-    /// @param claimed those that were not
+    /// @param claimed the pages that were not freed
     public void retain(Set<@Nullable Page> claimed) {
         int left = 0;
         for (int i = 0; i < sleepers.size(); i++) {
@@ -99,7 +99,8 @@ public final class SleepingPages {
         sleepers.truncate(left);
     }
 
-    /// Gives the memory back. After a failure some pages are whole and others are not: see [#wake] and [#settle].
+    /// Gives the memory of all pages back. After a failure some pages are whole and others are not: see
+    /// [#wake] and [#settle].
     ///
     /// @param host where bytes are kept; null to give them up
     /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much
@@ -131,9 +132,9 @@ public final class SleepingPages {
         page.hasMemory = false;
     }
 
-    /// Brings the memory back under the addresses of all pages that are not whole, or of none.
+    /// Gives memory to all pages that are not whole, or to none.
     ///
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void wake() {
         List<SleepingPage> asleep =
@@ -177,7 +178,7 @@ public final class SleepingPages {
                         pages.device, address, byteSize, pages.accessors, AccessRights.READ_WRITE));
     }
 
-    /// Takes back what a wake did that is not [settled][#settle], or what an earlier one had to leave.
+    /// Undoes a wake that was not [finished][#settle], or the part of it that an earlier call could not undo.
     public void sleepAgain() {
         Throwable refusals = new IllegalStateException("what the driver would not take back stays awake");
         for (int i = 0; i < sleepers.size(); i++) {
@@ -211,10 +212,10 @@ public final class SleepingPages {
         }
     }
 
-    /// Ends the change: what is whole is awake, the rest asleep. If a source has no Java heap to hear that a page is
-    /// mapped again, that page sleeps too: it is whole, and the next waking tells the source.
+    /// Ends the change: whole pages are awake, the others asleep. If the Java heap is too full to tell a source
+    /// that a page is mapped again, that page sleeps too; it is whole, and the next wake tells the source.
     ///
-    /// @throws OutOfMemoryError if there is such a page; the others have ended too
+    /// @throws OutOfMemoryError if there is such a page; the change has ended for the others too
     public void settle() {
         OutOfMemoryError full = null;
         int asleep = 0;
@@ -240,7 +241,7 @@ public final class SleepingPages {
         }
     }
 
-    /// What may fail comes first.
+    /// Tells the source and counts the page; the call that may fail comes first.
     private boolean announced(SleepingPage sleeper) {
         Page page = sleeper.page;
         pages.mapped(page.home);

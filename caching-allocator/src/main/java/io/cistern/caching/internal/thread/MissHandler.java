@@ -4,8 +4,8 @@ import io.cistern.caching.internal.shard.StreamShard;
 
 /// Serves requests for which no shard has a free block.
 public interface MissHandler {
-    /// Allocates, with more memory if need be.
+    /// Allocates a block, with more memory if necessary.
     ///
-    /// @param asked bytes that the caller asked for
+    /// @param asked the bytes that the caller asked for
     long allocate(StreamShard shard, long asked);
 }

@@ -11,34 +11,34 @@ import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.internal.threads.ThreadState;
 import org.jspecify.annotations.Nullable;
 
-/// What one thread keeps of one device's cache, so that a block which it frees serves its next request without a
-/// lock: small blocks on [stacks][ThreadCacheBins] by stream and size, and in front of them the block freed last.
-/// The stacks hold at most the bound, the block in front at most 64 MiB besides.
+/// Keeps blocks that one thread freed, so that such a block serves the thread's next request without a lock:
+/// small blocks on [stacks][ThreadCacheBins] by stream and size, and in front of them the block freed last. The
+/// stacks hold at most the bound; the block in front may have up to 64 MiB more.
 ///
-/// **Steps.** [take][#take] looks at the block freed last, then at the top of the stack of its size. [keep][#keep]
-/// moves the block freed last to its stack and puts the new one in its place. Both serve the stream used last
-/// alone; another stream, an empty stack and a full one are for [ThreadCacheRefill].
+/// **Steps.** [take][#take] looks at the block freed last, then at the top of the stack for the size.
+/// [keep][#keep] moves the block freed last to its stack and puts the new one in its place. Both serve only the
+/// stream used last. [ThreadCacheRefill] handles another stream, an empty stack and a full one.
 ///
-/// **The block freed last** stands in fields here: a pair costs about as many nanoseconds as there are reads that
-/// wait for each other, and through a stack there are four more.
-/// - A small block stands here until the next one is freed, and then goes to the stack of its class.
-/// - A large block stands here alone and serves the next request of its size, but only once a program has shown
-///   that it asks for just the size that it freed. Until then large blocks go past: best fit does better, which
-///   leaves room in one piece.
+/// **The block freed last** is kept in fields of this object: a pair takes the longer, the more reads depend on
+/// each other, and a stack would add four.
+/// - A small block stays here until the next one is freed, and then goes to the stack of its class.
+/// - A large block is kept only here. It serves the next request of its size, but only once the program has
+///   shown that it requests exactly the sizes that it freed. Until then large blocks go to their shard: best
+///   fit does better, because it leaves room in one piece.
 ///
-/// **Invariant**: the block freed last is a live block of the stream used last, of the size noted.
+/// **Invariant**: the block freed last is a live block of the stream used last, and has the recorded size.
 ///
-/// **Threads.** Whoever has [entered][#tryEnter] or [claimed][#claim] it reads and writes it, but for what is
-/// noted of large blocks that go past, which is the owner's. Walks of others are a guess while somebody changes
-/// it, and exact at rest.
+/// **Threads.** A thread that has [entered][#tryEnter] or [claimed][#claim] the thread cache reads and writes
+/// it; only the owner uses the record of large blocks that go to their shard. For other threads that walk over
+/// it, the values are a guess while it changes, and else exact.
 public final class ThreadCache extends ThreadState {
-    /// Larger blocks always go to their shard, of any device.
+    /// Larger blocks always go to their shard, on any device.
     public static final long LARGEST_KEPT = 64L << 20;
 
     private static final long NOTHING = -1;
 
-    /// How often in a row a program has to ask for just the large block that it freed. Without, a block that one
-    /// thread frees for another would stay with the first, and the other would have to grow.
+    /// How often in a row a program has to request exactly the large block that it freed. Without this proof, a
+    /// block that one thread frees for another would stay with the first, and the other would have to grow.
     private static final int PROOF = 4;
 
     /// The stream that the owner used last, and its bins.
@@ -46,35 +46,36 @@ public final class ThreadCache extends ThreadState {
 
     ThreadCacheBins last = ThreadCacheBins.ended();
 
-    /// Of the block freed last: the class of a small one, the size of a large one, or [#NOTHING].
+    /// For the block freed last: the class of a small one, the size of a large one; [#NOTHING] if
+    /// there is none.
     private long key = NOTHING;
 
     private long address;
 
     final ThreadCacheStreams streams;
 
-    /// What is counted; see there who may write.
+    /// Counters; their class says which threads write them.
     final ThreadCacheCounters small;
 
     final ThreadCacheCounters large;
 
-    /// The owner's, for what it moves to shards and from them.
+    /// Used by the owner only, for blocks on their way to shards and back.
     final AddressBatch batch = new AddressBatch();
 
     private final long largestKept;
 
-    /// The large block that went past last, if none was asked for since: its shard and size.
+    /// The last large block that went to its shard, if no large block was requested since: its shard and size.
     private @Nullable StreamShard passedTo;
 
     private long passedBytes;
 
-    /// Requests in a row that such a block would have served.
+    /// How many requests in a row such a block would have served.
     private int repeats;
 
     /// Makes a thread cache.
     ///
     /// @param owned whether one thread alone uses it
-    /// @param bound the most bytes of small blocks, but for the block freed last
+    /// @param bound the most bytes of small blocks, without the block freed last
     /// @param largestKept larger blocks always go to their shard; at most [#LARGEST_KEPT]
     public ThreadCache(boolean owned, long bound, long largestKept, DeviceCounters counters) {
         super(owned);
@@ -84,9 +85,9 @@ public final class ThreadCache extends ThreadState {
         this.large = new ThreadCacheCounters(false, counters);
     }
 
-    /// Begins on no stream, for a new owner; leaves in [#batch] what has to go back.
+    /// Starts without a stream, for a new owner. Leaves blocks that have to go back in [#batch].
     void begin() {
-        while (!tryEnter()) { // who claimed it leaves soon, whatever happens
+        while (!tryEnter()) { // a claimer leaves soon, whatever happens
             Thread.onSpinWait();
         }
         try {
@@ -97,7 +98,7 @@ public final class ThreadCache extends ThreadState {
         }
     }
 
-    /// Takes a block that the owner freed on the stream that it used last.
+    /// Takes a block that the owner freed on the stream used last.
     ///
     /// @return its address, or 0
     public long take(long byteSize, long stream) {
@@ -141,28 +142,28 @@ public final class ThreadCache extends ThreadState {
         return address;
     }
 
-    /// Whether large blocks stand here.
+    /// Whether large blocks are kept here.
     boolean keepsLarge() {
         return repeats >= PROOF;
     }
 
-    /// Notes that a large block that might be kept goes to its shard.
+    /// Records that a large block that could be kept goes to its shard.
     void largePassed(StreamShard shard, long byteSize) {
         passedTo = shard;
         passedBytes = rounded(byteSize);
     }
 
-    /// Notes that a large block is asked for that is not kept, and whether the one that went past would have
-    /// served.
+    /// Records a request for a large block that is not kept, and whether the last one that went to its shard
+    /// would have served it.
     void largeMissed(StreamShard shard, long byteSize) {
         boolean serves = shard == passedTo && rounded(byteSize) == passedBytes;
         repeats = serves ? repeats + 1 : 0;
         passedTo = null;
     }
 
-    /// Keeps a block that the owner frees on the stream that it used last.
+    /// Keeps a block that the owner frees on the stream used last.
     ///
-    /// @return false if there is no room, or it may not be one of that stream
+    /// @return false if there is no room, or the block may belong to another stream
     public boolean keep(long block, long byteSize, long stream) {
         boolean ofSmall = SizeClasses.has(byteSize);
         if (stream != lastStream || !(ofSmall || keepsLarge()) || !tryEnter()) {
@@ -195,7 +196,7 @@ public final class ThreadCache extends ThreadState {
 
     /// Moves the block freed last to its stack.
     ///
-    /// @return false if there is no room, or it is a large one
+    /// @return false if the stack has no room, or the block is a large one
     private boolean moveToStack() {
         if (key == NOTHING) {
             return true;
@@ -212,9 +213,9 @@ public final class ThreadCache extends ThreadState {
         address = block;
     }
 
-    /// Keeps a block, and makes room for it. Where the Java heap has no memory for that, the block has to go.
+    /// Keeps a block and makes room for it. If the Java heap is too full for that, the block is evicted.
     ///
-    /// @param evicted gets what has to go for that
+    /// @param evicted receives the blocks that have to go
     void keep(ThreadCacheBins into, long block, long byteSize, AddressBatch evicted) {
         if (holdsLarge()) {
             evicted.addInHand(takeLast());
@@ -231,17 +232,17 @@ public final class ThreadCache extends ThreadState {
         }
     }
 
-    /// Whether a large block of this size may stand here at all.
+    /// Whether a large block of this size may be kept at all.
     boolean mayKeepLarge(long byteSize) {
         return Long.compareUnsigned(byteSize - 1, largestKept) < 0;
     }
 
-    /// Whether a stream with this shard is the one used last. The owner's.
+    /// Whether the stream of this shard is the one used last. Called by the owner only.
     boolean isOn(long stream, StreamShard shard) {
         return stream == lastStream && last.isOf(shard);
     }
 
-    /// Makes the bins of a shard's stream the last used.
+    /// Switches to the bins of a shard's stream.
     ///
     /// @return null if the stream has ended
     @Nullable
@@ -264,7 +265,7 @@ public final class ThreadCache extends ThreadState {
         }
     }
 
-    /// Notes a miss.
+    /// Records a miss.
     ///
     /// @return how many blocks to fetch: one for the caller, and no more than there is room for
     int missed(ThreadCacheBins from, int sizeClass) {
@@ -279,7 +280,7 @@ public final class ThreadCache extends ThreadState {
         }
     }
 
-    /// Keeps blocks, of which the last is to be taken first, as far as there is room.
+    /// Keeps as many blocks as there is room for; the last one is to be taken first.
     void stock(ThreadCacheBins into, int sizeClass, AddressBatch blocks) {
         if (tryEnter()) {
             try {
@@ -297,14 +298,14 @@ public final class ThreadCache extends ThreadState {
         }
     }
 
-    /// Takes a large block out.
+    /// Evicts the block freed last, if it is a large one.
     void evictLarge(AddressBatch evicted) {
         if (holdsLarge()) {
             evictLast(evicted);
         }
     }
 
-    /// Takes all blocks of a shard out.
+    /// Evicts all blocks of a shard.
     void evict(StreamShard shard, AddressBatch evicted) {
         streams.evict(shard, evicted);
         if (shard == shardOfLast()) {
@@ -312,13 +313,13 @@ public final class ThreadCache extends ThreadState {
         }
     }
 
-    /// Takes all blocks out.
+    /// Evicts all blocks.
     void evictAll(AddressBatch evicted) {
         streams.evictAll(evicted);
         evictLast(evicted);
     }
 
-    /// Takes all blocks of a stream that has ended out, and forgets it.
+    /// Evicts all blocks of a stream that has ended, and forgets the stream.
     void end(StreamShard shard, AddressBatch evicted) {
         if (last.isOf(shard)) {
             evictLast(evicted);
@@ -351,17 +352,17 @@ public final class ThreadCache extends ThreadState {
         return now < SizeClasses.COUNT ? SizeClasses.byteSize((int) now) : now;
     }
 
-    /// Bytes of a shard's blocks that are here.
+    /// Bytes of a shard's blocks in this thread cache.
     long bytesOf(StreamShard shard) {
         return streams.bytesOf(shard) + (shard == shardOfLast() ? bytesOfLast() : 0);
     }
 
-    /// The size of the largest block that is here, or 0.
+    /// The size of the largest block in this thread cache, or 0.
     long largestBytes() {
         return Math.max(bytesOfLast(), streams.largestBytes());
     }
 
-    /// Corrects what shards counted for what is here and was handed out.
+    /// Corrects the shards' counts for blocks that are here and blocks that were handed out.
     void addTo(ShardTotals smallTotals, ShardTotals largeTotals) {
         streams.addTo(smallTotals);
         small.addTo(smallTotals);

@@ -12,8 +12,8 @@ import io.cistern.caching.internal.shard.TransferCache;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/// The small blocks of one stream that one thread cache keeps: a stack for each [size class][SizeClasses]. All
-/// stacks stand in one array, so that a block is three reads away.
+/// Keeps the small blocks of one stream in one thread cache: a stack for each [size class][SizeClasses]. All
+/// stacks are in one array, so that a block is three reads away.
 ///
 /// ```
 /// cells      head 0 | head 1 | … | head COUNT − 1 | 0 | stack | stack | …                       longs
@@ -21,23 +21,23 @@ import org.jspecify.annotations.Nullable;
 /// stack      0 | address | address | …
 /// ```
 ///
-/// *top* is where the address stands that was pushed last, *limit* the last place for one, *byteSize* that of each
-/// block, *hits* how many were popped. Below the first address stands 0, which is no address; so an empty stack
-/// needs no test. The head of a class that was not used yet points to the 0 behind the heads: it is empty and
-/// full. A stack that needs more places moves to the end.
+/// *top* is the cell of the address that was pushed last, *limit* the last cell of the stack, *byteSize* the
+/// size of each block, *hits* the number of blocks popped. Below the first address is a 0, which is no address,
+/// so that popping needs no test for an empty stack. The head of a class that was never used points to the 0
+/// after the heads: it is empty and full at once. A stack that needs more cells moves to the end.
 ///
-/// A block is pushed only where all fit into the *bound* that [ThreadCacheStreams] sets before blocks are put in
-/// here; it is out of date once other streams are in use.
+/// A block is pushed only if all blocks fit into the *bound*. [ThreadCacheStreams] sets the bound before blocks
+/// are added; the value is out of date once other streams are in use.
 ///
-/// **How many.** A class begins with places for 64 KiB; a full stack gets twice as many if it was found empty
-/// since its limit last rose, or else its older half goes. A miss fetches twice as many blocks as the one before;
-/// each time that blocks go back, the next miss fetches half as many.
+/// **How many.** A class begins with room for up to 64 KiB. A full stack gets twice the room if it was found
+/// empty since its limit last rose; else its older half goes. A miss fetches twice as many blocks as the one
+/// before, up to the first room; each time that blocks go back, the next miss fetches half as many.
 ///
-/// **Invariants**: Σ depth × byteSize = bytes ≤ bound; top ≤ limit; below each stack stands 0; every address is a
+/// **Invariants**: Σ depth × byteSize = bytes ≤ bound; top ≤ limit; below each stack is a 0; every address is a
 /// live block of [#small], of the class's size.
 ///
 /// **Threads.** Plain data. A thread reads and writes it once it has [entered][ThreadCache#tryEnter] or
-/// [claimed][ThreadCache#claim] the thread cache; others see a guess.
+/// [claimed][ThreadCache#claim] the thread cache; other threads see a guess.
 final class ThreadCacheBins {
     private static final int TOP = 0;
     private static final int LIMIT = 1;
@@ -47,13 +47,13 @@ final class ThreadCacheBins {
 
     private static final int ZERO = SizeClasses.COUNT * HEAD;
 
-    /// A stack's first limit, and what a miss takes at most, in bytes and in blocks.
+    /// A stack's first limit and the most that a miss fetches, in bytes and in blocks.
     private static final long BATCH_BYTES = 64 << 10;
 
     private static final int BATCH_BLOCKS = 32;
 
-    /// Two at once: two threads that used one block each of two neighbours of the smallest size would write the
-    /// same cache line of owner records for ever.
+    /// Two at once: if two threads each used one of two neighbouring blocks of the smallest size, both would
+    /// keep writing the same cache line of owner records.
     private static final int FIRST_SMALLEST = 2;
 
     final long key;
@@ -64,39 +64,40 @@ final class ThreadCacheBins {
     @Nullable
     StreamShard large;
 
-    /// Addresses that are known to lie in the shards: those of one arena each, as long as the shards are there.
+    /// Addresses that lie in the shards: an arena of each, as long as the shard exists.
     private long smallBase;
 
     private long smallSpan;
     private long largeBase;
     private long largeSpan;
 
-    /// Where memory comes in segments, one of each shard's; it may go, and then holds nothing.
+    /// If memory comes in segments: one segment of each shard. After it went back, it holds no address.
     @Nullable
     private PlainSegment smallSegment;
 
     @Nullable
     private PlainSegment largeSegment;
 
-    /// Whether the stream has ended, so that these bins are in no thread cache any more.
+    /// Whether the stream has ended; these bins are then in no thread cache.
     boolean ended;
 
-    /// Bytes of the blocks that are here.
+    /// Bytes of the blocks in these bins.
     private long bytes;
 
     private long bound;
 
     private long[] cells = new long[ZERO + 1];
 
-    /// The first cell that is no stack's.
+    /// The first cell that belongs to no stack.
     private int end = ZERO + 1;
 
-    /// Where the 0 of each stack stands, and how many places are behind it.
+    /// The cell of the 0 below each stack, and the number of cells after it.
     private final int[] bottoms = new int[SizeClasses.COUNT];
 
     private final int[] capacities = new int[SizeClasses.COUNT];
 
-    /// How many blocks the next miss of a class takes, and whether it missed since its limit last rose.
+    /// How many blocks the next miss of a class fetches, and whether the class missed since its
+    /// limit last rose.
     private final int[] batches = new int[SizeClasses.COUNT];
 
     private final boolean[] missed = new boolean[SizeClasses.COUNT];
@@ -116,15 +117,15 @@ final class ThreadCacheBins {
         return sizeClass == 0 ? FIRST_SMALLEST : 1;
     }
 
-    /// Bins that hold nothing and take nothing.
+    /// Returns bins that hold nothing and take nothing.
     static ThreadCacheBins ended() {
         ThreadCacheBins bins = new ThreadCacheBins(0);
         bins.end();
         return bins;
     }
 
-    /// The stream has ended: these bins, which are empty, take nothing any more. They forget the shards, which a
-    /// later stream of the same handle may inherit: it gets bins of its own.
+    /// Ends these bins, which are empty, because the stream has ended: they take no block any more. They forget
+    /// the shards: a later stream of the same handle may inherit these, and gets bins of its own.
     void end() {
         ended = true;
         small = null;
@@ -135,12 +136,12 @@ final class ThreadCacheBins {
         largeSegment = null;
     }
 
-    /// Whether an address is known to be one of the small shard.
+    /// Whether an address is known to lie in the small shard.
     boolean knowsSmall(long address) {
         return Long.compareUnsigned(address - smallBase, smallSpan) < 0 || holds(smallSegment, address);
     }
 
-    /// Whether an address is known to be one of the large shard.
+    /// Whether an address is known to lie in the large shard.
     boolean knowsLarge(long address) {
         return Long.compareUnsigned(address - largeBase, largeSpan) < 0 || holds(largeSegment, address);
     }
@@ -149,9 +150,9 @@ final class ThreadCacheBins {
         return segment != null && segment.holds(address);
     }
 
-    /// Learns a shard of the stream.
+    /// Records a shard of the stream.
     ///
-    /// @return false if these bins are of an earlier stream of the same handle
+    /// @return false if these bins belong to an earlier stream of the same handle
     boolean learn(StreamShard shard) {
         return shard.small ? (small = known(small, shard)) == shard : (large = known(large, shard)) == shard;
     }
@@ -160,9 +161,9 @@ final class ThreadCacheBins {
         return before == null ? learned : before;
     }
 
-    /// Learns where blocks of the stream are.
+    /// Records an address range of the stream's blocks.
     void learn(AddressRange range) {
-        if (range instanceof PageArena arena) { // a switch over patterns may need memory of the Java heap, in a free
+        if (range instanceof PageArena arena) { // no pattern switch: it may need Java heap, in a free
             learn(arena);
         } else if (range.owner.isSmall()) {
             smallSegment = (PlainSegment) range;
@@ -185,9 +186,9 @@ final class ThreadCacheBins {
         return shard == small || shard == large;
     }
 
-    /// Takes the address that was pushed last.
+    /// Pops the address that was pushed last.
     ///
-    /// @return 0 if there is none
+    /// @return 0 if the stack is empty
     long pop(int sizeClass) {
         long[] cells = this.cells;
         int head = sizeClass * HEAD;
@@ -201,12 +202,12 @@ final class ThreadCacheBins {
         return address;
     }
 
-    /// Counts a block that was not on its stack.
+    /// Counts a hit of a block that was not on its stack.
     void countHit(int sizeClass) {
         cells[sizeClass * HEAD + HITS]++;
     }
 
-    /// Keeps an address.
+    /// Pushes an address.
     ///
     /// @return false if there is no room
     boolean push(int sizeClass, long address) {
@@ -223,7 +224,7 @@ final class ThreadCacheBins {
         return true;
     }
 
-    /// Sets the most bytes that these bins may hold, not less than they do.
+    /// Sets the most bytes that these bins may hold; at least the bytes that they hold now.
     void setBound(long most) {
         bound = most;
     }
@@ -232,9 +233,9 @@ final class ThreadCacheBins {
         return bytes;
     }
 
-    /// Notes that a class had no block.
+    /// Records that a class had no block.
     ///
-    /// @return how many to fetch: one for the caller, and no more than fit
+    /// @return how many blocks to fetch: one for the caller, and no more than fit
     int missed(int sizeClass) {
         missed[sizeClass] = true;
         int batch = (int) Math.min(batches[sizeClass], 1 + (bound - bytes) / SizeClasses.byteSize(sizeClass));
@@ -242,9 +243,9 @@ final class ThreadCacheBins {
         return batch;
     }
 
-    /// Makes a place on a full stack: more places, if it was also found empty; or else the older half goes.
+    /// Makes room on a full stack: more cells if it was also found empty, else its older half goes.
     ///
-    /// @param threadCache whose bins these are
+    /// @param threadCache the owner of these bins
     void makePlace(ThreadCache threadCache, int sizeClass, AddressBatch evicted) {
         use(sizeClass, 1);
         int limit = limit(sizeClass);
@@ -259,7 +260,8 @@ final class ThreadCacheBins {
         }
     }
 
-    /// Moves the oldest blocks of a stack to the transfer cache of the shard, and out what it does not take.
+    /// Moves the oldest blocks of a stack to the shard's transfer cache, and evicts those that it
+    /// does not take.
     private void leave(ThreadCache threadCache, int sizeClass, int count, AddressBatch evicted) {
         int left = small == null
                 ? 0
@@ -271,12 +273,12 @@ final class ThreadCacheBins {
         evict(sizeClass, count - left, evicted);
     }
 
-    /// Takes the older half of a stack out.
+    /// Evicts the older half of a stack.
     void evictOlderHalf(int sizeClass, AddressBatch evicted) {
         evict(sizeClass, (depth(sizeClass) + 1) / 2, evicted);
     }
 
-    /// Takes everything out.
+    /// Evicts all blocks.
     void evictAll(AddressBatch evicted) {
         if (bytes == 0) {
             return;
@@ -289,7 +291,7 @@ final class ThreadCacheBins {
         }
     }
 
-    /// Takes the oldest blocks of a stack out. They were too many to fetch.
+    /// Evicts the oldest blocks of a stack, and halves the next fetch: too many had been fetched.
     private void evict(int sizeClass, int count, AddressBatch evicted) {
         batches[sizeClass] = Math.max(1, batches[sizeClass] / 2);
         int first = bottoms[sizeClass] + 1;
@@ -309,12 +311,12 @@ final class ThreadCacheBins {
         return (int) cells[sizeClass * HEAD + TOP] - bottoms[sizeClass];
     }
 
-    /// How many blocks of a class there may be.
+    /// The room of a class, in blocks.
     private int limit(int sizeClass) {
         return (int) cells[sizeClass * HEAD + LIMIT] - bottoms[sizeClass];
     }
 
-    /// Gives a class places for so many blocks at least, and for as many as each class has at first.
+    /// Gives a class room for at least `count` blocks, and at least its first room.
     void use(int sizeClass, int count) {
         if (limit(sizeClass) < count) {
             setLimit(sizeClass, Math.max(count, firstLimit(sizeClass)));
@@ -344,7 +346,7 @@ final class ThreadCacheBins {
         end += 1 + capacity;
     }
 
-    /// The size of the largest block that is here, or 0.
+    /// The size of the largest block in these bins, or 0.
     long largestBytes() {
         for (int sizeClass = SizeClasses.COUNT - 1; sizeClass >= 0; sizeClass--) {
             if (depth(sizeClass) > 0) {
@@ -354,7 +356,7 @@ final class ThreadCacheBins {
         return 0;
     }
 
-    /// Adds what is here and what was popped.
+    /// Adds the blocks here and the blocks that were popped.
     void addTo(ShardTotals totals) {
         long blocks = 0;
         for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
@@ -366,16 +368,16 @@ final class ThreadCacheBins {
         totals.heldByThreadCaches(blocks, bytes);
     }
 
-    /// Adds what was popped.
+    /// Adds the blocks that were popped.
     void addTo(ThreadCacheCounters counters) {
         for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
             counters.hit(cells[sizeClass * HEAD + HITS], cells[sizeClass * HEAD + BYTE_SIZE]);
         }
     }
 
-    /// Checks the invariants above.
+    /// Checks the invariants of these bins.
     ///
-    /// @throws IllegalStateException if one does not hold
+    /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
         Invariant.check(bytes <= bound, "bins keep their bound", bytes - bound);
         long held = 0;

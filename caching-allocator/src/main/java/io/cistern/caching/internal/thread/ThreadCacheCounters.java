@@ -5,10 +5,10 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Gauge;
 import io.cistern.caching.internal.base.ShardTotals;
 
-/// What one thread cache counts, of small or of large blocks. Plain fields, guarded by the entry of the thread
-/// cache; others read them a little late.
+/// Counts for one thread cache, separately for small and for large blocks. Plain fields, guarded by the entry
+/// of the thread cache; other threads read them a little late.
 ///
-/// For shards, what a thread cache holds is allocated. So for programs:
+/// Shards count the blocks that a thread cache holds as allocated. So for programs:
 ///
 /// ```
 /// allocated now    = allocated from shards now − held
@@ -16,8 +16,9 @@ import io.cistern.caching.internal.base.ShardTotals;
 /// requested now    = Σ requested of shards + Σ requested of thread caches
 /// ```
 ///
-/// A part of the last sum may be below 0: what is asked for here is freed there. What is held is not counted,
-/// since a walk tells; and hits of stacks are counted [there][ThreadCacheBins].
+/// A thread cache's part of the last sum may be below 0, if bytes requested through one are freed
+/// into another. The held blocks are not counted here, since a walk finds them; hits of stacks are
+/// counted in [ThreadCacheBins].
 final class ThreadCacheCounters {
     private final Gauge requested;
     private long hits;
@@ -31,34 +32,34 @@ final class ThreadCacheCounters {
         requested = new Gauge(device.peak(stat, small), stat.chunk(small));
     }
 
-    /// A caller who asked for so many bytes was served by the thread cache.
+    /// Counts a request that the thread cache served.
     void took(long asked) {
         requested.add(asked);
     }
 
-    /// A caller freed so many bytes into the thread cache.
+    /// Counts a block that a caller freed into the thread cache.
     void gave(long asked) {
         requested.remove(asked);
     }
 
-    /// Blocks came from here, but from no stack that is still there.
+    /// Counts blocks that were served from the thread cache, but not from a stack that still exists.
     void hit(long blocks, long byteSize) {
         hits += blocks;
         hitBytes += blocks * byteSize;
     }
 
-    /// There was no block for a request.
+    /// Counts a request that found no block.
     void missed() {
         misses++;
     }
 
-    /// Blocks came from a shard to be held, not for a request at once.
+    /// Counts blocks that came from a shard to be kept, not to serve a request at once.
     void refilled(long blocks, long byteSize) {
         refills += blocks;
         refillBytes += blocks * byteSize;
     }
 
-    /// Adds this to what shards counted.
+    /// Adds these counts to those of shards.
     void addTo(ShardTotals totals) {
         totals.servedByThreadCaches(hits - refills, hitBytes - refillBytes);
         totals.add(CacheStat.REQUESTED_BYTES, requested);

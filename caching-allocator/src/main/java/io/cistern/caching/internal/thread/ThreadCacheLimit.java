@@ -1,14 +1,14 @@
 package io.cistern.caching.internal.thread;
 
-/// What threads keep of the blocks that they freed.
+/// How many of the blocks that it freed a thread keeps.
 ///
-/// @param used whether anything
-/// @param bytes how much of small blocks each at most
+/// @param used whether threads keep any
+/// @param bytes the most bytes of small blocks that each thread keeps
 public record ThreadCacheLimit(boolean used, long bytes) {
-    /// The most that `bytes` may be: more would be most of what small blocks of any program take.
+    /// The most that `bytes` may be: more than this, the small blocks of hardly any program take.
     public static final long LARGEST = 1L << 30;
 
-    /// Serves 64 live blocks of mixed sizes. Misses that need memory empty the thread caches first.
+    /// Enough for 64 live blocks of mixed sizes. Misses that need memory empty the thread caches first.
     private static final long USUAL_BYTES = 32L << 20;
 
     public static final ThreadCacheLimit USUAL = new ThreadCacheLimit(true, USUAL_BYTES);

@@ -11,28 +11,28 @@ import io.cistern.caching.internal.shard.TransferCache;
 import io.cistern.internal.names.StackRoom;
 import org.jspecify.annotations.Nullable;
 
-/// What happens when a thread cache has no block, or no room: blocks move between the thread caches of a device
-/// and its shards, many in one pass of a shard's lock.
+/// Moves blocks between the thread caches of a device and its shards when a thread cache has no block or no
+/// room; many in one pass of a shard's lock.
 ///
-/// 1. **A miss** takes one block for the caller, and some more for the thread cache: a batch from the shard's
-/// [TransferCache], if another thread left some there; or else, if the class misses often, up to 64 KiB from the
-/// shard, and no memory is obtained for them. If the shard has none, what the own thread cache and the transfer
-/// cache hold of it goes back before the cache grows.
-/// 2. **A full stack**: its older half goes to the transfer cache, if another thread misses such blocks, or goes
-/// back; see [ThreadCacheStreams] for what goes where the bound is reached.
-/// 3. **Large blocks** go past the thread cache, so that best fit sees what it would see without thread caches.
-/// Only where the same size was asked for several times in a row, the block serves again from the thread cache; a
-/// large miss gives it back.
+/// 1. **A miss** takes one block for the caller and some more for the thread cache. If another thread left a
+///    batch in the shard's [TransferCache], it takes that. Else, if the class misses often, it takes up to 64
+///    KiB from the shard, for which no new memory is obtained. If the shard has no block, the blocks of its own
+///    thread cache and of the transfer cache go back before the cache grows.
+/// 2. **A full stack**: its older half goes to the transfer cache, if another thread misses such blocks, or
+///    else back to the shard. See [ThreadCacheStreams] for the blocks that go when the bound is reached.
+/// 3. **Large blocks** go to their shard, so that best fit sees the same as without thread caches. Only if the
+///    same size was requested several times in a row, the thread cache keeps the block; a miss of a large block
+///    gives it back.
 ///
-/// Virtual threads use what shared thread caches have, and go to the shards themselves for the rest, block by
-/// block.
+/// Virtual threads take blocks that shared thread caches have, and use the shards directly for the rest,
+/// block by block.
 public final class ThreadCacheRefill {
     private final DeviceShards shards;
     private final AddressRangeMap ranges;
     private final MissHandler misses;
     private final ThreadCaches threadCaches;
 
-    /// Connects them.
+    /// Makes the connection between a device's shards and its thread caches.
     public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, MissHandler misses) {
         this.shards = shards;
         this.ranges = shards.ranges;
@@ -40,8 +40,8 @@ public final class ThreadCacheRefill {
         this.threadCaches = threadCaches;
     }
 
-    /// The calling thread's thread cache, made if there is none, perhaps from that of a thread which has ended;
-    /// null for a virtual thread, which has none of its own.
+    /// Returns the calling thread's thread cache. If there is none, makes one or recycles that of an ended
+    /// thread. Returns null for a virtual thread, which has no thread cache of its own.
     @Nullable
     public ThreadCache ownThreadCache() {
         ThreadCache threadCache = threadCaches.own();
@@ -80,9 +80,9 @@ public final class ThreadCacheRefill {
         return allocateFromShard(threadCache, shard, byteSize);
     }
 
-    /// Makes a stream the thread cache's last used, if it is not.
+    /// Makes a stream the thread cache's last used one.
     ///
-    /// @return null if that can't be now
+    /// @return null if that is not possible now
     private @Nullable ThreadCacheBins select(ThreadCache threadCache, long stream, StreamShard shard) {
         if (threadCache.isOn(stream, shard)) {
             return threadCache.last;
@@ -145,12 +145,13 @@ public final class ThreadCacheRefill {
         return address;
     }
 
-    /// What finds no room goes back, and all if the Java heap has no memory: who asked for a block has one.
+    /// Keeps the fetched blocks; those without room go back. If the Java heap is full, all go back: the caller
+    /// has its block already.
     private void stock(ThreadCache threadCache, ThreadCacheBins bins, int sizeClass) {
         try {
             threadCache.stock(bins, sizeClass, threadCache.batch);
         } catch (OutOfMemoryError noRoom) {
-            // as if there were none
+            // as if there were no room
         } finally {
             threadCache.batch.freeAll(ranges);
         }
@@ -161,10 +162,9 @@ public final class ThreadCacheRefill {
         return address != 0 ? address : growAndAllocate(threadCache, shard, byteSize);
     }
 
-    /// Empties the thread cache first, of all streams, and the transfer cache, so that pages are looked for among
-    /// blocks as they would be without thread caches: what a thread cache holds differs from one time to the next,
-    /// and a program that repeats would come to rest late. That costs a look if the thread cache is empty, and
-    /// nothing but plain stores if it is not.
+    /// Grows. Before that, it empties the thread cache, for all streams, and the transfer cache. So the search
+    /// for pages sees the blocks as without thread caches. Thread caches hold different blocks each time, and a
+    /// program that repeats would else come to rest late.
     private long growAndAllocate(ThreadCache threadCache, StreamShard shard, long byteSize) {
         emptyOwn(threadCache, shard);
         return misses.allocate(shard, byteSize);
@@ -219,8 +219,8 @@ public final class ThreadCacheRefill {
         }
     }
 
-    /// The thread cache's bins for a block, made the last used; null if it goes past the thread cache, as it does
-    /// where the Java heap has no memory for bins.
+    /// Returns the thread cache's bins for a block, as the last used ones. Returns null if the block goes to
+    /// its shard, also because the Java heap has no memory for bins.
     private @Nullable ThreadCacheBins binsFor(
             ThreadCache threadCache, long address, long byteSize, long stream, StreamShard shard) {
         boolean passesBy = !shard.small && largePassesBy(threadCache, shard, byteSize);
@@ -244,7 +244,7 @@ public final class ThreadCacheRefill {
         return true;
     }
 
-    /// Whether a block was last used on its own stream, and has the size that it was asked for with.
+    /// Whether a block was last used on its own stream, and its size is one that the shard holds.
     private boolean belongsInThreadCache(long address, StreamShard shard, long byteSize, long key) {
         return key == shard.stream
                 && !shard.isClosed()
@@ -288,7 +288,7 @@ public final class ThreadCacheRefill {
         }
     }
 
-    /// Not where the Java heap has no memory for that.
+    /// Keeps the block, unless the Java heap is too full for that.
     private boolean tryKeepShared(long address, long byteSize, StreamShard shard) {
         try {
             return keepShared(address, byteSize, shard);

@@ -9,16 +9,17 @@ import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/// The [bins][ThreadCacheBins] of a thread cache, one for each stream. They share its bound: the bins that blocks
-/// are put into have all the room that the blocks of the other streams leave.
+/// The [bins][ThreadCacheBins] of a thread cache, one for each stream. They share its bound: the bins that
+/// receive blocks have all the room that the blocks of other streams leave.
 ///
-/// **No room.** The older half of the block's class goes. Where that class has nothing, the block itself goes,
-/// which is cheaper than to make room for one; but after 512 refusals everything goes, since the program then has
-/// other sizes or streams than before.
+/// **No room.** The older half of the block's class goes. If that class has no blocks, the block itself goes,
+/// because that costs less than making room for one block. But after 512 refusals all blocks go, since the
+/// program then uses other sizes or streams than before.
 ///
 /// **Invariant**: Σ bytes of the bins ≤ `bound`.
 ///
-/// **Threads.** As of [ThreadCacheBins]; the array of bins is published, so that others can walk it.
+/// **Threads.** As for [ThreadCacheBins]; the array of bins is published, so that other threads can
+/// walk over it.
 final class ThreadCacheStreams {
     private static final int MAX_REFUSALS = 512;
 
@@ -38,14 +39,14 @@ final class ThreadCacheStreams {
     private ThreadCacheBins[] bins = NONE;
     private int refusals;
 
-    /// @param threadCache whose bins these are
+    /// @param threadCache the owner of these bins
     /// @param bound the most bytes that they may hold, at least one block
     ThreadCacheStreams(ThreadCache threadCache, long bound) {
         this.threadCache = threadCache;
         this.bound = bound;
     }
 
-    /// The bins of a stream, or null.
+    /// Returns the bins of a stream, or null.
     @Nullable
     ThreadCacheBins find(long key) {
         for (ThreadCacheBins each : bins) {
@@ -56,12 +57,12 @@ final class ThreadCacheStreams {
         return null;
     }
 
-    /// The bins of a shard's stream, made if there are none.
+    /// Returns the bins of a shard's stream; makes them if there are none.
     ///
     /// @return null if the stream has ended
     @Nullable
     ThreadCacheBins of(StreamShard shard) {
-        if (shard.isClosed()) { // read inside: who closes it, empties this thread cache later
+        if (shard.isClosed()) { // read inside: a thread that closes it empties this cache later
             return null;
         }
         ThreadCacheBins present = find(shard.stream);
@@ -77,16 +78,15 @@ final class ThreadCacheStreams {
         return added;
     }
 
-    /// Keeps a small block, and makes the room for it. Where the Java heap has no memory for that, the block has
-    /// to go.
+    /// Keeps a small block and makes room for it. If the Java heap is too full for that, the block is evicted.
     ///
-    /// @param evicted gets what has to go
+    /// @param evicted receives the blocks that have to go
     void keep(ThreadCacheBins into, long address, int sizeClass, AddressBatch evicted) {
         boolean kept = false;
         try {
             kept = tryKeep(into, address, sizeClass, evicted);
         } catch (OutOfMemoryError noRoom) {
-            // The block's free must not fail for that.
+            // The free must not fail for want of Java heap.
         }
         if (!kept) {
             evicted.addInHand(address);
@@ -106,14 +106,14 @@ final class ThreadCacheStreams {
         return kept;
     }
 
-    /// Keeps a small block where nothing has to go for it.
+    /// Keeps a small block if no other block has to go for it.
     boolean keepIfRoom(ThreadCacheBins into, long address, int sizeClass) {
         into.use(sizeClass, 1);
         giveRoom(into);
         return into.push(sizeClass, address);
     }
 
-    /// Keeps blocks, of which the last is to be taken first, as far as there is room.
+    /// Keeps as many blocks as there is room for; the last one is to be taken first.
     void stock(ThreadCacheBins into, int sizeClass, AddressBatch blocks) {
         if (into.ended) {
             return;
@@ -127,7 +127,7 @@ final class ThreadCacheStreams {
         blocks.removeFirst(kept);
     }
 
-    /// Gives bins all the room that the blocks of other streams leave.
+    /// Sets a bound of all the room that the blocks of other streams leave.
     void giveRoom(ThreadCacheBins into) {
         long most = bound;
         for (ThreadCacheBins each : bins) {
@@ -136,7 +136,7 @@ final class ThreadCacheStreams {
         into.setBound(most);
     }
 
-    /// Takes all blocks of a shard out.
+    /// Evicts all blocks of a shard.
     void evict(StreamShard shard, AddressBatch evicted) {
         for (ThreadCacheBins each : bins) {
             if (each.small == shard) {
@@ -145,14 +145,14 @@ final class ThreadCacheStreams {
         }
     }
 
-    /// Takes all blocks out.
+    /// Evicts all blocks.
     void evictAll(AddressBatch evicted) {
         for (ThreadCacheBins each : bins) {
             each.evictAll(evicted);
         }
     }
 
-    /// Takes all blocks of a stream that has ended out, and forgets it.
+    /// Evicts all blocks of a stream that has ended, and forgets the stream.
     void end(StreamShard shard, AddressBatch evicted) {
         evict(shard, evicted);
         for (ThreadCacheBins each : bins) {
@@ -171,7 +171,7 @@ final class ThreadCacheStreams {
         return Arrays.stream(all).filter(each -> each != gone).toArray(ThreadCacheBins[]::new);
     }
 
-    /// Bytes of a shard's blocks that are here; a guess while others change it, exact at rest.
+    /// Bytes of a shard's blocks; a guess while other threads change them, else exact.
     long bytesOf(StreamShard shard) {
         long bytes = 0;
         for (ThreadCacheBins each : (ThreadCacheBins[]) BINS.getAcquire(this)) {
@@ -180,7 +180,7 @@ final class ThreadCacheStreams {
         return bytes;
     }
 
-    /// The size of the largest block that is here, or 0; a guess while others change it, exact at rest.
+    /// The size of the largest block, or 0; a guess while other threads change it, else exact.
     long largestBytes() {
         long largest = 0;
         for (ThreadCacheBins each : (ThreadCacheBins[]) BINS.getAcquire(this)) {
@@ -189,16 +189,17 @@ final class ThreadCacheStreams {
         return largest;
     }
 
-    /// Adds what is here and what came from here; a guess while others change it, exact at rest.
+    /// Adds the blocks here and the blocks that were popped; a guess while other threads change
+    /// them, else exact.
     void addTo(ShardTotals totals) {
         for (ThreadCacheBins each : (ThreadCacheBins[]) BINS.getAcquire(this)) {
             each.addTo(totals);
         }
     }
 
-    /// Checks the invariants above.
+    /// Checks the invariants of all bins.
     ///
-    /// @throws IllegalStateException if one does not hold
+    /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
         long sum = 0;
         for (ThreadCacheBins each : bins) {

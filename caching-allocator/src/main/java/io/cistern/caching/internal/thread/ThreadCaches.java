@@ -11,23 +11,23 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The thread caches of one device: one for each platform thread that uses it, and a few that virtual threads
-/// share.
+/// The thread caches of one device: one for each platform thread that uses it, and a few that
+/// virtual threads share.
 ///
-/// When a thread ends, its thread cache waits, with its blocks, for the next new thread, or for somebody who
-/// empties it; so there are never more thread caches than threads were alive at once.
+/// When a thread ends, its thread cache keeps its blocks until a new thread takes it over or another thread
+/// empties it. So there are never more thread caches than threads were alive at once.
 ///
-/// **Emptying.** All are [claimed][ThreadTable#claimEach], the blocks of each are taken out, and go
-/// back to their shards after the claims have ended. Owners never wait for it.
+/// **Emptying.** A thread [claims][ThreadTable#claimEach] all thread caches and takes out their blocks, which
+/// go back to their shards after the claims have ended. Owners never wait for that.
 ///
-/// **Threads.** Any. Those who empty thread caches take turns; no lock of a shard is taken meanwhile.
+/// **Threads.** Any. Threads that empty thread caches take turns; they take no lock of a shard meanwhile.
 public final class ThreadCaches implements RecycledShards.BlockKeeper {
     private final ThreadTable<ThreadCache> threads;
     private final AddressRangeMap ranges;
 
-    /// Makes those of a device.
+    /// Makes the thread caches of a device.
     ///
-    /// @param entries where threads find theirs, of all devices
+    /// @param entries where threads find their thread caches, for all devices
     /// @param bound the most bytes of small blocks in each
     /// @param largestKept larger blocks always go to their shard
     public ThreadCaches(
@@ -42,19 +42,19 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
                 entries, device, owned -> new ThreadCache(owned, bound, largestKept, counters), ThreadCache::begin);
     }
 
-    /// The calling thread's, which is made if there is none; null for a virtual thread.
+    /// Returns the calling thread's thread cache, which is made if there is none; null for a virtual thread.
     @Nullable
     ThreadCache own() {
         return threads.ownElsewhere();
     }
 
-    /// A thread cache for the calling virtual thread, entered; the caller leaves it.
+    /// Returns a thread cache for the calling virtual thread, entered; the caller leaves it.
     ThreadCache enterShared() {
         return threads.enterShared();
     }
 
-    /// Bytes of a shard's blocks in thread caches and its transfer cache; a guess while others change it, exact
-    /// at rest.
+    /// Bytes of a shard's blocks in thread caches and its transfer cache; a guess while other threads change
+    /// them, else exact.
     public long bytesOf(StreamShard shard) {
         long bytes = shard.transferCache.bytes();
         for (ThreadCache threadCache : threads.all()) {
@@ -63,7 +63,8 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
         return bytes;
     }
 
-    /// The size of the largest block in a thread cache, or 0; a guess while others change it, exact at rest.
+    /// The size of the largest block in a thread cache, or 0; a guess while other threads change
+    /// it, else exact.
     public long largestBytes() {
         return Arrays.stream(threads.all())
                 .mapToLong(ThreadCache::largestBytes)
@@ -71,15 +72,15 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
                 .orElse(0);
     }
 
-    /// Corrects what shards counted for what thread caches hold and hand out: a guess while others use them,
-    /// exact at rest.
+    /// Corrects the shards' counts for blocks that thread caches hold and handed out; a guess while other
+    /// threads use them, else exact.
     public void addTo(ShardTotals small, ShardTotals large) {
         for (ThreadCache threadCache : threads.all()) {
             threadCache.addTo(small, large);
         }
     }
 
-    /// Makes the present values of all thread caches their peaks.
+    /// Sets the peaks of all thread caches to their current values.
     public void resetPeaks() {
         threads.claimEach(ThreadCache::resetPeaks);
     }
@@ -89,9 +90,9 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
         return shards.stream().mapToLong(this::bytesOf).sum();
     }
 
-    /// Has what is held of a shard freed, if it is at least so much.
+    /// Frees a shard's blocks in thread caches, if they have at least `worthIt` bytes.
     ///
-    /// @return whether it was
+    /// @return whether they were freed
     public boolean empty(StreamShard shard, long worthIt) {
         if (bytesOf(shard) < worthIt) {
             return false;
@@ -105,9 +106,9 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
         return true;
     }
 
-    /// Takes a shard's blocks out of all thread caches and its transfer cache.
+    /// Evicts a shard's blocks from all thread caches and its transfer cache.
     ///
-    /// @param evicted gets them, also those taken out before a failure
+    /// @param evicted receives the blocks, also those taken out before a failure
     private void evict(StreamShard shard, AddressBatch evicted) {
         threads.claimEach(threadCache -> threadCache.evict(shard, evicted));
         shard.transferCache.empty(evicted);
@@ -127,7 +128,7 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
 
     /// Checks the invariants of every thread cache.
     ///
-    /// @throws IllegalStateException if one does not hold
+    /// @throws IllegalStateException if an invariant does not hold
     public void checkInvariants() {
         threads.claimEach(ThreadCache::checkInvariants);
     }
