@@ -53,7 +53,12 @@ public final class AlignedAllocator extends AllocatorAdaptor {
     public long allocate(long byteSize, int device, long stream) {
         long block = allocatePadded(byteSize, device, stream);
         long address = (block + alignment - 1) & -alignment;
-        upstreamAddresses.put(address, block);
+        try {
+            upstreamAddresses.put(address, block);
+        } catch (Throwable full) {
+            upstream().free(block, byteSize + padBytes, device, stream);
+            throw full;
+        }
         return address;
     }
 
@@ -138,8 +143,10 @@ public final class AlignedAllocator extends AllocatorAdaptor {
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         Long block = upstreamAddresses.remove(address);
-        if (block != null) {
-            upstream().free(block, byteSize + padBytes, device, stream);
+        if (block == null) {
+            throw new IllegalArgumentException(
+                    "0x" + Long.toHexString(address) + " is no live block of this allocator");
         }
+        upstream().free(block, byteSize + padBytes, device, stream);
     }
 }

@@ -84,7 +84,7 @@ public final class EventAllocator extends AllocatorAdaptor {
         for (AllocationListener listener : listeners) {
             try {
                 call.accept(listener);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 LOG.log(System.Logger.Level.WARNING, "a listener failed; the allocation goes on", e);
             }
         }

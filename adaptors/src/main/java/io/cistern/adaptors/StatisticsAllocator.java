@@ -77,8 +77,13 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
             region.forEach(RegionCounts::failed);
             throw failure;
         }
+        try {
+            regions.put(address, region);
+        } catch (Throwable full) {
+            upstream().free(address, byteSize, device, stream);
+            throw full;
+        }
         region.forEach(counted -> counted.allocated(byteSize));
-        regions.put(address, region);
         return address;
     }
 

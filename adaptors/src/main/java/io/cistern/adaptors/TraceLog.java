@@ -63,9 +63,13 @@ public final class TraceLog implements AutoCloseable {
 
     /// Opens a log in a file, which is made or emptied; it is gzipped if its name ends in `.gz`.
     ///
-    /// @param maxRows the number of rows after which the log ends; later ones are counted as dropped
+    /// @param maxRows the number of rows, at least 0, after which the log ends; later ones are counted as dropped
+    /// @throws IllegalArgumentException if `maxRows` is negative
     /// @throws UncheckedIOException if the file can't be written, or another log is writing it
     public static TraceLog open(Path path, long maxRows) {
+        if (maxRows < 0) {
+            throw new IllegalArgumentException("maxRows must be at least 0, not " + maxRows);
+        }
         try {
             TraceLog log = new TraceLog(path, maxRows, new TraceFile(path, HEADER));
             Runtime.getRuntime().addShutdownHook(log.atExit);

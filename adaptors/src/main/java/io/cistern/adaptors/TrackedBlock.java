@@ -12,7 +12,6 @@ import java.util.List;
 /// @param thread the name of the thread that allocated it
 /// @param nanoTime the time of the allocation, by [System#nanoTime]
 /// @param site the program's frames, the innermost first
-/// @param site the program's frames, the innermost first
 public record TrackedBlock(
         long address,
         long byteSize,

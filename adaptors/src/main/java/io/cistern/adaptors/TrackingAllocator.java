@@ -27,8 +27,12 @@ public final class TrackingAllocator extends AllocatorAdaptor {
     /// Builds on an allocator.
     ///
     /// @param frames how many frames of a site to remember, at least 0
+    /// @throws IllegalArgumentException if `frames` is negative
     public TrackingAllocator(DeviceAllocator upstream, int frames) {
         super(upstream);
+        if (frames < 0) {
+            throw new IllegalArgumentException("frames must be at least 0, not " + frames);
+        }
         this.frames = frames;
     }
 
@@ -42,8 +46,13 @@ public final class TrackingAllocator extends AllocatorAdaptor {
     @Override
     public long allocate(long byteSize, int device, long stream) {
         long address = upstream().allocate(byteSize, device, stream);
-        String thread = Thread.currentThread().getName();
-        live.put(address, new TrackedBlock(address, byteSize, device, stream, thread, System.nanoTime(), site()));
+        try {
+            String thread = Thread.currentThread().getName();
+            live.put(address, new TrackedBlock(address, byteSize, device, stream, thread, System.nanoTime(), site()));
+        } catch (Throwable full) {
+            upstream().free(address, byteSize, device, stream);
+            throw full;
+        }
         return address;
     }
 

@@ -45,6 +45,14 @@ final class AlignedAllocatorTests extends AdaptorContract {
     }
 
     @Test
+    void anAddressThatIsNoBlockIsRefused() {
+        AlignedAllocator aligned = over(upstream);
+        assertThatThrownBy(() -> aligned.free(512, 100, DEVICE, STREAM))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("0x200");
+    }
+
+    @Test
     void abilitiesNameBlocksAsTheUpstreamKnowsThem() {
         AlignedAllocator aligned = new AlignedAllocator(new AbleUpstream(), 1 << 20);
         long address = aligned.allocate(100, DEVICE, STREAM);

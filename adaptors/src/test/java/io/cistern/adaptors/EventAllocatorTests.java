@@ -109,15 +109,31 @@ final class EventAllocatorTests extends AdaptorContract {
 
     @Test
     void aListenerThatThrowsDoesNotDisturb() {
-        EventAllocator events = new EventAllocator(
+        assertThat(throwing(new IllegalStateException("a mistake of the listener's, logged on purpose"))
+                        .allocate(100, DEVICE, STREAM))
+                .isPositive();
+    }
+
+    @Test
+    void anErrorOfAListenerDoesNotDisturb() {
+        assertThat(throwing(new AssertionError("an error of the listener's, logged on purpose"))
+                        .allocate(100, DEVICE, STREAM))
+                .isPositive();
+    }
+
+    private EventAllocator throwing(Throwable failure) {
+        return new EventAllocator(
                 upstream,
                 new AllocationListener() {
                     @Override
                     public void allocated(long address, long byteSize, int device, long stream) {
-                        throw new IllegalStateException("a mistake of the listener's, logged on purpose");
+                        throw failure instanceof Error error ? rethrow(error) : (RuntimeException) failure;
                     }
                 },
                 1);
-        assertThat(events.allocate(100, DEVICE, STREAM)).isPositive();
+    }
+
+    private static RuntimeException rethrow(Error error) {
+        throw error;
     }
 }

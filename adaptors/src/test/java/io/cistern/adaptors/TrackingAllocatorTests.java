@@ -1,6 +1,7 @@
 package io.cistern.adaptors;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
@@ -39,6 +40,13 @@ final class TrackingAllocatorTests extends AdaptorContract {
         }
         assertThat(tracking.liveBlocks()).extracting(TrackedBlock::byteSize).containsExactly(1L, 2L, 3L, 4L);
         assertThat(tracking.liveBlocks().getFirst().site()).isEmpty();
+    }
+
+    @Test
+    void aNegativeNumberOfFramesIsRefused() {
+        assertThatThrownBy(() -> new TrackingAllocator(upstream, -1))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("-1");
     }
 
     private static long askingMethod(DeviceAllocator allocator) {

@@ -279,7 +279,12 @@ public final class DeviceArena implements AutoCloseable {
 
         /// Takes memory from an allocator, whichever is current. Without this call and [#from(MemoryPool)], the
         /// arena takes memory from the allocator that is current, or that the scope names, when it grows.
+        ///
+        /// @throws IllegalArgumentException if it is an allocator of other device memory
         public Builder from(Allocator allocator) {
+            if (allocator.memory() != memory) {
+                throw new IllegalArgumentException(allocator + " is of other device memory");
+            }
             this.from = allocator::allocate;
             return this;
         }
