@@ -77,8 +77,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return streams().isIdle(device, handle());
     }
 
-    /// Makes work that this stream is given from now on wait for the last mark of an event, which may be of another
-    /// device. Allocators that record what the program does note a wait for a stream of the same device.
+    /// Makes work that this stream is given from now on wait for the last mark of an event, which may be of
+    /// another device. A wait for a stream of the same device is announced to the allocators.
     ///
     /// @throws IllegalStateException if one of them is closed
     /// @throws CudaException if the driver refuses
