@@ -76,6 +76,9 @@ public final class Allocator implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws DeviceOutOfMemoryException if there is too little memory, or a limit refuses the request
     /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal address
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread,
+    ///     or a stream in an unannounced capture while another capture on the device is announced
+    /// @throws io.cistern.errors.MemoryAsleepException if this allocator's pool is asleep
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
         return memory.observers().any()

@@ -273,8 +273,9 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws DeviceOutOfMemoryException if there is too little memory, or a limit refuses the request
     /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal
     ///     address
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
-    ///     virtual thread
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread,
+    ///     or a stream in an unannounced capture while another capture on the device is announced
+    /// @throws io.cistern.errors.MemoryAsleepException if the pool of the scope is asleep
     /// @throws io.cistern.errors.ConfigurationException if no allocator is current and the
     ///     configured one can't be opened
     /// @throws IllegalStateException if this device memory, or the allocator, is closed

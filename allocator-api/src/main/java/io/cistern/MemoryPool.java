@@ -168,6 +168,7 @@ public final class MemoryPool implements AutoCloseable {
     /// @param stream the stream on which the memory is used first
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is too little memory, or a limit refuses
     ///     the request
+    /// @throws io.cistern.errors.MemoryAsleepException if this pool is asleep
     /// @throws IllegalStateException if the last use of this pool has ended
     public long allocate(long byteSize, int device, long stream) {
         return allocator.allocate(byteSize, device, stream);

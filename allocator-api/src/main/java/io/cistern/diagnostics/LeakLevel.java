@@ -1,6 +1,7 @@
 package io.cistern.diagnostics;
 
-/// How much is kept about live blocks, so that a leak can be told with the place that made it.
+/// Says how much is recorded about live blocks, so that a report of a leak can name the place that allocated
+/// it.
 ///
 /// Set by [io.cistern.DeviceMemory.Builder#leakLevel], else by setting `cistern.leaks` with a level's name in any
 /// case. At any level but `off`, blocks that are alive when their allocator closes are logged, and those alive at the
@@ -10,7 +11,7 @@ package io.cistern.diagnostics;
 /// **Cost** of a raw pair: none at `off`, hardly any at `sampled`; `sites` and `all` take far longer than the pair
 /// itself, and make garbage, `all` more with deeper stacks.
 public enum LeakLevel {
-    /// Nothing is kept. Blocks are listed with size, device and allocator.
+    /// Nothing is recorded. Blocks are listed with size, device and allocator.
     OFF,
 
     /// For some blocks also stream, age and site: in each thread the first block, then one for every 64 MiB that it

@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// A block that is alive. It is a leak if no code will free it. Components are empty if the [LeakLevel] does not keep
-/// them.
+/// A block that is alive. It is a leak if no code will free it. Components are empty if the [LeakLevel] does
+/// not record them.
 ///
 /// @param address where it begins
 /// @param byteSize bytes asked for

@@ -10,10 +10,10 @@ import java.util.OptionalLong;
 /// @param stream the stream it was for
 /// @param freeBytes of the device, as the driver saw it; empty if it could not be asked
 /// @param totalBytes of the device; empty if it could not be asked
-/// @param allocators the allocators and pools of this process, the one that was asked first
+/// @param allocators the allocators and pools of this process, the refusing one first
 /// @param steps the steps that were tried, in their order
-/// @param processes other processes that hold memory of the device, if the system tells. The system answers late, so
-///     the first read of this list, of the advice or of the text may wait
+/// @param processes other processes that hold memory of the device, if the system tells. The system answers
+///     slowly, so the first read of this list, of the advice or of the text may wait
 /// @param advice sentences that say what would help
 public record OutOfMemoryReport(
         long byteSize,
@@ -28,7 +28,8 @@ public record OutOfMemoryReport(
     /// Streams and tags named in the text; the record has all.
     private static final int MAX_NAMED = 8;
 
-    /// Copies the lists. The last two are immutable already and may not be there yet, so they are kept as they are.
+    /// Copies the lists. The last two are immutable already and may not be ready yet, so they are kept as they
+    /// are.
     public OutOfMemoryReport {
         allocators = List.copyOf(allocators);
         steps = List.copyOf(steps);
@@ -66,7 +67,7 @@ public record OutOfMemoryReport(
     /// @param byteSize bytes of the device that it holds; empty if the system does not tell
     public record ProcessMemory(long processId, OptionalLong byteSize) {}
 
-    /// Returns what the device has, for people: "the device has … of … bytes free".
+    /// Returns the free and total bytes of the device as a text for people: "the device has … of … bytes free".
     public String deviceText() {
         return "the device has " + known(freeBytes) + " of " + known(totalBytes) + " bytes free";
     }

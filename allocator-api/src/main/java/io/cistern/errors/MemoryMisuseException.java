@@ -6,7 +6,7 @@ import java.io.Serial;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// Thrown if an allocator that checks finds that the program misused device memory. Unknown addresses are an
+/// Thrown if a checking allocator finds that the program misused device memory. Unknown addresses are an
 /// [UnknownAddressException] instead.
 public final class MemoryMisuseException extends CisternException {
     @Serial

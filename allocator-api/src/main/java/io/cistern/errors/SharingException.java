@@ -33,7 +33,7 @@ public final class SharingException extends CisternException {
         IN_USE,
         /// The other process has ended or has closed the connection.
         PEER_LOST,
-        /// The other side sent something else than what the protocol asks for.
+        /// The other side broke the protocol.
         MALFORMED,
         /// The other process failed to do its part.
         PEER_FAILED

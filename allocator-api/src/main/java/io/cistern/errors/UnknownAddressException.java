@@ -25,7 +25,7 @@ public final class UnknownAddressException extends CisternException {
         this.block = null;
     }
 
-    /// Makes an exception that tells what is known of the address.
+    /// Makes an exception with the known block at the address.
     ///
     /// @param address the address that was given
     /// @param block the block that was freed there before, or the live one that the address lies in

@@ -29,7 +29,7 @@ public final class CudaGraph implements AutoCloseable {
     private final AtomicBoolean closed = new AtomicBoolean();
 
     /// Ends a capture, makes an executable of its graph, and destroys the graph, whose memory the executable
-    /// keeps. What it needs of the Java heap comes before the end.
+    /// keeps. Everything that it needs of the Java heap is allocated before the capture ends.
     CudaGraph(Graphs graphs, int device, GraphCapture capture) {
         this.graphs = graphs;
         this.device = device;

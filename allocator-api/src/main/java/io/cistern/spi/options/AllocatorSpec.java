@@ -8,8 +8,8 @@ import java.util.Objects;
 /// An allocator (or a segment source) with its options, as people write it: `NAME`, or
 /// `NAME:key=value,key=[a,b],key="quoted"`.
 ///
-/// One grammar serves the property, the environment variable and the command line. PyTorch's `key:value` is taken
-/// too.
+/// One grammar serves the property, the environment variable and the command line. PyTorch's `key:value` is
+/// accepted too.
 ///
 /// @param name the provider's name
 /// @param options the options in the order given; each value is a list, of one element unless written in brackets
@@ -20,14 +20,14 @@ public record AllocatorSpec(String name, Map<String, List<String>> options, Stri
         options = java.util.Collections.unmodifiableMap(new LinkedHashMap<>(options));
     }
 
-    /// Reads a spec.
+    /// Parses a spec.
     ///
     /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar; the message shows where
     public static AllocatorSpec parse(String text) {
         return new SpecParser(Objects.requireNonNull(text, "spec")).parse();
     }
 
-    /// The spec as it was given.
+    /// Returns the spec as it was given.
     @Override
     public String toString() {
         return text;
