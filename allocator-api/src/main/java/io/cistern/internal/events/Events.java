@@ -5,13 +5,13 @@ import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
 import org.jspecify.annotations.Nullable;
 
-/// How events are made. Places that have an event name a maker and hand over what they hold, so they need nothing
-/// of the Java heap: [Observers] calls the maker where it can lose the event.
+/// Makes events. Code that has an event names a maker and passes an object and numbers, so it needs no Java
+/// heap: [Observers] calls the maker at a place where it can lose the event.
 public final class Events {
-    /// Makes an event of one object and some numbers. It is there before the event is.
+    /// Makes an event from one object and some numbers. Makers exist before events do.
     @FunctionalInterface
     public interface Maker<T> {
-        /// Makes one; null if there is nothing to tell.
+        /// Returns the event; null if there is nothing to tell.
         @Nullable
         MemoryEvent make(T about, int device, long first, long second, long third, long fourth);
     }
@@ -39,7 +39,7 @@ public final class Events {
     /// By allocator: bytes to keep, bytes returned, nanoseconds.
     public static final Maker<String> TRIMMED = trimmed(false);
 
-    /// The same after work that was running.
+    /// The same for a trim that waited for running work.
     public static final Maker<String> TRIMMED_AFTER_WORK = trimmed(true);
 
     /// By allocator.
@@ -67,7 +67,7 @@ public final class Events {
     /// Of a text.
     public static final Maker<String> ANNOTATED = (text, _, _, _, _, _) -> new MemoryEvent.Annotated(text);
 
-    /// Tells nothing but what waits to be told.
+    /// Tells no event of its own, only the posted ones.
     static final Maker<String> NOTHING_MORE = (_, _, _, _, _, _) -> null;
 
     private Events() {}
@@ -77,6 +77,6 @@ public final class Events {
                 new MemoryEvent.Trimmed(allocator, device, keepBytes, afterWork, returnedBytes, nanos);
     }
 
-    /// Makes the makers: before anybody observes, since they need the Java heap.
+    /// Loads this class and so makes the makers, which need Java heap, before anybody observes.
     static void prepare() {}
 }
