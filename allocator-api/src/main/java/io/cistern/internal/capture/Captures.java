@@ -47,7 +47,7 @@ import org.jspecify.annotations.Nullable;
 public final class Captures implements CaptureRoutes {
     private static final Consumer<Route> RESUME = Route::resume;
 
-    /// Made in advance like [#RESUME], since the end of a capture, in a full Java heap too, collects memory.
+    /// Made in advance, like [#RESUME], since the end of a capture runs it, maybe in a full Java heap.
     private static final Consumer<Runnable> OR_LOG = Captures::orLog;
 
     private final Registry registry;
@@ -412,7 +412,7 @@ public final class Captures implements CaptureRoutes {
     /// @return whether there was anything to do
     public boolean collect() {
         if (collecting.isHeldByCurrentThread()) {
-            return false; // an action called this; the loop below it goes on until nothing is left
+            return false; // an action called this, and the loop that runs it goes on until nothing is left
         }
         boolean any = false;
         collections.incrementAndGet();
