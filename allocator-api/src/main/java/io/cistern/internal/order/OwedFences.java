@@ -49,7 +49,7 @@ final class OwedFences {
         return -fence <= passed;
     }
 
-    /// Makes no driver call that waits or records.
+    /// Makes no driver call.
     boolean isAwaitable(long fence) {
         return isPast(fence) || !(refused || driver.graphs().isSheltered(device));
     }

@@ -42,7 +42,7 @@ public final class OpenContext implements AllocatorContext {
     private final MemoryReclaim.Choice reclaimChoice;
     private final Deque<Runnable> closings = new ArrayDeque<>();
 
-    /// Made before the first closing action, since closing needs no Java heap and happens once.
+    /// Made in advance, since closing happens once and the Java heap may be full then.
     private final Failures failures = new Failures();
 
     /// Prepares to open a plug-in from a spec.
