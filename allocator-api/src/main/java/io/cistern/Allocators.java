@@ -1,7 +1,7 @@
 package io.cistern;
 
-/// The process's own device memory, [DeviceMemory#system()], in static form. A stream is a `CUstream` handle, as
-/// [CudaStream#handle] returns it; 0 is the legacy default stream.
+/// The process's own device memory, [DeviceMemory#system()], in static form. A stream is a `CUstream` handle,
+/// as [CudaStream#handle] returns it; 0 is the legacy default stream.
 ///
 /// ```java
 /// Allocators.setCurrent("async");                       // or -Dcistern.allocator=async, or CISTERN_ALLOCATOR=async

@@ -79,8 +79,8 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return events().elapsedMillis(device, start.handle(), handle());
     }
 
-    /// Destroys the event. Streams that wait for it still do. Does nothing to a foreign event, and nothing the second
-    /// time.
+    /// Destroys the event. Streams that wait for it still do. Does nothing to a foreign event, and nothing the
+    /// second time.
     ///
     /// @throws CudaException if the driver refuses
     @Override

@@ -5,8 +5,8 @@ public enum MemoryMeasure {
     /// Bytes asked for in live blocks. A listener is never called late, and at most early by 2 % or 64 KiB a
     /// thread.
     REQUESTED,
-    /// Bytes that allocators hold from the driver, idle memory included, as far as they
-    /// [report it][io.cistern.spi.EventSink#reservedChanged], as `caching` does. For other allocators the requested
+    /// Bytes that allocators hold from the driver, idle memory included, as far as they [report
+    /// it][io.cistern.spi.EventSink#reservedChanged], as `caching` does. For other allocators the requested
     /// bytes count.
     RESERVED
 }

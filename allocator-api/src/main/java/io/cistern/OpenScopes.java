@@ -11,9 +11,9 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/// Reports mistakes with the scopes of one device memory, as [DeviceMemory.Builder#reportScopes] says: scopes that
-/// were forgotten, and threads that allocate outside every scope. Each place in the program is reported once.
-/// Nothing here throws.
+/// Reports mistakes with the scopes of one device memory, as [DeviceMemory.Builder#reportScopes] says: scopes
+/// that were forgotten, and threads that allocate outside every scope. Each place in the program is reported
+/// once. Nothing here throws.
 ///
 /// **Threads.** Any. A thread that ends inside a scope is forgotten at the next report.
 final class OpenScopes {

@@ -1,8 +1,8 @@
 /// Device memory for programs.
 ///
 /// **Start here.** [Allocators] allocates and frees with static methods, on the process's own [DeviceMemory]. A
-/// stream is a `CUstream` handle, or a [CudaStream] that has one. Memory as objects (`DeviceBuffer`, arenas, copies,
-/// kernels) is in `cistern-device-buffers`, package `io.cistern.buffers`.
+/// stream is a `CUstream` handle, or a [CudaStream] that has one. Memory as objects (`DeviceBuffer`, arenas,
+/// copies, kernels) is in `cistern-device-buffers`, package `io.cistern.buffers`.
 ///
 /// ```java
 /// try (CudaStream stream = CudaStream.open();                              // a stream of device 0

@@ -16,8 +16,8 @@ import java.util.OptionalLong;
 /// @param age how long ago it was made
 /// @param site the frames that asked for it, the innermost first, without those of the framework
 /// @param thread the name of the thread that asked for it
-/// @param unreachable whether it belongs to a `DeviceBuffer` that was dropped without being closed, so that no code
-///     can close it any more
+/// @param unreachable whether it belongs to a `DeviceBuffer` that was dropped without being closed, so that no
+///     code can close it any more
 public record LiveBlock(
         long address,
         long byteSize,

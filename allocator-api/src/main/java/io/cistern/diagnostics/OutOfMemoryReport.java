@@ -55,7 +55,8 @@ public record OutOfMemoryReport(
             streams = List.copyOf(streams);
         }
 
-        /// Returns the size of the largest block that is free for some stream; empty if the allocator can't tell.
+        /// Returns the size of the largest block that is free for some stream; empty if the allocator can't
+        /// tell.
         public OptionalLong largestFreeBytes() {
             return streams.stream().mapToLong(StreamMemory::largestFreeBytes).max();
         }

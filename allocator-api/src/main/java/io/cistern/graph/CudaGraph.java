@@ -16,8 +16,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// }
 /// ```
 ///
-/// Its memory goes back after [#close], once the last launch has ended and no capture is under way. The graph may
-/// outlive the [DeviceMemory]: it can still be launched, and its memory goes back when it is closed.
+/// Its memory goes back after [#close], once the last launch has ended and no capture is under way. The graph
+/// may outlive the [DeviceMemory]: it can still be launched, and its memory goes back when it is closed.
 ///
 /// **Threads.** Any thread may call any method at any time. Launches of one graph run one after the other.
 public final class CudaGraph implements AutoCloseable {
@@ -54,8 +54,8 @@ public final class CudaGraph implements AutoCloseable {
         return memory.driver().graphs().captureId(device, stream) != 0;
     }
 
-    /// Launches the graph on a stream, after the stream's work and earlier launches of this graph. The host does
-    /// not wait.
+    /// Launches the graph on a stream, after the stream's work and earlier launches of this graph. The host
+    /// does not wait.
     ///
     /// @param stream a stream of the graph's device
     /// @throws CudaException if the driver refuses
@@ -82,8 +82,8 @@ public final class CudaGraph implements AutoCloseable {
         return device;
     }
 
-    /// Destroys the graph. A launch under way still runs to its end; this waits for it only if the [DeviceMemory]
-    /// is closed. Closing twice does nothing.
+    /// Destroys the graph. A launch under way still runs to its end; this waits for it only if the
+    /// [DeviceMemory] is closed. Closing twice does nothing.
     ///
     /// @throws CudaException if the driver refuses
     @Override

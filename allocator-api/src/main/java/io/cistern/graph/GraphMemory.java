@@ -14,9 +14,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// The memory of one or more graphs: blocks that streams allocated or freed while they were captured. It lives as
-/// long as the last of its graphs and their executables. Then, as soon as no capture is under way, it goes back. Live
-/// blocks of it stay valid until they are freed.
+/// The memory of one or more graphs: blocks that streams allocated or freed while they were captured. It lives
+/// as long as the last of its graphs and their executables. Then, as soon as no capture is under way, it goes
+/// back. Live blocks of it stay valid until they are freed.
 ///
 /// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve
 /// the next one, so **launch such graphs in the order of their captures and never side by side**; their
@@ -37,8 +37,8 @@ public final class GraphMemory {
         this.blocks = blocks;
     }
 
-    /// Makes memory for graphs that will be captured; pass it to [GraphCapture#begin]. Its statistics can be read
-    /// before, during and after the first capture.
+    /// Makes memory for graphs that will be captured; pass it to [GraphCapture#begin]. Its statistics can be
+    /// read before, during and after the first capture.
     public static GraphMemory of(DeviceMemory memory) {
         return new GraphMemory(memory, captures(memory).newMemory());
     }
@@ -53,8 +53,8 @@ public final class GraphMemory {
                 .map(blocks -> new GraphMemory(memory, blocks));
     }
 
-    /// Gives back the memory of graphs that are gone, unless a capture is under way. This happens without a call when
-    /// a capture begins or ends, at a trim, and when memory runs out.
+    /// Gives back the memory of graphs that are gone, unless a capture is under way. This happens without a
+    /// call when a capture begins or ends, at a trim, and when memory runs out.
     ///
     /// @return whether there was any such memory
     public static boolean collect(DeviceMemory memory) {
@@ -69,16 +69,16 @@ public final class GraphMemory {
         return blocks;
     }
 
-    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators can tell. Kept blocks of
-    /// other allocators are in the figures of those.
+    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators can tell. Kept
+    /// blocks of other allocators are in the figures of those.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public long reservedBytes(int device) {
         return blocks.reservedBytes(device);
     }
 
-    /// Returns what the framework counted on a device for these graphs alone. Kept blocks of other allocators are in
-    /// the figures of those. All figures are 0 once the memory went back.
+    /// Returns what the framework counted on a device for these graphs alone. Kept blocks of other allocators
+    /// are in the figures of those. All figures are 0 once the memory went back.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public AllocatorStatistics statistics(int device) {
@@ -225,8 +225,9 @@ public final class GraphMemory {
         return blocks.isGone();
     }
 
-    /// Runs an action once when the graphs are gone, on the thread that gives their memory back. An action that throws
-    /// is run again when memory of graphs is collected next. An action that equals a waiting one is not added.
+    /// Runs an action once when the graphs are gone, on the thread that gives their memory back. An action that
+    /// throws is run again when memory of graphs is collected next. An action that equals a waiting one is not
+    /// added.
     ///
     /// @return false if they are gone already, and the action does not run
     public boolean whenGone(Runnable action) {

@@ -9,8 +9,8 @@ import java.util.OptionalLong;
 /// The code that opened the upstream closes it, after the adaptor. For an adaptor opened from a spec, that is
 /// the framework.
 ///
-/// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the upstream's
-/// `free`: from within that call on, the address may be handed out again, on another thread.
+/// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the
+/// upstream's `free`: from within that call on, the address may be handed out again, on another thread.
 ///
 /// **Threads and streams.** As [DeviceAllocator] says.
 public abstract class AllocatorAdaptor implements DeviceAllocator {

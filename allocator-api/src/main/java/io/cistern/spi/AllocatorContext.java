@@ -32,8 +32,8 @@ public interface AllocatorContext {
     /// allocator. Options of the plug-in's spec that it has not read by then go to the source:
     /// `caching:source=vmm,location=host_numa` means `caching:source="vmm:location=host_numa"`.
     ///
-    /// @param spec `NAME` or `NAME:key=value,…` of a segment source. `linear` (`cuMemAlloc`) is a [RangeSource],
-    ///     `pages` (`cuMemCreate`) a [PageSource]
+    /// @param spec `NAME` or `NAME:key=value,…` of a segment source. `linear` (`cuMemAlloc`) is a
+    ///     [RangeSource], `pages` (`cuMemCreate`) a [PageSource]
     /// @return a [RangeSource] or a [PageSource], to be told apart by a `switch` or a cast
     /// @throws io.cistern.errors.ConfigurationException if there is no such source, it can't run here, or an
     ///     option is invalid

@@ -25,7 +25,8 @@ public interface MemoryReclaim {
     ///
     /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for
     ///     work, but not for that of captured streams
-    /// @param refusal says how many bytes were refused, on which device; its cause is this allocator's exception
+    /// @param refusal says how many bytes were refused, on which device; its cause is this allocator's
+    ///     exception
     /// @param stream the stream that they were asked for
     /// @return bytes given, 0 if there is nothing more; empty if the allocator can't do this. Then the
     ///     framework trims it, which gives back more than the request needs
@@ -62,8 +63,8 @@ public interface MemoryReclaim {
         return Optional.empty();
     }
 
-    /// Returns whether [#tryAllocate] is implemented, which a [io.cistern.MemoryPool] needs to lend to others when
-    /// they run out.
+    /// Returns whether [#tryAllocate] is implemented, which a [io.cistern.MemoryPool] needs to lend to others
+    /// when they run out.
     default Availability canLend() {
         return Availability.no("it can't say whether it has idle memory for a request");
     }

@@ -2,8 +2,9 @@ package io.cistern.spi;
 
 import java.util.Optional;
 
-/// The optional ability of a [DeviceAllocator] to let others reach its memory: other devices, under its addresses,
-/// and other processes. An allocator implements the methods that it can; the defaults say that it can't.
+/// The optional ability of a [DeviceAllocator] to let others reach its memory: other devices, under its
+/// addresses, and other processes. An allocator implements the methods that it can; the defaults say that it
+/// can't.
 public interface MemorySharing {
     /// Lets a device read and write the allocator's memory on another device, both the present and all later
     /// memory.

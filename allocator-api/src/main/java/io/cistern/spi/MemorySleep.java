@@ -2,8 +2,8 @@ package io.cistern.spi;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// The optional ability of a [DeviceAllocator] to give the physical memory of its blocks back to the driver on all
-/// devices, while the blocks keep their addresses, and to bring it back under them later. An allocator that
+/// The optional ability of a [DeviceAllocator] to give the physical memory of its blocks back to the driver on
+/// all devices, while the blocks keep their addresses, and to bring it back under them later. An allocator that
 /// [can][#canSleep] implements all methods.
 ///
 /// **The framework ensures** that nothing is allocated from the beginning of [#sleep] to the end of the waking,
@@ -42,7 +42,8 @@ public interface MemorySleep {
     ///
     /// @return a waking that the caller commits or closes; the memory must not be used before the commit
     /// @throws UnsupportedOperationException if it [can't][#canSleep]
-    /// @throws DeviceOutOfMemoryException if there is not enough memory now; then everything is asleep as before
+    /// @throws DeviceOutOfMemoryException if there is not enough memory now; then everything is asleep as
+    ///     before
     /// @throws io.cistern.cuda.CudaException if the driver refuses; then everything is asleep as before
     default Waking wake() {
         throw new UnsupportedOperationException("MemorySleep: " + canSleep().reason());

@@ -95,7 +95,8 @@ public interface StreamOrder {
         return true;
     }
 
-    /// Waits on the host until the stream has got past the fence; a virtual thread leaves its carrier meanwhile.
+    /// Waits on the host until the stream has got past the fence; a virtual thread leaves its carrier
+    /// meanwhile.
     ///
     /// @param device the device that the fence was recorded on
     /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#STREAM_CAPTURE_UNSUPPORTED] if the

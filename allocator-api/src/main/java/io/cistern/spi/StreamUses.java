@@ -4,9 +4,11 @@ package io.cistern.spi;
 /// have got past their uses of it. For an allocator without it, the framework makes the stream of the free wait
 /// for the others. That is always right, but holds up the stream.
 ///
-/// An adaptor that hands out other addresses than its upstream must not pass its upstream's ability on as it is.
+/// An adaptor that hands out other addresses than its upstream must not pass its upstream's ability on as it
+/// is.
 public interface StreamUses {
-    /// Records that a live block is also used on another stream, by work enqueued there until the block is freed.
+    /// Records that a live block is also used on another stream, by work enqueued there until the block is
+    /// freed.
     ///
     /// @implSpec After the free, on whichever stream, the memory may be handed out only to work that runs after
     ///     all work that the recorded stream had been given by then, or by its end if

@@ -111,7 +111,7 @@ public final class GraphBlocks {
         return List.copyOf(pools.values());
     }
 
-    /// Whether its graphs are gone and nothing can be captured into it any more.
+    /// Returns whether its graphs are gone and nothing can be captured into it any more.
     public synchronized boolean isGone() {
         return gone;
     }

@@ -98,12 +98,12 @@ public final class Observers {
 
     private volatile boolean hasLogged;
 
-    /// Whether anybody observes.
+    /// Returns whether anybody observes.
     public boolean any() {
         return any;
     }
 
-    /// Whether anybody observes blocks that are allocated and freed.
+    /// Returns whether anybody observes blocks that are allocated and freed.
     public boolean anyOfBlocks() {
         return anyOfBlocks;
     }

@@ -37,8 +37,8 @@ public final class Leaks {
         }
     }
 
-    /// Returns the level that setting `cistern.leaks` names. An unknown name is `off`, with a warning: a diagnostic
-    /// never throws.
+    /// Returns the level that setting `cistern.leaks` names. An unknown name is `off`, with a warning: a
+    /// diagnostic never throws.
     public static LeakLevel levelIn(Settings settings) {
         Optional<Settings.Value> set = settings.get(Setting.LEAKS);
         String name = set.map(Settings.Value::text).orElse("off");

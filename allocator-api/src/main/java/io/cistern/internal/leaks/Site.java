@@ -50,7 +50,7 @@ public final class Site {
         unreachable = true;
     }
 
-    /// Whether the buffer of the block was dropped.
+    /// Returns whether the buffer of the block was dropped.
     public boolean isUnreachable() {
         return unreachable;
     }

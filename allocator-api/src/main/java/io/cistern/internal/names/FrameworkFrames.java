@@ -26,7 +26,7 @@ public final class FrameworkFrames {
                         .orElse(new StackTraceElement("unknown", "unknown", null, -1)));
     }
 
-    /// Whether a class is the framework's own.
+    /// Returns whether a class is the framework's own.
     public static boolean contains(String className) {
         return isProgramApi(className) || LAYERS.stream().anyMatch(className::startsWith);
     }

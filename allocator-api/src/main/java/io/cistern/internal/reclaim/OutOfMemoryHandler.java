@@ -97,7 +97,8 @@ public final class OutOfMemoryHandler {
         return pause.during(device, promised, () -> allocator.compact(device, byteSize), CompactionResult::nothing);
     }
 
-    /// Whether the calling thread is looking for memory for a request to an allocator: in a listener, for example.
+    /// Returns whether the calling thread is looking for memory for a request to an allocator: in a listener,
+    /// for example.
     public boolean isReclaimingFor(OpenAllocator allocator) {
         for (ReclaimAttempt attempt = attempts.get(); attempt != null; attempt = attempt.outer) {
             if (allocator.leads(attempt.route())) {

@@ -93,12 +93,12 @@ public final class CurrentAllocators {
         return found;
     }
 
-    /// Whether an allocator is current anywhere.
+    /// Returns whether an allocator is current anywhere.
     public synchronized boolean isCurrent(OpenAllocator allocator) {
         return Arrays.asList(chosen).contains(allocator);
     }
 
-    /// Whether an allocator is current on a device.
+    /// Returns whether an allocator is current on a device.
     public synchronized boolean isCurrent(int device, OpenAllocator allocator) {
         return chosen[Devices.check(device, chosen.length)] == allocator;
     }

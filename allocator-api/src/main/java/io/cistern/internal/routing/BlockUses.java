@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
 /// to the allocator; the frees of all other blocks know nothing of this. 4. When a stream ends, one fence is
 /// recorded on it for all its blocks, and their frees wait for that fence.
 ///
-/// **Invariant**: the blocks of a stream = the blocks noted here with it; a fence is open exactly while its stream
-/// has ended and has blocks.
+/// **Invariant**: the blocks of a stream = the blocks noted here with it; a fence is open exactly while its
+/// stream has ended and has blocks.
 ///
 /// **Threads.** Any. One lock is held also across driver calls, so that no stream ends between the look-up and
 /// the record of its fence.

@@ -45,8 +45,9 @@ final class ClosingThreads {
             return other.isInside(routes);
         }
 
-        /// Returns whether the thread is in a call of an allocator. It is true also if the thread is in a call,
-        /// seen on the stack, of another allocator of the same class.
+        /// Returns whether the thread is in a call of an allocator. It is true also if the stack shows a call
+        /// of another allocator of the same class, while this one may have frees or allocations under way that
+        /// only the stack shows.
         private boolean isInside(List<Route> ofAllocator) {
             boolean possible = false;
             for (Route route : ofAllocator) {

@@ -7,9 +7,9 @@ import org.jspecify.annotations.Nullable;
 /// Finds the owner of a block from its address, without locks, and lets each block be freed once.
 ///
 /// **Idea.** Two live blocks of at least G bytes begin at least G bytes apart. So a table with one slot every G
-/// bytes never has two of them in one slot, if it holds only blocks of G bytes or more. Two such tables, for G = 64
-/// KiB and 256 B, hold every block in the coarser one that its size allows: large blocks cost 16 bytes of table,
-/// small ones never collide, and no record ever moves.
+/// bytes never has two of them in one slot, if it holds only blocks of G bytes or more. Two such tables, for G
+/// = 64 KiB and 256 B, hold every block in the coarser one that its size allows: large blocks cost 16 bytes of
+/// table, small ones never collide, and no record ever moves.
 ///
 /// ```
 /// address   48 … 25        24 … 16           coarse:  a slot 64 KiB,   chunks of 32 MiB
@@ -103,8 +103,8 @@ public final class OwnerTable {
 
     /// Records a block.
     ///
-    /// @return false if a live block begins in the same slot, or in the other table at the same address, which only
-    ///     an allocator that broke its contract can cause
+    /// @return false if a live block begins in the same slot, or in the other table at the same address, which
+    ///     only an allocator that broke its contract can cause
     boolean insert(long address, long byteSize, int route) {
         if (byteSize < 1L << COARSE_SHIFT) {
             long[] chunk = find(fine, address >>> (FINE_SHIFT + SLOT_BITS));

@@ -12,7 +12,8 @@ import java.util.Objects;
 /// accepted too.
 ///
 /// @param name the provider's name
-/// @param options the options in the order given; each value is a list, of one element unless written in brackets
+/// @param options the options in the order given; each value is a list, of one element unless written in
+///     brackets
 /// @param text the spec as it was given
 public record AllocatorSpec(String name, Map<String, List<String>> options, String text) {
     /// Copies the options.
@@ -22,7 +23,8 @@ public record AllocatorSpec(String name, Map<String, List<String>> options, Stri
 
     /// Parses a spec.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar; the message shows where
+    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar; the message shows
+    ///     where
     public static AllocatorSpec parse(String text) {
         return new SpecParser(Objects.requireNonNull(text, "spec")).parse();
     }
