@@ -159,7 +159,7 @@ public final class Allocator implements AutoCloseable {
         return scopes.call(options.over(scopes.current(), opened), body);
     }
 
-    /// Returns what the framework counted on a device.
+    /// Returns the framework's counts of a device.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -198,8 +198,8 @@ public final class Allocator implements AutoCloseable {
         return opened.reservedBytes(device);
     }
 
-    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and reports what stayed and
-    /// why.
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and reports the memory that
+    /// stayed, with reasons.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0
     /// @throws IllegalArgumentException if `keepBytes` is negative
@@ -220,7 +220,7 @@ public final class Allocator implements AutoCloseable {
     /// that uses this allocator's memory; Cistern asks [registered pauses][Listeners#onCompaction] first, and
     /// waits for earlier work. Allocations and frees of other threads go on.
     ///
-    /// @return what was done, or why nothing was
+    /// @return the result, with the reason if nothing was done
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the contents of all blocks are intact then
     public CompactionResult compact(int device) {

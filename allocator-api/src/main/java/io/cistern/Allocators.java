@@ -4,7 +4,7 @@ package io.cistern;
 /// as [CudaStream#handle] returns it; 0 is the legacy default stream.
 ///
 /// ```java
-/// Allocators.setCurrent("async");                       // or -Dcistern.allocator=async, or CISTERN_ALLOCATOR=async
+/// Allocators.setCurrent("async");               // or -Dcistern.allocator=async, or CISTERN_ALLOCATOR=async
 /// long address = Allocators.allocate(1 << 20, 0, stream);
 /// Allocators.free(address, stream);
 /// ```

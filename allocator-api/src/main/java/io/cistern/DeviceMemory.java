@@ -509,7 +509,8 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved
-    /// together, and reports what stayed and why. Pools give theirs too; [Pools#trimAllOthers] leaves them out.
+    /// together, and reports the memory that stayed, with reasons. Pools give theirs too; [Pools#trimAllOthers]
+    /// leaves them out.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0, of those that the allocators know to have
     ///     reserved
@@ -534,12 +535,12 @@ public final class DeviceMemory implements AutoCloseable {
     /// that destroys a stream without this call breaks the contract; [CudaStream#close] makes the call.
     ///
     /// @throws RuntimeException the first failure of a listener or an allocator, with the others suppressed in
-    ///     it; everybody is told of the end
+    ///     it; all of them are told of the end
     public void streamClosing(int device, long stream) {
         if (observers.any()) {
             observers.tell(Events.STREAM_CLOSED, "", device, stream, 0, 0, 0);
         }
-        Failures failures = new Failures(); // the others must hear of it too
+        Failures failures = new Failures(); // after a failure the others must still be told
         failures.gather(() -> uses.streamClosing(device, stream));
         listeners.streamClosing(device, stream, failures);
         registry.streamClosing(device, stream, failures);
@@ -573,8 +574,8 @@ public final class DeviceMemory implements AutoCloseable {
     /// which need not be of one moment, so it may be too high. Reserved bytes are those of the
     /// allocators that can tell.
     ///
-    /// To let peaks or totals begin anew, call [Allocator#resetPeaks] or
-    /// [Allocator#resetTotals] for each of [#allocators].
+    /// To reset peaks or totals, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
+    /// [#allocators].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {

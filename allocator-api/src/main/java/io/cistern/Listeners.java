@@ -45,7 +45,7 @@ public final class Listeners {
         long free(int device, long byteSize);
     }
 
-    /// Hears that the memory in use rose above a [threshold][#onThreshold].
+    /// Is told that the memory in use rose above a [threshold][#onThreshold].
     @FunctionalInterface
     public interface Threshold {
         /// Handles the rise. It is called on a thread of its own, one call at a time, outside all locks, and
@@ -58,7 +58,8 @@ public final class Listeners {
         void above(int device, long thresholdBytes, long byteSize);
     }
 
-    /// Hears from the driver that this process uses more memory of a device than its [budget][#onOverBudget].
+    /// Is told that this process uses more memory of a device than its [budget][#onOverBudget], as the driver
+    /// says.
     @FunctionalInterface
     public interface OverBudget {
         /// Handles the excess, for example by a trim. It is called on a thread of its own, one call at a time,
@@ -83,7 +84,7 @@ public final class Listeners {
         Optional<Registration> begin(int device);
     }
 
-    /// Hears that a stream [ends][DeviceMemory#streamClosing].
+    /// Is told that a stream [ends][DeviceMemory#streamClosing].
     @FunctionalInterface
     public interface StreamClosing {
         /// Releases everything that the program keeps for a stream. It is called on the thread that announces
@@ -195,7 +196,7 @@ public final class Listeners {
     }
 
     private Registration observe(Observers.Observer observer) {
-        Registration registration = () -> observers.remove(observer); // first, so that an observer that was added can be removed
+        Registration registration = () -> observers.remove(observer); // first: an added observer can be removed
         observers.add(observer);
         return registration;
     }

@@ -23,7 +23,7 @@ import io.cistern.internal.routing.LimitHandle;
 /// | all devices of a device memory together | [DeviceMemory.Builder#limit] | the limit itself |
 /// | each device | [DeviceMemory.Builder#limitBytes], settings (see there) | [DeviceMemory#limit] |
 /// | an allocator | [OpenOptions#limit] | the limit itself |
-/// | a pool | [MemoryPool.Builder#limit], or [MemoryPool.Builder#limitBytes] for one of its own | [MemoryPool#limit] |
+/// | a pool | [MemoryPool.Builder#limit] or, for its own, [MemoryPool.Builder#limitBytes] | [MemoryPool#limit] |
 /// | a region of code | [ScopeOptions#limit] | the limit itself |
 ///
 /// Besides, allocators have options that limit the bytes they *reserve*, for example `caching:max_bytes=8GiB`.

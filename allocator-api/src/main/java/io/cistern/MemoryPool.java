@@ -27,7 +27,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /// Allocates from a private set of device memory: segments of its own from a source of its own, with its own
-/// statistics, limit and lifetime. Code calls it directly, or enters a [Scope] of it.
+/// statistics, limit and lifetime. Code allocates from it directly, or within a [Scope].
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("vmm:handle=fabric"); Scope scope = pool.enter()) {
@@ -223,7 +223,7 @@ public final class MemoryPool implements AutoCloseable {
         }
     }
 
-    /// Returns what the framework counted on a device, also after closing.
+    /// Returns the framework's counts of a device, also after closing.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -362,10 +362,10 @@ public final class MemoryPool implements AutoCloseable {
     /// **Kept contents** are in pinned host memory: in the cache of `cistern-device-buffers`, if the program
     /// uses that, else in memory that is pinned for this sleep.
     ///
-    /// A second call while it is asleep tries again to give back what had to stay, and with
-    /// [SleepMode#DROP] gives up the kept contents.
+    /// A second call while it is asleep retries the memory that had to stay, and with [SleepMode#DROP] discards
+    /// the kept contents.
     ///
-    /// @return the bytes given back, and what stays because it is registered or exported
+    /// @return the bytes given back, and the memory that stays because it is registered or exported
     /// @throws UnsupportedOperationException if the pool's allocator can't sleep
     /// @throws IllegalStateException if the pool has [drained][#isDrained], or while a stream
     ///     of its devices is captured

@@ -60,7 +60,7 @@ public final class Pools {
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0, of those that these allocators know to have
     ///     reserved
-    /// @return the bytes given back, and what stays, without the pools
+    /// @return the bytes given back, and the memory that stays, without the pools
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trimAllOthers(int device, long keepBytes, TrimMode mode) {
@@ -72,7 +72,7 @@ public final class Pools {
     /// Puts all pools with a [tag][MemoryPool.Builder#tag] to sleep: see [MemoryPool#sleep]. If one of them
     /// fails, the others are awake again.
     ///
-    /// @return the bytes given back and what stays, of all of them
+    /// @return the bytes given back and the memory that stays, of all of them
     /// @throws IllegalArgumentException if no pool has the tag
     /// @throws UnsupportedOperationException if one of them can't sleep
     public TrimResult sleep(String tag, SleepMode mode) {

@@ -5,13 +5,13 @@
 /// copies, kernels) is in `cistern-device-buffers`, package `io.cistern.buffers`.
 ///
 /// ```java
-/// try (CudaStream stream = CudaStream.open();                              // a stream of device 0
-///         DeviceBuffer x = DeviceBuffer.allocate(1L << 20, stream)) {      // from the current allocator
+/// try (CudaStream stream = CudaStream.open();                          // a stream of device 0
+///         DeviceBuffer x = DeviceBuffer.allocate(1L << 20, stream)) {  // from the current allocator
 ///     launch(x.address(), stream.handle());
 /// }
-/// Allocators.setCurrent("async");                                          // later memory comes from another one
+/// Allocators.setCurrent("async");                                      // later memory comes from another one
 /// try (MemoryPool pool = MemoryPool.of("vmm"); Scope scope = pool.enter()) {
-///     work();                                                              // what this thread allocates: the pool's
+///     work();                                                          // this thread allocates from the pool
 /// }
 /// ```
 ///

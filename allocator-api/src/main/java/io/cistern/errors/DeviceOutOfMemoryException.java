@@ -26,7 +26,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
     ///
     /// @param byteSize bytes asked for by the caller
     /// @param device the device
-    /// @param detail facts that the allocator knows, such as what it holds and tried; may be empty
+    /// @param detail facts that the allocator knows, such as the memory that it holds and the steps that it
+    ///     tried; may be empty
     public DeviceOutOfMemoryException(long byteSize, int device, String detail) {
         this(byteSize, device, detail, false, List.of());
     }
@@ -116,7 +117,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return device;
     }
 
-    /// Returns the facts that the allocator knew, such as what it holds and tried; may be empty.
+    /// Returns the facts that the allocator knew, such as the memory that it holds and the steps that it tried;
+    /// may be empty.
     public String detail() {
         return detail;
     }

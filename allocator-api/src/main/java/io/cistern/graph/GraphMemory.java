@@ -72,13 +72,13 @@ public final class GraphMemory {
     /// Returns the bytes that are reserved for these graphs alone, as far as the allocators can tell. Kept
     /// blocks of other allocators are in the figures of those.
     ///
-    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public long reservedBytes(int device) {
         return blocks.reservedBytes(device);
     }
 
-    /// Returns what the framework counted on a device for these graphs alone. Kept blocks of other allocators
-    /// are in the figures of those. All figures are 0 once the memory went back.
+    /// Returns the framework's counts of a device for these graphs alone. Kept blocks of other allocators are
+    /// in the figures of those. All figures are 0 once the memory went back.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public AllocatorStatistics statistics(int device) {

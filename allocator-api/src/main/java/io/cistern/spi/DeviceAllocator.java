@@ -81,7 +81,7 @@ public interface DeviceAllocator extends AutoCloseable {
     /// @param byteSize bytes wanted, at least 1 and less than 2^48 (the framework answers all others itself)
     /// @param device the device's ordinal
     /// @param stream the stream on which the block is used first
-    /// @throws DeviceOutOfMemoryException if there is no memory. After no other failure does a retry make
+    /// @throws DeviceOutOfMemoryException if there is no memory. Only after this failure does a retry make
     ///     sense. Any other exception reaches the program unchanged, with a suppressed exception that names the
     ///     allocator
     long allocate(long byteSize, int device, long stream);

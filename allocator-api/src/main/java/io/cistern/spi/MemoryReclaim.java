@@ -39,8 +39,8 @@ public interface MemoryReclaim {
     /// @param refusal the last exception of this allocator
     default void failed(DeviceOutOfMemoryException refusal) {}
 
-    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and reports what stayed and
-    /// why.
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and reports the memory that
+    /// stayed, with reasons.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0
     /// @return empty, with nothing done, if the allocator has only [DeviceAllocator#trim]. Then the framework
@@ -57,7 +57,7 @@ public interface MemoryReclaim {
     ///
     /// @param byteSize bytes of a refused request: live memory moves only if the request then fits, and only as
     ///     much as that takes. 0 frees as much as possible
-    /// @return what was done; empty if the allocator can't move live memory
+    /// @return the result; empty if the allocator can't move live memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the contents of all blocks are intact then
     default Optional<CompactionResult> compact(int device, long byteSize) {
         return Optional.empty();

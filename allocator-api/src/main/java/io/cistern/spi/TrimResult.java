@@ -34,7 +34,7 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
         REFUSED
     }
 
-    /// A part of what stayed.
+    /// A part of the memory that stayed.
     ///
     /// @param reason why
     /// @param stream the stream that the memory belongs to; empty unless it belongs to one stream alone

@@ -543,7 +543,7 @@ public final class Captures implements CaptureRoutes {
         collecting.lock(); // memory that another thread is giving back is back when this returns
         try {
             failures.gather(() -> collect(failures::gather));
-            failures.gather(() -> collect(failures::gather)); // again, for steps that the driver refused: nobody retries them later
+            failures.gather(() -> collect(failures::gather)); // again, after refusals: nobody retries later
         } finally {
             collecting.unlock();
         }

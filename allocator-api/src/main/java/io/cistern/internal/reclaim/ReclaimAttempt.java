@@ -212,7 +212,7 @@ final class ReclaimAttempt {
             return 0;
         }
         String[] note = {""};
-        return inTurn(shared.waiting, ReclaimStep.COMPACTION, _ -> compactAll(note), note); // the waiting turn, since it waits for work
+        return inTurn(shared.waiting, ReclaimStep.COMPACTION, _ -> compactAll(note), note); // it waits for work
     }
 
     private long compactAll(String[] note) {

@@ -373,7 +373,7 @@ public final class Router implements OwnerTable.Freeing {
                     : null;
             owner = OwnerTable.take(chunk, at, address, state);
         }
-        if (owners.routeOf(owner) != route) { // the block was freed twice, and its address was handed out again meanwhile
+        if (owners.routeOf(owner) != route) { // the block was freed twice, and its address is another block's now
             route = owners.routeOf(owner);
             counters = threads.enter();
             tally = counters.leaveWith(route);

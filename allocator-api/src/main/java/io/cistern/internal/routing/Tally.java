@@ -144,7 +144,7 @@ final class Tally extends LinePadding {
 
     /// Gives back the bytes that the thread is not likely to need.
     private void lower(long now) {
-        AtomicLong peak = meter.peak(); // before anything changes, since a reset from here on begins with fewer bytes
+        AtomicLong peak = meter.peak(); // before anything changes: a reset from here on begins with less
         long present = ceiling();
         long credit = meter.credit();
         long next = now + credit;

@@ -30,8 +30,8 @@ public interface Catalog {
 
     /// Returns the allocator that is current if the program names none.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the configuration names one that
-    ///     does not exist
+    /// @throws io.cistern.errors.ConfigurationException if the configuration is invalid, or names an allocator
+    ///     that does not exist or can't run here, or if no allocator is available
     Choice choose(DeviceEnvironment environment);
 
     /// Returns the full spec of an allocator. If the given spec names a segment source, and no allocator has
@@ -52,8 +52,8 @@ public interface Catalog {
     /// Returns the allocator that is current on a device if the program names none.
     ///
     /// @return the choice for all devices, unless a catalogue overrides this
-    /// @throws io.cistern.errors.ConfigurationException if the configuration names one that
-    ///     does not exist
+    /// @throws io.cistern.errors.ConfigurationException if the configuration is invalid, or names an allocator
+    ///     that does not exist or can't run here, or if no allocator is available
     default Choice choose(DeviceEnvironment environment, int device) {
         return choose(environment);
     }
