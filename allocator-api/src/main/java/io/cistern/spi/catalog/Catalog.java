@@ -31,7 +31,8 @@ public interface Catalog {
     /// Returns the allocator that is current if the program names none.
     ///
     /// @throws io.cistern.errors.ConfigurationException if the configuration is invalid, or names an allocator
-    ///     that does not exist or can't run here, or if no allocator is available
+    ///     that does not exist or can't run here, or if it names none and no allocator is available or several
+    ///     share the highest priority
     Choice choose(DeviceEnvironment environment);
 
     /// Returns the full spec of an allocator. If the given spec names a segment source, and no allocator has
@@ -53,7 +54,8 @@ public interface Catalog {
     ///
     /// @return the choice for all devices, unless a catalogue overrides this
     /// @throws io.cistern.errors.ConfigurationException if the configuration is invalid, or names an allocator
-    ///     that does not exist or can't run here, or if no allocator is available
+    ///     that does not exist or can't run here, or if it names none and no allocator is available or several
+    ///     share the highest priority
     default Choice choose(DeviceEnvironment environment, int device) {
         return choose(environment);
     }
