@@ -9,8 +9,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /// Opens the process's own device memory when it is first asked for. If that fails, each call throws the same
-/// exception. The initialiser catches it: an exception that leaves a class initialiser reaches the program as an
-/// error of the class, and later calls get an error without a reason.
+/// exception. The initialiser catches it: an exception that leaves a class initialiser reaches the program as
+/// an error of the class, and later calls get an error without a reason.
 final class SystemDeviceMemory {
     /// This or [#FAILURE] is null.
     private static final @Nullable DeviceMemory INSTANCE;

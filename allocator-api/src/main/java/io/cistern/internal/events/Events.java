@@ -16,55 +16,55 @@ public final class Events {
         MemoryEvent make(T about, int device, long first, long second, long third, long fourth);
     }
 
-    /// By allocator: address, bytes.
+    /// Arguments: allocator; address, bytes.
     public static final Maker<String> SEGMENT_ACQUIRED = (allocator, device, address, byteSize, _, _) ->
             new MemoryEvent.SegmentAcquired(allocator, device, address, byteSize);
 
-    /// By allocator: address, bytes.
+    /// Arguments: allocator; address, bytes.
     public static final Maker<String> SEGMENT_RELEASED = (allocator, device, address, byteSize, _, _) ->
             new MemoryEvent.SegmentReleased(allocator, device, address, byteSize);
 
-    /// By allocator: address, bytes.
+    /// Arguments: allocator; address, bytes.
     public static final Maker<String> FREE_DEFERRED = (allocator, device, address, byteSize, _, _) ->
             new MemoryEvent.FreeDeferred(allocator, device, address, byteSize);
 
-    /// By allocator: address, bytes.
+    /// Arguments: allocator; address, bytes.
     public static final Maker<String> FREE_COMPLETED = (allocator, device, address, byteSize, _, _) ->
             new MemoryEvent.FreeCompleted(allocator, device, address, byteSize);
 
-    /// By allocator: former address, address, bytes.
+    /// Arguments: allocator; former address, address, bytes.
     public static final Maker<String> PAGE_MOVED = (allocator, device, formerAddress, address, byteSize, _) ->
             new MemoryEvent.PageMoved(allocator, device, formerAddress, address, byteSize);
 
-    /// By allocator: bytes to keep, bytes returned, nanoseconds.
+    /// Arguments: allocator; bytes to keep, bytes returned, nanoseconds.
     public static final Maker<String> TRIMMED = trimmed(false);
 
     /// The same for a trim that waited for running work.
     public static final Maker<String> TRIMMED_AFTER_WORK = trimmed(true);
 
-    /// By allocator.
+    /// Argument: allocator.
     public static final Maker<String> SCOPE_ENTERED =
             (allocator, _, _, _, _, _) -> new MemoryEvent.ScopeEntered(allocator);
 
-    /// By allocator.
+    /// Argument: allocator.
     public static final Maker<String> SCOPE_LEFT = (allocator, _, _, _, _, _) -> new MemoryEvent.ScopeLeft(allocator);
 
-    /// Of a step: bytes of the request.
+    /// Arguments: step; bytes of the request.
     public static final Maker<TriedStep> RECLAIMED =
             (step, device, byteSize, _, _, _) -> new MemoryEvent.Reclaimed(device, byteSize, step);
 
     public static final Maker<OutOfMemoryReport> OUT_OF_MEMORY =
             (report, _, _, _, _, _) -> new MemoryEvent.OutOfMemory(report);
 
-    /// Of nothing: the stream that waits, the one that it waits for.
+    /// Arguments: any text; the waiting stream, the awaited one.
     public static final Maker<String> STREAM_WAITED =
             (_, device, stream, awaited, _, _) -> new MemoryEvent.StreamWaited(device, stream, awaited);
 
-    /// Of nothing: the stream.
+    /// Arguments: any text; the stream.
     public static final Maker<String> STREAM_CLOSED =
             (_, device, stream, _, _, _) -> new MemoryEvent.StreamClosed(device, stream);
 
-    /// Of a text.
+    /// Argument: the text.
     public static final Maker<String> ANNOTATED = (text, _, _, _, _, _) -> new MemoryEvent.Annotated(text);
 
     /// Tells no event of its own, only the posted ones.

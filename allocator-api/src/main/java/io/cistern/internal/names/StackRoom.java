@@ -12,7 +12,7 @@ package io.cistern.internal.names;
 public final class StackRoom {
     private static final int NEVER = -1;
 
-    /// Not final, so that the compiler does not know it.
+    /// Not final, so that the compiler does not treat it as a constant.
     private static int way;
 
     private StackRoom() {}

@@ -96,7 +96,7 @@ public final class SpecOptions implements AllocatorOptions {
                 return Optional.of(number);
             }
         } catch (NumberFormatException e) {
-            // The same answer as to a number out of range.
+            // Answered below like a number out of range.
         }
         throw bad(key, "'" + value + "' is not a whole number from " + least + " to " + most);
     }
@@ -113,7 +113,7 @@ public final class SpecOptions implements AllocatorOptions {
                 return Optional.of(fraction);
             }
         } catch (NumberFormatException e) {
-            // The same answer as to a number out of range.
+            // Answered below like a number out of range.
         }
         throw bad(key, "'" + value + "' is not a fraction from 0 to 1");
     }
