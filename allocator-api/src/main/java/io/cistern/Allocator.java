@@ -21,8 +21,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// An allocator that was opened, as a program sees it. The framework counts its blocks and limits them,
-/// whoever wrote it.
+/// An allocator that was opened, as a program sees it. The framework counts and limits its blocks, also if a
+/// plug-in provides it.
 ///
 /// Blocks are freed with [DeviceMemory#free], which finds the allocator by the address.
 ///
@@ -74,8 +74,11 @@ public final class Allocator implements AutoCloseable {
     /// @return an address that is a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws DeviceOutOfMemoryException if there is too little memory, or a limit refuses the request
     /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal address
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread,
+    ///     or a stream in an unannounced capture while another capture on the device is announced
+    /// @throws io.cistern.errors.MemoryAsleepException if this allocator's pool is asleep
     /// @throws IllegalStateException if this allocator is closed
     public long allocate(long byteSize, int device, long stream) {
         return memory.observers().any()
@@ -122,7 +125,7 @@ public final class Allocator implements AutoCloseable {
 
     /// Opens a scope in which this allocator serves the calling thread.
     ///
-    /// @throws IndexOutOfBoundsException if the options name a device that there is not
+    /// @throws IndexOutOfBoundsException if the options name a device that does not exist
     /// @throws IllegalStateException if this allocator is closed
     public Scope enter(ScopeOptions options) {
         return enter(options, () -> {});
@@ -135,7 +138,7 @@ public final class Allocator implements AutoCloseable {
 
     /// Runs code in a scope: see [#call].
     ///
-    /// @throws IndexOutOfBoundsException if the options name a device that there is not
+    /// @throws IndexOutOfBoundsException if the options name a device that does not exist
     /// @throws IllegalStateException if this allocator is closed
     public void run(ScopeOptions options, Runnable body) {
         call(options, () -> {
@@ -148,15 +151,15 @@ public final class Allocator implements AutoCloseable {
     /// are in the scope too, through a [ScopedValue]; other threads are not.
     ///
     /// @return the result of the code
-    /// @throws IndexOutOfBoundsException if the options name a device that there is not
+    /// @throws IndexOutOfBoundsException if the options name a device that does not exist
     /// @throws IllegalStateException if this allocator is closed
-    /// @throws X what the code throws
+    /// @throws X if the code throws it
     public <R, X extends Throwable> R call(ScopeOptions options, ScopedValue.CallableOp<R, X> body) throws X {
         ScopeStacks scopes = memory.scopes();
         return scopes.call(options.over(scopes.current(), opened), body);
     }
 
-    /// Returns what the framework counted on a device.
+    /// Returns the framework's counts of a device.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -171,16 +174,16 @@ public final class Allocator implements AutoCloseable {
                 opened.reservedBytes(device));
     }
 
-    /// Sets all peaks to the present values: those of the framework, and those that the allocator keeps itself
-    /// ([MemoryStatistics]).
+    /// Sets all peaks of a device to the present values: those of the framework, and those that the allocator
+    /// keeps itself ([MemoryStatistics]).
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetPeaks(int device) {
         opened.resetPeaks(device);
     }
 
-    /// Sets all sums to 0: allocations, frees and their bytes, and the sums that the allocator keeps itself
-    /// ([MemoryStatistics]). Live blocks stay counted, and peaks stay.
+    /// Sets all totals of a device to 0: allocations, frees and their bytes, and the totals that the allocator
+    /// keeps itself ([MemoryStatistics]). Live blocks stay counted, and peaks stay.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
@@ -195,8 +198,8 @@ public final class Allocator implements AutoCloseable {
         return opened.reservedBytes(device);
     }
 
-    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left
-    /// and why.
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and reports the memory that
+    /// stayed, with reasons.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0
     /// @throws IllegalArgumentException if `keepBytes` is negative
@@ -209,16 +212,17 @@ public final class Allocator implements AutoCloseable {
         }
     }
 
-    /// Moves live memory on a device together and gives what is free then back to the driver, for example before a
-    /// server's rush hour. No address changes. Pages that are registered, exported, captured or asleep stay.
+    /// Moves live memory on a device together and gives the memory that this frees back to the driver, for
+    /// example before a server's rush hour. No address changes. Pages that are registered, exported, captured
+    /// or asleep stay.
     ///
     /// **Other threads.** The caller promises that until this returns no other thread gives the device work
-    /// that uses this allocator's memory; pauses that are [registered][Listeners#onCompaction] are asked first.
-    /// Work that was given before is waited for. Allocations and frees of other threads go on.
+    /// that uses this allocator's memory; Cistern asks [registered pauses][Listeners#onCompaction] first, and
+    /// waits for earlier work. Allocations and frees of other threads go on.
     ///
-    /// @return what was done, or why nothing was
+    /// @return the result, with the reason if nothing was done
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then every byte is where its address says
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; the contents of all blocks are intact then
     public CompactionResult compact(int device) {
         try {
             return memory.outOfMemory().compact(opened, device, 0, true);
@@ -292,9 +296,9 @@ public final class Allocator implements AutoCloseable {
     /// twice does nothing.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a free of this
-    ///     allocator, as in a [listener][Listeners#onMemoryPressure] that makes room for it; or of another
-    ///     allocator that a thread in such code is closing, since both would wait for each other. The allocator
-    ///     stays open then
+    ///     allocator, for example in a [listener][Listeners#onMemoryPressure] that makes room for it; or of
+    ///     another allocator that a thread in such code is closing, since the two would wait for each other.
+    ///     The allocator stays open then
     /// @throws RuntimeException if the driver or the plug-in fails; the allocator is closed then
     @Override
     public void close() {

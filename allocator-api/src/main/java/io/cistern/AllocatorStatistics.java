@@ -7,8 +7,8 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.ToLongFunction;
 
-/// What the framework counts for one allocator on one device, or for several together. Weakly consistent while other
-/// threads allocate, exact at rest.
+/// The framework's counts for one allocator on one device, or for several together. Weakly consistent while
+/// other threads allocate, exact at rest.
 ///
 /// @param allocations allocations that succeeded since the allocator was opened or its totals were
 ///     [reset][Allocator#resetTotals]; those of 0 bytes are not counted
@@ -16,12 +16,13 @@ import java.util.function.ToLongFunction;
 /// @param liveBlocks blocks alive now
 /// @param requestedBytes bytes that callers asked for in the blocks alive now
 /// @param requestedPeakBytes the highest `requestedBytes` since the allocator was opened or its peaks were
-///     [reset][Allocator#resetPeaks]. It is exact while one thread allocates and resets, outside scopes with a limit.
-///     Otherwise it is never too low, and too high by at most 2 % or 64 KiB for each thread, whichever is more
+///     [reset][Allocator#resetPeaks]. It is exact while one thread allocates and resets, outside scopes with a
+///     limit. Otherwise it is never too low, and too high by at most 2 % or 64 KiB for each thread, whichever
+///     is more
 /// @param requestedTotalBytes bytes that callers asked for since the allocator was opened or its totals were
 ///     reset
-/// @param reservedBytes bytes that the allocator holds from the driver; empty if it can't tell, never 0 for
-///     that
+/// @param reservedBytes bytes that the allocator holds from the driver; empty, not 0, if the allocator can't
+///     tell
 public record AllocatorStatistics(
         long allocations,
         long frees,
@@ -30,8 +31,8 @@ public record AllocatorStatistics(
         long requestedPeakBytes,
         long requestedTotalBytes,
         OptionalLong reservedBytes) {
-    /// Returns the sums of several. The peak is the sum of the peaks, which need not be of one moment; the
-    /// bytes reserved are the sum of those that are known, empty if none are.
+    /// Returns the sum of several statistics. The peak is the sum of the peaks, which need not be of one
+    /// moment. The reserved bytes are the sum of those that are known, empty if none are.
     public static AllocatorStatistics sum(List<AllocatorStatistics> all) {
         LongSummaryStatistics reserved =
                 all.stream().flatMapToLong(each -> each.reservedBytes.stream()).summaryStatistics();

@@ -1,10 +1,10 @@
 package io.cistern;
 
-/// The process's own device memory, [DeviceMemory#system()], in static form. A stream is a `CUstream` handle, as
-/// [CudaStream#handle] returns it; 0 is the legacy default stream.
+/// The process's own device memory, [DeviceMemory#system()], in static form. A stream is a `CUstream` handle,
+/// as [CudaStream#handle] returns it; 0 is the legacy default stream.
 ///
 /// ```java
-/// Allocators.setCurrent("async");                       // or -Dcistern.allocator=async, or CISTERN_ALLOCATOR=async
+/// Allocators.setCurrent("async");               // or -Dcistern.allocator=async, or CISTERN_ALLOCATOR=async
 /// long address = Allocators.allocate(1 << 20, 0, stream);
 /// Allocators.free(address, stream);
 /// ```
@@ -23,8 +23,8 @@ public final class Allocators {
         return DeviceMemory.system().current(0);
     }
 
-    /// Opens an allocator from a spec and makes it current. Live blocks go back to their makers as
-    /// before.
+    /// Opens an allocator from a spec and makes it current. Live blocks still go back to the allocators that
+    /// made them.
     ///
     /// @param spec `NAME` or `NAME:key=value,…`, such as `async` or `caching:page_size=2MiB`: see
     ///     [DeviceMemory#open(String)]
@@ -41,8 +41,8 @@ public final class Allocators {
     /// @param device the device's ordinal
     /// @param stream the stream on which the memory is used first
     /// @return an address that is a multiple of 256
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a
-    ///     limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is too little memory, or a limit refuses
+    ///     the request
     public static long allocate(long byteSize, int device, long stream) {
         return DeviceMemory.system().allocate(byteSize, device, stream);
     }

@@ -6,20 +6,21 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// The objects that other modules keep for one device memory, at most one of each type. They are closed with it, the
-/// last first.
+/// Keeps objects of other modules with one device memory, at most one of each type. They are closed with it,
+/// the newest first.
 ///
 /// **Threads.** Any.
 final class Attachments {
     private record Attached(Class<?> type, Object object) {}
 
-    /// The last first. Written under its lock, read without: copies and pinned memory look here.
+    /// Newest first. Written under its lock, read without it, since copies and pinned memory look here.
     private final CopyOnWriteArrayList<Attached> attached = new CopyOnWriteArrayList<>();
 
     /// Guarded by the lock of the list.
     private boolean closed;
 
-    /// What is opened after the end is closed at once.
+    /// Returns the object of a type, which the first call opens. An object opened after [#close] is closed at
+    /// once.
     <T> T get(Class<T> type, Supplier<? extends T> opening) {
         T there = find(attached, type);
         if (there != null) {
@@ -48,7 +49,7 @@ final class Attachments {
         return null;
     }
 
-    /// Returns the last one that has an ability.
+    /// Returns the newest object that has an ability.
     <T> Optional<T> find(Class<T> ability) {
         for (Attached each : attached) {
             if (ability.isInstance(each.object)) {
@@ -58,7 +59,7 @@ final class Attachments {
         return Optional.empty();
     }
 
-    /// Closes all, and keeps them: what is freed later still goes to them.
+    /// Closes all objects and keeps them, since later frees still go to them.
     void close(Failures failures) {
         synchronized (attached) {
             closed = true;

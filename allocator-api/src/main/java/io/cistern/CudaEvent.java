@@ -3,12 +3,12 @@ package io.cistern;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Events;
 
-/// An event: a mark in a stream that others can wait for. It may be recorded again. A stream that was told to wait
-/// before waits for the mark of that time.
+/// An event: a mark in a stream that others can wait for. It may be recorded again; a stream that was told to
+/// wait before that waits for the earlier mark.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaEvent extends DriverHandle implements AutoCloseable {
-    /// No stream: the event was not recorded here.
+    /// In place of a stream: the event was not recorded by this object.
     static final long UNKNOWN = -1;
 
     private volatile long marked = UNKNOWN;
@@ -49,7 +49,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return this;
     }
 
-    /// The stream of the last mark, or [#UNKNOWN].
+    /// Returns the stream of the last mark, or [#UNKNOWN].
     long marked() {
         return marked;
     }
@@ -70,17 +70,17 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         events().synchronize(device, handle());
     }
 
-    /// Returns the milliseconds of the device between an earlier mark and this one. Both events measure time, and both
-    /// marks have been passed.
+    /// Returns the milliseconds on the device between an earlier event's mark and this one's. Both events must
+    /// measure time, and their streams must have passed both marks.
     ///
     /// @throws IllegalStateException if one of them is closed
-    /// @throws CudaException if one was not passed, or does not measure time
+    /// @throws CudaException if a stream has not passed one of them, or one does not measure time
     public float millisSince(CudaEvent start) {
         return events().elapsedMillis(device, start.handle(), handle());
     }
 
-    /// Destroys the event. Streams that wait for it still do. Does nothing to a foreign event, and nothing the second
-    /// time.
+    /// Destroys the event. Streams that wait for it still do. Does nothing to a foreign event, and nothing the
+    /// second time.
     ///
     /// @throws CudaException if the driver refuses
     @Override

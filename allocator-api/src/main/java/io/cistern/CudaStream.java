@@ -4,8 +4,8 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Streams;
 import java.util.Objects;
 
-/// A stream of a device as an object. Closing it [announces][DeviceMemory#streamClosing] its end to all allocators
-/// before it destroys the stream.
+/// A stream of a device as an object. Closing it [announces][DeviceMemory#streamClosing] its end to all
+/// allocators before it destroys the stream.
 ///
 /// ```java
 /// try (CudaStream stream = CudaStream.open(memory, 0);
@@ -15,11 +15,12 @@ import java.util.Objects;
 /// }
 /// ```
 ///
-/// Close buffers before their stream, as the block above does. A buffer that is closed later names a handle that may
-/// be another stream's by then, so its memory is reused only after the work of all streams of its device.
+/// Close buffers before their stream, as the block above does. A buffer that is closed later names a handle
+/// that may be another stream's by then, so its memory is reused only after the work of all streams of its
+/// device.
 ///
-/// **Threads.** Any thread may call any method at any time. A foreign handle of the per-thread default stream names
-/// another stream on each thread.
+/// **Threads.** Any thread may call any method at any time. A foreign handle of the per-thread default stream
+/// names another stream on each thread.
 public final class CudaStream extends DriverHandle implements AutoCloseable {
     private CudaStream(DeviceMemory memory, int device, long handle, boolean own) {
         super(memory, device, handle, own);
@@ -48,8 +49,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return new CudaStream(memory, device, memory.driver().streams().create(device, true, priority), true);
     }
 
-    /// Wraps a stream that other code made and will destroy, such as another library's. Closing it does nothing.
-    /// The program calls [#announceEnd] before the stream is destroyed.
+    /// Wraps a stream that other code made and will destroy, such as another library's. Closing it does
+    /// nothing. The program calls [#announceEnd] before the stream is destroyed.
     ///
     /// @param handle a `CUstream`; 0 and 1 for the legacy default stream, 2 for the per-thread one
     public static CudaStream ofForeign(DeviceMemory memory, int device, long handle) {
@@ -77,8 +78,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return streams().isIdle(device, handle());
     }
 
-    /// Makes work that this stream is given from now on wait for the last mark of an event, which may be of another
-    /// device. Allocators that record what the program does note a wait for a stream of the same device.
+    /// Makes work that this stream is given from now on wait for the last mark of an event, which may be of
+    /// another device. A wait for a stream of the same device is announced to the allocators.
     ///
     /// @throws IllegalStateException if one of them is closed
     /// @throws CudaException if the driver refuses
@@ -90,7 +91,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Makes work that this stream is given from now on wait for all work that another stream has been given so far.
+    /// Makes work that this stream is given from now on wait for all work that another stream has been given so
+    /// far.
     ///
     /// @throws IllegalStateException if one of them is closed
     /// @throws CudaException if the driver refuses
@@ -113,8 +115,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Announces the end and destroys the stream. Work that it was given still runs to its end. Does nothing to a
-    /// foreign stream, and nothing the second time.
+    /// Announces the end and destroys the stream. Work that it was given still runs to its end. Does nothing to
+    /// a foreign stream, and nothing the second time.
     ///
     /// @throws CudaException if the driver refuses
     @Override

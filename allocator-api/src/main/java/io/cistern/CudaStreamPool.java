@@ -5,9 +5,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
-/// A few streams of one device that are handed out in turn, like PyTorch's pool of 32 streams: for code that often
-/// wants a stream, and may share it. A stream is made when it is first handed out and lives as long as the pool, so
-/// that allocators use again what they keep for it.
+/// Hands out a few streams of one device in turn, like PyTorch's pool of 32 streams: for code that often wants
+/// a stream, and may share it. A stream is made when it is first handed out and lives as long as the pool, so
+/// that allocators can reuse the memory that they keep for it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaStreamPool implements AutoCloseable {

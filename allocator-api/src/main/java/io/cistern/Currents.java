@@ -7,10 +7,10 @@ import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.options.AllocatorSpec;
 import java.util.List;
 
-/// Chooses and exchanges the current allocators of one [DeviceMemory], one a device: reached by
-/// [DeviceMemory#currents].
+/// Chooses and exchanges the current allocators of one [DeviceMemory], one for each device.
+/// [DeviceMemory#currents] returns it.
 ///
-/// Whatever becomes current, blocks that are alive go back to the allocators that made them.
+/// Live blocks go back to the allocators that made them, whichever is current.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Currents {
@@ -24,7 +24,7 @@ public final class Currents {
 
     /// Makes an allocator current for all devices. The former one stays open.
     ///
-    /// @throws IllegalArgumentException if it is closed, or of other device memory
+    /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
     public void set(Allocator allocator) {
         registry.currents().setAll(registry.requireMember(allocator.opened()));
         registry.observers().deliver();
@@ -33,7 +33,7 @@ public final class Currents {
     /// Makes an allocator current for one device. The former one stays open.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalArgumentException if it is closed, or of other device memory
+    /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
     public void set(int device, Allocator allocator) {
         registry.currents().set(device, registry.requireMember(allocator.opened()));
         registry.observers().deliver();
@@ -46,7 +46,7 @@ public final class Currents {
     /// @param next the allocator to become current
     /// @return whether the expected one was current, and the next one is now
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalArgumentException if the next one is closed, or of other device memory
+    /// @throws IllegalArgumentException if the next one is closed, or belongs to another device memory
     public boolean compareAndSet(int device, Allocator expected, Allocator next) {
         OpenAllocator member = registry.requireMember(next.opened());
         boolean exchanged = registry.currents().compareAndSet(device, expected.opened(), member);
@@ -69,8 +69,8 @@ public final class Currents {
     /// @throws IllegalStateException if the device memory is closed, or if the calling thread is in the middle
     ///     of an allocation or a free of the current allocator, as for [Allocator#close]: that one stays
     ///     current then
-    /// @throws RuntimeException the first failure of a former allocator that closes, with the others
-    ///     suppressed in it; all of them are closed then, and the new one is current
+    /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
+    ///     suppressed in it. All of them are closed then, and the new one is current
     public Allocator swap(String spec) {
         try {
             return memory.facade(registry.swap(AllocatorSpec.parse(spec)));
@@ -81,12 +81,13 @@ public final class Currents {
 
     /// Looks for plug-ins and reads the configuration again. On devices whose current allocator the
     /// configuration had chosen, opens the allocator that it names now and [swaps][#swap] to it, if that spec
-    /// or a plug-in changed. Where the program chose, nothing changes. Nothing reloads by itself.
+    /// or a plug-in changed. On devices for which the program chose, nothing changes. Nothing reloads by
+    /// itself.
     ///
     /// Limits and other settings stay as they were when the device memory was opened.
     ///
     /// @return the exchanges, a line for each device: `device 0: caching -> async`
-    /// @throws ConfigurationException if the allocator that is named can't be opened; nothing changes then
+    /// @throws ConfigurationException if the named allocator can't be opened; nothing changes then
     /// @throws IllegalStateException as for [#swap]; nothing changes then
     /// @throws RuntimeException as for [#swap]
     public List<String> reload() {
@@ -97,7 +98,7 @@ public final class Currents {
         }
     }
 
-    /// Returns the allocators and sources that can be opened by name, as they were found last.
+    /// Returns the allocators and sources that can be opened by name, as found by the last search.
     public Catalog catalog() {
         return registry.catalog();
     }

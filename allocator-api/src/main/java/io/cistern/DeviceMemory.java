@@ -71,13 +71,13 @@ import org.jspecify.annotations.Nullable;
 /// **Streams.** Memory is ordered by streams as [io.cistern.spi.DeviceAllocator] says: the
 /// stream given to [#free] is the stream of the last use.
 public final class DeviceMemory implements AutoCloseable {
-    // What every allocation and free reads.
+    // Every allocation and free reads these.
     private final Router router = new Router();
     private final OwnerTable owners = router.owners();
     private final ScopeStacks scopes = router.scopes();
 
-    /// By device, the route of the current allocator. Always null while a watch is to see what
-    /// is allocated outside scopes: so its cost is nothing where there is none.
+    /// By device, the route of the current allocator. Always null while allocations outside scopes are
+    /// reported, so that reporting costs nothing while it is off.
     private final @Nullable Route[] currentRoutes;
 
     private final BlockUses uses;
@@ -89,10 +89,10 @@ public final class DeviceMemory implements AutoCloseable {
     private final @Nullable OpenScopes openScopes;
     private final Registry registry;
 
-    /// Events kept a device for fences to come.
+    /// Idle events that are kept for each device and reused for fences.
     private static final int MAX_IDLE_EVENTS = 64;
 
-    // What programs ask for more rarely.
+    // Programs use these more rarely.
     private final Map<OpenAllocator, Allocator> facades = new ConcurrentHashMap<>();
     private final Pools pools = new Pools(this);
     private final Leaks leaks;
@@ -145,8 +145,8 @@ public final class DeviceMemory implements AutoCloseable {
         return outOfMemory.isReclaimingFor(allocator);
     }
 
-    /// The object that programs know an allocator by: the same as long as the allocator is open
-    /// or has live blocks.
+    /// Returns the object by which programs know an allocator. It is the same object as long as the allocator
+    /// is open or has live blocks.
     Allocator facade(OpenAllocator opened) {
         Allocator facade = facades.computeIfAbsent(opened, each -> new Allocator(this, each));
         if (opened.isDrained()) {
@@ -155,8 +155,8 @@ public final class DeviceMemory implements AutoCloseable {
         return facade;
     }
 
-    /// The same of an allocator that was opened just now. It closes if the Java heap has no memory for the
-    /// object: nobody else has it.
+    /// Returns that object for an allocator that was opened just now. If the Java heap is full, this closes the
+    /// allocator, since nobody else knows it.
     Allocator facadeOfNew(OpenAllocator opened) {
         try {
             return facade(opened);
@@ -174,14 +174,13 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Returns the process's own device memory, which the first call opens. It is on the driver
-    /// that the setting `cistern.driver` names, else on the real one, else, with a warning, on a
-    /// simulated one. Its allocators are those that `cistern-pluggable-loader` finds. If
-    /// opening fails, each call fails alike.
+    /// Returns the process's own device memory, which the first call opens. It is on the driver that the
+    /// setting `cistern.driver` names, else on the real one, else, with a warning, on a simulated one. Its
+    /// allocators are those that `cistern-pluggable-loader` finds. If opening fails, each call throws that
+    /// failure.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    /// @throws IllegalStateException if there is no driver that can be used, or if the one that
-    ///     is set can't be used
+    /// @throws IllegalStateException if no driver can be used, or the one that is set can't
     /// @throws ConfigurationException if there is no loader, or a setting can't be followed
     public static DeviceMemory system() {
         return SystemDeviceMemory.get();
@@ -208,8 +207,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed: see
     ///     [Catalog#allocator]
-    /// @throws IllegalArgumentException if it is an adaptor around an allocator that is closed, or
-    ///     of other device memory
+    /// @throws IllegalArgumentException if it is an adaptor around an allocator that is closed or belongs to
+    ///     another device memory
     /// @throws IllegalStateException if this device memory is closed
     public Allocator open(OpenOptions options) {
         return facadeOfNew(options.open(registry));
@@ -227,9 +226,9 @@ public final class DeviceMemory implements AutoCloseable {
         return facade(registry.currents().get(device));
     }
 
-    /// Opens an allocator from a spec and makes it current for all devices. Live blocks go back to
-    /// their makers as before, and the former current allocator stays open. [#currents] has the
-    /// other ways to choose.
+    /// Opens an allocator from a spec and makes it current for all devices. Live blocks still go back to the
+    /// allocators that made them, and the former current allocator stays open. [#currents] has the other ways
+    /// to choose.
     ///
     /// @param spec as for [#open(String)]
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
@@ -271,11 +270,12 @@ public final class DeviceMemory implements AutoCloseable {
     /// @return an address that is a multiple of 256
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws DeviceOutOfMemoryException if there is no such memory, or a limit is reached
+    /// @throws DeviceOutOfMemoryException if there is too little memory, or a limit refuses the request
     /// @throws io.cistern.errors.AllocatorContractException if a plug-in returned an illegal
     ///     address
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
-    ///     virtual thread
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread,
+    ///     or a stream in an unannounced capture while another capture on the device is announced
+    /// @throws io.cistern.errors.MemoryAsleepException if the pool of the scope is asleep
     /// @throws io.cistern.errors.ConfigurationException if no allocator is current and the
     ///     configured one can't be opened
     /// @throws IllegalStateException if this device memory, or the allocator, is closed
@@ -318,7 +318,7 @@ public final class DeviceMemory implements AutoCloseable {
         return outOfMemory.serve(request, failure);
     }
 
-    /// Returns the allocator that serves the calling thread now, in its scope or outside.
+    /// Returns the allocator that would serve the calling thread now: that of its scope, else the current one.
     Allocator serving(int device, long stream) {
         ScopeStack inside = scopes.current();
         Route route = inside == null ? null : inside.route(device, stream);
@@ -337,7 +337,7 @@ public final class DeviceMemory implements AutoCloseable {
         return registry.currents().get(device).route(device);
     }
 
-    /// Goes to the allocator that became current while the former one closed. Ends, since each
+    /// Allocates from the allocator that became current while the former one closed. The loop ends, since each
     /// turn needs one more swap.
     private long allocateFromNext(Route refusing, long byteSize, long stream) {
         Route route = refusing;
@@ -353,9 +353,9 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// The route of a request instead of one that is closed.
+    /// Returns the route that serves a request in place of a closed one.
     ///
-    /// @throws IllegalStateException if it is the same
+    /// @throws IllegalStateException if that is the closed one itself
     private Route nextRoute(Route closed, long stream) {
         ScopeStack inside = scopes.current();
         Route route = inside == null ? null : inside.route(closed.device(), stream);
@@ -371,13 +371,13 @@ public final class DeviceMemory implements AutoCloseable {
     /// Frees a block, which goes back to the allocator of this device memory that made it.
     ///
     /// @param address an address that an allocation returned; 0 does nothing
-    /// @param stream the stream of the last use, which exists and is one of the block's device.
-    ///     Uses on other streams were [recorded][#recordUse], or this stream waits for them
+    /// @param stream the stream of the last use, an existing stream of the block's device. Uses on other
+    ///     streams must have been [recorded][#recordUse], or this stream must wait for them
     /// @throws UnknownAddressException if no live block begins there: it was freed before, lies
     ///     inside a block, or is foreign
-    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
-    ///     virtual thread, and nothing is freed then; for a stream in a capture that was not
-    ///     announced while another one was, and the block is freed later then
+    /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread,
+    ///     with nothing freed; or for a stream in an unannounced capture while another capture is announced,
+    ///     and then the block is freed later
     public void free(long address, long stream) {
         try {
             if (observers.any()) {
@@ -399,7 +399,7 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Adds what an allocator that checks remembers of the address.
+    /// Adds the history of the address that a checking allocator remembers.
     private UnknownAddressException explained(UnknownAddressException unknown) {
         if (unknown.block().isPresent()) {
             return unknown;
@@ -413,14 +413,14 @@ public final class DeviceMemory implements AutoCloseable {
         return unknown;
     }
 
-    /// Frees a block after an event of the program. Its memory is handed out again when the event
-    /// has passed, and no stream waits for it. This is more precise than [#free] where other work
-    /// follows the last use on its stream.
+    /// Frees a block after an event of the program. Its memory is handed out again when the event has passed;
+    /// no stream of the program waits for that. This is more precise than [#free] if other work follows the
+    /// last use on its stream.
     ///
     /// @param address an address that an allocation returned; 0 does nothing
-    /// @param event a `CUevent` of any device, recorded after the last use; uses on other streams
-    ///     were [recorded][#recordUse], or come before the event too. Its last mark counts; from
-    ///     here on it may be recorded again or destroyed
+    /// @param event a `CUevent` of any device, recorded after the last use; uses on other streams must have
+    ///     been [recorded][#recordUse], or come before the event too. Its last mark counts; after this call the
+    ///     program may record it again or destroy it
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.cuda.CudaException if the driver refuses the event; nothing is freed
     ///     then
@@ -432,8 +432,8 @@ public final class DeviceMemory implements AutoCloseable {
             int device = router.deviceOf(address);
             long stream = eventStreams.after(device, event);
             if (captures.isCaptured(device, stream)) {
-                // The event's capture has it now, and the program does not join it: the free must become no node
-                // there.
+                // The event's capture has this stream now, and the program never joins it. So the free must not
+                // become a node there.
                 uses.recordUse(address, stream);
             }
             if (observers.any()) {
@@ -456,9 +456,9 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @param address an address that an allocation returned, not an address inside a block; 0 does
     ///     nothing
-    /// @param stream a stream of the block's device, which exists. For one of another device,
-    ///     record an event there and free [after][#freeAfter] it. If the end of the stream is
-    ///     [announced][#streamClosing] before the free, its work until then counts
+    /// @param stream an existing stream of the block's device. For a stream of another device, record an event
+    ///     there and free [after][#freeAfter] it. If the end of the stream is [announced][#streamClosing]
+    ///     before the free, its work until then counts
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a
     ///     virtual thread
@@ -497,8 +497,8 @@ public final class DeviceMemory implements AutoCloseable {
         return pools;
     }
 
-    /// Returns the object with which listeners are registered: for memory pressure, thresholds,
-    /// budgets and ends of streams.
+    /// Returns the object that registers listeners: for memory pressure, thresholds, budgets and ends of
+    /// streams.
     public Listeners listeners() {
         return listeners;
     }
@@ -508,11 +508,12 @@ public final class DeviceMemory implements AutoCloseable {
         return moduleSupport;
     }
 
-    /// Gives idle memory of all allocators back to the driver until they have at most
-    /// `keepBytes` reserved together, and tells what was left and why. Pools give theirs too;
-    /// [Pools#trimAllOthers] leaves them out.
+    /// Gives idle memory of all allocators back to the driver until they have at most `keepBytes` reserved
+    /// together, and reports the memory that stayed, with reasons. Pools give theirs too; [Pools#trimAllOthers]
+    /// leaves them out.
     ///
-    /// @param keepBytes bytes that may stay, of those that the allocators know to have reserved
+    /// @param keepBytes bytes that may stay reserved, at least 0, of those that the allocators know to have
+    ///     reserved
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
@@ -529,22 +530,24 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Announces the end of a stream to every allocator, before the stream is destroyed. They
-    /// release what they keep for it, so that a later stream with the same handle does not get it.
-    /// A program that destroys a stream without this call breaks the contract; [CudaStream#close]
-    /// makes it.
+    /// Announces the end of a stream to every allocator, before the stream is destroyed. They release
+    /// everything that they keep for it, so that a later stream with the same handle does not get it. A program
+    /// that destroys a stream without this call breaks the contract; [CudaStream#close] makes the call.
+    ///
+    /// @throws RuntimeException the first failure of a listener or an allocator, with the others suppressed in
+    ///     it; all of them are told of the end
     public void streamClosing(int device, long stream) {
         if (observers.any()) {
             observers.tell(Events.STREAM_CLOSED, "", device, stream, 0, 0, 0);
         }
-        Failures failures = new Failures(); // the others must hear of it too
+        Failures failures = new Failures(); // after a failure the others must still be told
         failures.gather(() -> uses.streamClosing(device, stream));
         listeners.streamClosing(device, stream, failures);
         registry.streamClosing(device, stream, failures);
         failures.rethrow();
     }
 
-    /// Announces a wait that a [CudaStream] made, for allocators that write down the order of streams.
+    /// Announces a wait that a [CudaStream] made, for allocators that record the order of streams.
     void streamWaits(int device, long stream, long awaited) {
         if (observers.any()) {
             observers.tell(Events.STREAM_WAITED, "", device, stream, awaited, 0, 0);
@@ -571,8 +574,8 @@ public final class DeviceMemory implements AutoCloseable {
     /// which need not be of one moment, so it may be too high. Reserved bytes are those of the
     /// allocators that can tell.
     ///
-    /// To let peaks or totals begin anew, call [Allocator#resetPeaks] or
-    /// [Allocator#resetTotals] for each of [#allocators].
+    /// To reset peaks or totals, call [Allocator#resetPeaks] or [Allocator#resetTotals] for each of
+    /// [#allocators].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -609,8 +612,8 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a
     ///     free, as for [Allocator#close]; nothing is closed then
-    /// @throws RuntimeException the first failure, of the driver or a plug-in, with the others
-    ///     suppressed in it; everything else is closed then
+    /// @throws RuntimeException if the driver or plug-ins fail: the first failure, with the others suppressed
+    ///     in it. Everything else is closed then
     @Override
     public void close() {
         registry.all().forEach(OpenAllocator::requireOutside);
@@ -690,7 +693,7 @@ public final class DeviceMemory implements AutoCloseable {
             this.driver = driver;
         }
 
-        /// What can be opened by name.
+        /// Returns the allocators and sources that can be opened by name.
         Catalog catalog() {
             return catalog != null ? catalog : Catalog.of(List.of(), List.of());
         }
@@ -701,9 +704,9 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets a limit on the bytes requested on each device, over all allocators: never
-        /// exceeded, and nothing that fits is refused. Without this call the settings
-        /// `cistern.device.N.limit` and `cistern.limit` say. [DeviceMemory#limit] changes it later.
+        /// Sets a limit on the bytes requested on each device, over all allocators: never exceeded, and nothing
+        /// that fits is refused. Without this call the settings `cistern.device.N.limit` and `cistern.limit`
+        /// decide. [DeviceMemory#limit] changes it later.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder limitBytes(long limitBytes) {
@@ -718,15 +721,15 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// Sets how much is recorded about live blocks. Without this call the setting
-        /// `cistern.leaks` says, which is `off` by default.
+        /// Sets how much is recorded about live blocks. Without this call the setting `cistern.leaks` decides,
+        /// which is `off` by default.
         public Builder leakLevel(LeakLevel leakLevel) {
             this.leakLevel = leakLevel;
             return this;
         }
 
-        /// Sets which steps are tried when there is no memory for a request. Without this call all
-        /// of them are.
+        /// Sets the steps that are tried when there is no memory for a request. Without this call all are
+        /// tried.
         public Builder reclaimSteps(Set<ReclaimStep> steps) {
             reclaimSteps = Set.copyOf(steps);
             return this;
@@ -744,7 +747,7 @@ public final class DeviceMemory implements AutoCloseable {
             return this;
         }
 
-        /// What all blocks on a device are charged to.
+        /// Returns the budgets that all blocks on a device are charged to.
         ///
         /// @param ofDevice the device's own limit
         @Nullable
@@ -756,7 +759,7 @@ public final class DeviceMemory implements AutoCloseable {
             return limit == null ? null : limit.handle().budget();
         }
 
-        /// By device, its own limit; null where there is none.
+        /// Returns, by device, its own limit; null for a device without one.
         @Nullable
         MemoryLimit[] deviceLimits(int deviceCount) {
             @Nullable MemoryLimit[] limits = new MemoryLimit[deviceCount];
@@ -767,7 +770,7 @@ public final class DeviceMemory implements AutoCloseable {
             return limits;
         }
 
-        /// @throws ConfigurationException if what is set is no number of bytes
+        /// @throws ConfigurationException if the setting is not a number of bytes
         private long setLimit(int device) {
             return settings.get(Setting.DEVICE_LIMIT, Setting.LIMIT, device)
                     .map(Builder::bytes)
@@ -782,9 +785,8 @@ public final class DeviceMemory implements AutoCloseable {
             }
         }
 
-        /// Sets whether to report mistakes with scopes, once for each place in the program, as
-        /// a warning of the logger `io.cistern.scopes`. Without this call the setting
-        /// `cistern.scopes.report` says.
+        /// Sets whether to report mistakes with scopes, once for each place in the program, as a warning of the
+        /// logger `io.cistern.scopes`. Without this call the setting `cistern.scopes.report` decides.
         ///
         /// **Not carried.** A thread allocates outside every scope while another thread is in one
         /// that would have served: most likely a worker to which the scope was not carried. The
@@ -803,7 +805,7 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Opens the device memory.
         ///
-        /// @throws ConfigurationException if a limit that is set is no number of bytes
+        /// @throws ConfigurationException if the setting of a limit is not a number of bytes
         public DeviceMemory open() {
             for (String problem :
                     SettingProblems.untold(settings, driver.devices().count())) {

@@ -1,15 +1,15 @@
 package io.cistern;
 
-/// The life of a stream or an event as an object: a handle of the driver that was made here and ends with the object's
-/// close, or one that other code made and will destroy.
+/// A stream or an event as an object. Its driver handle was made here and ends with the object's close, or
+/// other code made the handle and will destroy it.
 ///
-/// **Threads.** Any thread may call any method at any time; of several that end it, one does.
+/// **Threads.** Any thread may call any method at any time. If several threads end it, one of them does.
 abstract sealed class DriverHandle permits CudaEvent, CudaStream {
     final DeviceMemory memory;
     final int device;
     final boolean own;
 
-    /// Also after the end.
+    /// The handle, also after the end.
     final long raw;
 
     private volatile boolean ended;
@@ -36,9 +36,9 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         return device;
     }
 
-    /// Ends it.
+    /// Marks the handle as ended.
     ///
-    /// @return whether it had not ended before
+    /// @return whether this call was the first
     final synchronized boolean end() {
         boolean first = !ended;
         ended = true;

@@ -7,12 +7,13 @@ import io.cistern.spi.HostMemory;
 import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 
-/// Host memory that the driver pins for each block, for programs without a cache of pinned memory.
+/// Allocates host memory that the driver pins anew for each block, for programs without a cache of pinned
+/// memory.
 ///
 /// **Threads.** Any.
 record DriverHostMemory(CudaDriver driver) implements HostMemory {
-    /// Pins in the context of a device that is used already, so that no other one gets a context for it. All devices
-    /// reach it.
+    /// Pins the block in the context of a device that is in use already, so that no other device gets a context
+    /// for it. All devices reach the block.
     @Override
     public HostBlock allocate(long byteSize) {
         int device = 0;

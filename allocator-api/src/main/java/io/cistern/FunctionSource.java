@@ -5,8 +5,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
-/// A segment source of two functions that a program wrote. What the first returns is checked, since nobody else does
-/// before blocks are cut from it.
+/// A segment source made of two functions of the program. It checks each address that the first one returns,
+/// since nobody else does before blocks are cut from the range.
 record FunctionSource(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter deleter) implements RangeSource {
     /// @throws AllocatorContractException if the address is not aligned; the range goes back first
     @Override

@@ -15,8 +15,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// The listeners of one [DeviceMemory]: reached by [DeviceMemory#listeners]. Each method returns a
-/// registration; closing it removes the listener.
+/// Registers listeners of one [DeviceMemory]. [DeviceMemory#listeners] returns this object.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Listeners {
@@ -33,9 +32,9 @@ public final class Listeners {
         this.deviceCount = deviceCount;
     }
 
-    /// Frees memory, for example of a cache, when a device has none left for a request. Called on the
-    /// thread that asks for memory, on several threads at once if several ask, and under no lock. It may
-    /// wait for other threads, allocate and free, but its own requests call no listener.
+    /// Frees memory, for example of a cache, when a device has none left for a request. It is called on the
+    /// thread that asks for memory, on several threads at once if several ask, and under no lock. It may wait
+    /// for other threads, allocate and free, but its own requests call no listener.
     @FunctionalInterface
     public interface MemoryPressure {
         /// Frees memory that the program can spare.
@@ -46,11 +45,11 @@ public final class Listeners {
         long free(int device, long byteSize);
     }
 
-    /// Hears that the memory in use rose above a [threshold][#onThreshold].
+    /// Is told that the memory in use rose above a [threshold][#onThreshold].
     @FunctionalInterface
     public interface Threshold {
-        /// Acts on it. Called on a thread of its own, one call at a time, outside all locks: it may
-        /// allocate, free, trim and wait. What it throws is logged.
+        /// Handles the rise. It is called on a thread of its own, one call at a time, outside all locks, and
+        /// may allocate, free, trim and wait. Exceptions are logged.
         ///
         /// @param device the device
         /// @param thresholdBytes the threshold
@@ -59,11 +58,12 @@ public final class Listeners {
         void above(int device, long thresholdBytes, long byteSize);
     }
 
-    /// Hears from the driver that this process uses more memory of a device than its [budget][#onOverBudget].
+    /// Is told that this process uses more memory of a device than its [budget][#onOverBudget], as the driver
+    /// says.
     @FunctionalInterface
     public interface OverBudget {
-        /// Acts on it, by a trim for example. Called on a thread of its own, one call at a time, outside all
-        /// locks: it may allocate, free, trim and wait. What it throws is logged.
+        /// Handles the excess, for example by a trim. It is called on a thread of its own, one call at a time,
+        /// outside all locks, and may allocate, free, trim and wait. Exceptions are logged.
         ///
         /// @param device the device
         /// @param bytesOverBudget how many bytes more, as the driver said last
@@ -74,20 +74,21 @@ public final class Listeners {
     /// [moves][#onCompaction].
     @FunctionalInterface
     public interface WorkPause {
-        /// Stops them. Called on the thread that compacts, under no lock of an allocator. Work that is under
-        /// way is waited for afterwards. It should take a few milliseconds at most: a thread may be in the
-        /// middle of an allocation that waits for this one. If it throws, nothing moves.
+        /// Stops the threads. It is called on the thread that compacts, under no lock of an allocator; Cistern
+        /// then waits for work under way. It should take a few milliseconds at most, since a thread may be in
+        /// the middle of an allocation that waits for this one. If it throws, nothing moves.
         ///
         /// @param device the device
-        /// @return ends the pause; empty if the program can't pause now, and then nothing moves
+        /// @return a registration; closing it ends the pause. Empty if the program can't pause now; then
+        ///     nothing moves
         Optional<Registration> begin(int device);
     }
 
-    /// Hears that a stream [ends][DeviceMemory#streamClosing].
+    /// Is told that a stream [ends][DeviceMemory#streamClosing].
     @FunctionalInterface
     public interface StreamClosing {
-        /// Releases what the program keeps for a stream. Called on the thread that announces the end, outside
-        /// all locks, while the stream still exists.
+        /// Releases everything that the program keeps for a stream. It is called on the thread that announces
+        /// the end, outside all locks, while the stream still exists.
         ///
         /// @param device the stream's device
         /// @param stream a `CUstream`
@@ -113,10 +114,11 @@ public final class Listeners {
     }
 
     /// Asks the program to pause before a [compaction][ReclaimStep#COMPACTION] moves live memory. While it
-    /// moves, kernels and copies that use it would find no memory at its address. Cistern can't see who
-    /// launches kernels, so by itself it moves live memory only while one thread alone uses the device memory.
-    /// A program with several threads registers a pause, for example the exclusive side of a lock whose shared
-    /// side its threads hold while they launch. With several registrations all are asked.
+    /// moves, kernels and copies that use it would find no memory at its address. Cistern can't see which
+    /// threads launch kernels. So without a pause it moves live memory only while one thread alone uses the
+    /// device memory. A program with several threads registers a pause, for example the exclusive side of a
+    /// lock whose shared side its threads hold while they launch. If several pauses are registered, all are
+    /// asked.
     ///
     /// @return a registration; closing it removes the pause
     public Registration onCompaction(WorkPause pause) {
@@ -131,7 +133,7 @@ public final class Listeners {
     /// while a call is due or under way lead to one more call.
     ///
     /// Thresholds are checked when a thread renews its byte lease, which is some MiB apart, and when an
-    /// allocator obtains memory or gives it back; so an allocation does not pay for them.
+    /// allocator obtains memory or gives it back. So an allocation does not pay for them.
     ///
     /// @param byteSize the threshold in bytes, at least 0
     /// @return a registration; closing it removes the listener, and a call that has begun may go on
@@ -172,13 +174,12 @@ public final class Listeners {
         return () -> streamListeners.remove(listener);
     }
 
-    /// Tells an observer of every [event][MemoryEvent] from now on. Without observers nothing of that costs
-    /// anything.
+    /// Tells an observer of every [event][MemoryEvent] from now on. Without observers, events cost nothing.
     ///
-    /// Observers are called on the thread that did it, several threads at once, outside all locks of
-    /// allocators, in the course of the program's calls: they should be quick. What they throw is logged once
-    /// and changes nothing for the program. What an observer itself does to the same device memory is told to
-    /// no observer.
+    /// Observers are called on the thread that caused the event, within the program's call, on several threads
+    /// at once and outside all locks of allocators. They should be quick. Their exceptions are logged once and
+    /// change nothing for the program. No observer is told of events that an observer causes in the same device
+    /// memory.
     ///
     /// @return a registration; closing it removes the observer, and calls that have begun may go on
     public Registration onEvent(Consumer<? super MemoryEvent> observer) {
@@ -195,21 +196,21 @@ public final class Listeners {
     }
 
     private Registration observe(Observers.Observer observer) {
-        Registration registration = () -> observers.remove(observer); // first: an observer that is added can be removed
+        Registration registration = () -> observers.remove(observer); // first: an added observer can be removed
         observers.add(observer);
         return registration;
     }
 
-    /// Returns how many [events][MemoryEvent] no observer was told of, because the Java heap was full. Events are
-    /// lost then; what they would have told of happens as if nobody observed.
+    /// Returns how many [events][MemoryEvent] no observer was told of, because the Java heap was full. Such
+    /// events are lost, but the calls that caused them go on as if nobody observed.
     public long lostEvents() {
         return observers.lost();
     }
 
-    /// Tells the observers of a moment in the program, such as the begin of a step, so that it stands beside
-    /// what happened to the memory.
+    /// Tells the observers of a moment in the program, such as the begin of a step, so that it stands among the
+    /// events of the memory.
     ///
-    /// @param text what the moment is, for people
+    /// @param text the name of the moment, for people
     public void annotate(String text) {
         if (observers.any()) {
             observers.tell(Events.ANNOTATED, text);

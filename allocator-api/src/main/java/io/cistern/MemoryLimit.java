@@ -23,10 +23,10 @@ import io.cistern.internal.routing.LimitHandle;
 /// | all devices of a device memory together | [DeviceMemory.Builder#limit] | the limit itself |
 /// | each device | [DeviceMemory.Builder#limitBytes], settings (see there) | [DeviceMemory#limit] |
 /// | an allocator | [OpenOptions#limit] | the limit itself |
-/// | a pool | [MemoryPool.Builder#limit], or [MemoryPool.Builder#limitBytes] for one of its own | [MemoryPool#limit] |
+/// | a pool | [MemoryPool.Builder#limit] or, for its own, [MemoryPool.Builder#limitBytes] | [MemoryPool#limit] |
 /// | a region of code | [ScopeOptions#limit] | the limit itself |
 ///
-/// Beside these, allocators have options for what they *reserve*: `caching:max_bytes=8GiB`, for example.
+/// Besides, allocators have options that limit the bytes they *reserve*, for example `caching:max_bytes=8GiB`.
 ///
 /// A block is charged, with the bytes asked for, to each limit that applies and to all above them, each once:
 /// those of the [DeviceMemory], of the [Allocator] and of the [Scope] that made it. It stays charged until it
@@ -36,9 +36,10 @@ import io.cistern.internal.routing.LimitHandle;
 /// threads do. A refusal is a [io.cistern.errors.DeviceOutOfMemoryException] that names each limit with its
 /// use. An allocation that fails for another reason leaves nothing charged.
 ///
-/// **Cost.** Without limits none. A thread leases part of a limit and spends that without atomic instructions. An
-/// allocation takes two atomic instructions a limit if less than an eighth of the limit is free, if its block is
-/// larger than 1/64 of the limit, on virtual threads, and on systems without `membarrier(2)`.
+/// **Cost.** Without limits there is none. A thread leases part of a limit and spends that without atomic
+/// instructions. An allocation takes two atomic instructions for each limit if less than an eighth of the limit
+/// is free, if its block is larger than 1/64 of the limit, on virtual threads, and on systems without
+/// `membarrier(2)`.
 ///
 /// **Threads.** Any thread may call any method at any time. A limit needs no closing; it ends when nothing
 /// refers to it.
@@ -77,9 +78,9 @@ public final class MemoryLimit {
         return handle.budget().limitBytes();
     }
 
-    /// Changes the limit, also while blocks are charged to it. A limit below what is in use takes nothing back; it
-    /// refuses allocations until enough was freed. An allocation that is under way in another thread happens before
-    /// the change or after it.
+    /// Changes the limit, also while blocks are charged to it. A limit below the bytes in use takes nothing
+    /// back; it refuses allocations until enough was freed. An allocation that is under way in another thread
+    /// happens before the change or after it.
     ///
     /// @param byteSize the most bytes requested at once from now on
     /// @throws IllegalArgumentException if `byteSize` is negative

@@ -26,8 +26,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/// A private set of device memory: segments of its own from a source of its own, with its own
-/// statistics, limit and lifetime. Code allocates from it directly, or in a [Scope].
+/// Allocates from a private set of device memory: segments of its own from a source of its own, with its own
+/// statistics, limit and lifetime. Code allocates from it directly, or within a [Scope].
 ///
 /// ```java
 /// try (MemoryPool pool = MemoryPool.of("vmm:handle=fabric"); Scope scope = pool.enter()) {
@@ -53,10 +53,10 @@ public final class MemoryPool implements AutoCloseable {
     private final boolean lends;
     private final @Nullable MemoryLimit limit;
 
-    /// Held by the thread that puts it to sleep or wakes it.
+    /// Held by the thread that puts the pool to sleep or wakes it.
     final ReentrantLock sleeping = new ReentrantLock();
 
-    /// Once it is 0, no use begins any more.
+    /// After it has reached 0, no use begins any more.
     private final AtomicInteger uses = new AtomicInteger(1);
 
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -111,8 +111,7 @@ public final class MemoryPool implements AutoCloseable {
         return new Builder(memory);
     }
 
-    /// Obtains device memory: half of a [io.cistern.spi.SegmentSource] written as two
-    /// functions.
+    /// Obtains device memory: one half of a [io.cistern.spi.SegmentSource] written as two functions.
     @FunctionalInterface
     public interface SegmentMaker {
         /// Obtains a range.
@@ -123,7 +122,7 @@ public final class MemoryPool implements AutoCloseable {
         long allocate(long byteSize, int device);
     }
 
-    /// Gives device memory back: the other half.
+    /// Gives device memory back: the other half of such a source.
     @FunctionalInterface
     public interface SegmentDeleter {
         /// Takes a range back; no work uses it any more.
@@ -167,8 +166,9 @@ public final class MemoryPool implements AutoCloseable {
     /// @param byteSize bytes wanted; 0 gives address 0
     /// @param device the device's ordinal
     /// @param stream the stream on which the memory is used first
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory, or a
-    ///     limit is reached
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is too little memory, or a limit refuses
+    ///     the request
+    /// @throws io.cistern.errors.MemoryAsleepException if this pool is asleep
     /// @throws IllegalStateException if the last use of this pool has ended
     public long allocate(long byteSize, int device, long stream) {
         return allocator.allocate(byteSize, device, stream);
@@ -183,7 +183,7 @@ public final class MemoryPool implements AutoCloseable {
 
     /// Opens a scope in which this pool serves the calling thread.
     ///
-    /// @throws IndexOutOfBoundsException if the options name a device that there is not
+    /// @throws IndexOutOfBoundsException if the options name a device that does not exist
     /// @throws IllegalStateException if this pool is closed
     public Scope enter(ScopeOptions options) {
         beginUse();
@@ -197,7 +197,7 @@ public final class MemoryPool implements AutoCloseable {
 
     /// Runs code in a scope of this pool, which is in use meanwhile: see [Allocator#run].
     ///
-    /// @throws IndexOutOfBoundsException if the options name a device that there is not
+    /// @throws IndexOutOfBoundsException if the options name a device that does not exist
     /// @throws IllegalStateException if this pool is closed
     public void run(ScopeOptions options, Runnable body) {
         beginUse();
@@ -211,9 +211,9 @@ public final class MemoryPool implements AutoCloseable {
     /// Calls code in a scope of this pool, which is in use meanwhile: see [Allocator#call].
     ///
     /// @return the result of the code
-    /// @throws IndexOutOfBoundsException if the options name a device that there is not
+    /// @throws IndexOutOfBoundsException if the options name a device that does not exist
     /// @throws IllegalStateException if this pool is closed
-    /// @throws X what the code throws
+    /// @throws X if the code throws it
     public <R, X extends Throwable> R call(ScopeOptions options, ScopedValue.CallableOp<R, X> body) throws X {
         beginUse();
         try {
@@ -223,7 +223,7 @@ public final class MemoryPool implements AutoCloseable {
         }
     }
 
-    /// Returns what the framework counted on a device, also after closing.
+    /// Returns the framework's counts of a device, also after closing.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public AllocatorStatistics statistics(int device) {
@@ -237,7 +237,7 @@ public final class MemoryPool implements AutoCloseable {
         allocator.resetPeaks(device);
     }
 
-    /// Sets all sums of a device to 0: see [Allocator#resetTotals].
+    /// Sets all totals of a device to 0: see [Allocator#resetTotals].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public void resetTotals(int device) {
@@ -309,20 +309,19 @@ public final class MemoryPool implements AutoCloseable {
     /// Moves this pool's live memory on a device together: see [Allocator#compact].
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then every byte is where its address says
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; the contents of all blocks are intact then
     public CompactionResult compact(int device) {
         return allocator.compact(device);
     }
 
-    /// Lets kernels and copies of a device read and write the pool's memory on another device,
-    /// present and later memory, under the same addresses. Memory of other pools is not opened. The
-    /// program orders the devices' streams.
+    /// Lets kernels and copies of a device read and write the pool's present and later memory on another
+    /// device, under the same addresses. Memory of other pools is not opened. The program itself orders the
+    /// streams of the two devices.
     ///
     /// @param device the device that the memory is on
     /// @param peer the device that gets access; if it is the same, nothing happens
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws SharingException [SharingException.Reason#NOT_SUPPORTED] if there is no way
-    ///     between them
+    /// @throws SharingException [SharingException.Reason#NOT_SUPPORTED] if no path connects them
     /// @throws UnsupportedOperationException if the pool's allocator can't open its memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses; nothing changes then
     public void openTo(int device, int peer) {
@@ -356,24 +355,22 @@ public final class MemoryPool implements AutoCloseable {
     /// devices. Graphs over the memory stay valid, and can be launched again after [#wake].
     ///
     /// **While the pool is asleep**, allocating from it and using a `DeviceBuffer` in it throw
-    /// [io.cistern.errors.MemoryAsleepException]. Work that gets bare addresses, by a launch or a
-    /// graph, is not noticed and reads memory that is not there. Blocks can be freed, and freed
-    /// memory does not wake. Limits and statistics go on; reserved bytes are those that had to
-    /// stay. The pool can be closed.
+    /// [io.cistern.errors.MemoryAsleepException]. Work that gets bare addresses, by a launch or a graph, is not
+    /// noticed and reads memory that is not there. Blocks can be freed, and freed memory does not wake. Limits
+    /// and statistics go on; the reserved bytes are those that had to stay. The pool can be closed.
     ///
     /// **Kept contents** are in pinned host memory: in the cache of `cistern-device-buffers`, if the program
     /// uses that, else in memory that is pinned for this sleep.
     ///
-    /// A second call while it is asleep tries again to give back what had to stay, and with
-    /// [SleepMode#DROP] gives up the kept contents.
+    /// A second call while it is asleep retries the memory that had to stay, and with [SleepMode#DROP] discards
+    /// the kept contents.
     ///
-    /// @return the bytes given back, and what stays because it is registered or exported
+    /// @return the bytes given back, and the memory that stays because it is registered or exported
     /// @throws UnsupportedOperationException if the pool's allocator can't sleep
     /// @throws IllegalStateException if the pool has [drained][#isDrained], or while a stream
     ///     of its devices is captured
-    /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much; then
-    ///     the pool is awake, unless it [is asleep][#isAsleep] because the driver would not
-    ///     take that back either
+    /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin enough memory. The pool is
+    ///     awake then, unless it [is asleep][#isAsleep] because the driver refused to wake it too
     public TrimResult sleep(SleepMode mode) {
         return new PoolSleep(memory, List.of(this)).sleep(mode);
     }
@@ -395,8 +392,8 @@ public final class MemoryPool implements AutoCloseable {
         return memory.pools().isAsleep(this);
     }
 
-    /// Ends the program's own use, and the pool with it unless a scope still uses the pool; such a
-    /// scope is served until it ends. The pool lends no more. Closing twice does nothing.
+    /// Ends the program's own use, and the pool with it unless a scope still uses the pool. The pool serves
+    /// such a scope until it ends, but lends no more. Closing twice does nothing.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a
     ///     free, as for [Allocator#close]; nothing changes then
@@ -411,7 +408,7 @@ public final class MemoryPool implements AutoCloseable {
             }
             endUse(failures);
         } else if (useCount() == 0) {
-            allocator.close(); // if that failed before, else it does nothing
+            allocator.close(); // tries again if it failed before, else does nothing
         }
     }
 
@@ -431,7 +428,7 @@ public final class MemoryPool implements AutoCloseable {
         endUse(new Failures());
     }
 
-    /// @param failures made before the use ends: from then on nothing is made on the Java heap
+    /// @param failures allocated before the use ends, since nothing may need the Java heap from then on
     private void endUse(Failures failures) {
         if (uses.decrementAndGet() > 0) {
             return;
@@ -455,7 +452,7 @@ public final class MemoryPool implements AutoCloseable {
         try {
             allocator.trim(device, 0, TrimMode.WITHOUT_WAITING);
         } catch (CudaException dead) {
-            if (!dead.result().endsContext()) { // else it went with its context
+            if (!dead.result().endsContext()) { // else the memory went with its context
                 throw dead;
             }
         }
@@ -517,10 +514,10 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
-        /// Uses a source of the program's own under the pool's allocator, which must have the
-        /// option `source`, as `caching` has. A [io.cistern.spi.PageSource] is used page by
-        /// page, a [io.cistern.spi.RangeSource] segment by segment. The pool closes it when its
-        /// last block is gone, and [#open] does if it fails.
+        /// Uses a source of the program's own under the pool's allocator, which must have the option `source`,
+        /// as `caching` does. A [io.cistern.spi.PageSource] is used page by page, a
+        /// [io.cistern.spi.RangeSource] segment by segment. The pool closes the source when its last block is
+        /// gone, or when [#open] fails.
         public Builder source(SegmentSource source) {
             this.source = source;
             options.put("source", List.of(OWN_SOURCE));
@@ -539,24 +536,23 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets whether idle blocks of the pool serve allocations outside pools that would else be
-        /// out of memory. Pools don't borrow, and a pool never obtains memory to lend it. A lent block
-        /// is one of the pool's: it is charged to the pool's limits and to that of the scope that
-        /// asked, and goes back to the pool. False without this call.
+        /// Sets whether idle blocks of the pool serve allocations outside pools that would else fail for lack
+        /// of memory. Pools don't borrow, and a pool never obtains memory in order to lend it. A lent block is
+        /// one of the pool's: it is charged to the pool's limits and to that of the scope that asked, and goes
+        /// back to the pool. False without this call.
         public Builder lendsToOthers(boolean lends) {
             this.lends = lends;
             return this;
         }
 
-        /// Sets whether blocks are cut for smaller requests. If not, each block is a segment of its
-        /// own. True without this call.
+        /// Sets whether blocks are split for smaller requests. If not, each block is a segment of its own. True
+        /// without this call.
         public Builder splits(boolean splits) {
             options.put("splits", List.of(Boolean.toString(splits)));
             return this;
         }
 
-        /// Sets what all addresses are multiples of, also those of blocks that were cut off
-        /// others.
+        /// Sets the alignment of all addresses, also those of blocks that were split off others.
         ///
         /// @param byteAlignment a power of two, for `caching` from 256 to 2 MiB
         public Builder byteAlignment(long byteAlignment) {
@@ -583,8 +579,8 @@ public final class MemoryPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets how much memory the pool obtains when it is opened, so that a first block of this
-        /// size on that stream, or smaller ones cut from it, need no growth. At most the limit.
+        /// Sets how much memory the pool obtains when it is opened, so that a first block of this size on that
+        /// stream, or smaller ones split off it, need no growth. At most the limit.
         ///
         /// @throws IllegalArgumentException if it is negative
         public Builder initialBytes(long byteSize, int device, long stream) {
@@ -596,12 +592,11 @@ public final class MemoryPool implements AutoCloseable {
 
         /// Opens the pool.
         ///
-        /// @throws ConfigurationException if there is no such allocator or source, if it can't
-        ///     run here, or if it lacks what was asked for: lending, splitting, alignment, a
-        ///     source
+        /// @throws ConfigurationException if there is no such allocator or source, if it can't run here, or if
+        ///     it lacks a requested ability: lending, splitting, alignment, a source
         /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes]
         ///     than the limit
-        /// @throws io.cistern.errors.DeviceOutOfMemoryException if there are no such initial
+        /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is too little memory for the initial
         ///     bytes
         /// @throws IndexOutOfBoundsException if there is no such device for them
         public MemoryPool open() {
@@ -622,7 +617,7 @@ public final class MemoryPool implements AutoCloseable {
             return limitBytes < 0 ? limit : MemoryLimit.of(tag.isEmpty() ? "pool" : "pool '" + tag + "'", limitBytes);
         }
 
-        /// Does what can only be done once the allocator is open.
+        /// Takes the steps that need the open allocator.
         void prepare(Allocator allocator) {
             if (lends) {
                 requireAbleToLend(allocator);
@@ -642,7 +637,7 @@ public final class MemoryPool implements AutoCloseable {
             }
         }
 
-        /// The spec with the name of a source completed, and with the options that were set.
+        /// Returns the spec with the name of a source completed, and with the options that were set.
         AllocatorSpec resolvedSpec() {
             AllocatorSpec given = memory.currents().catalog().complete(AllocatorSpec.parse(spec));
             Map<String, List<String>> all = new LinkedHashMap<>(given.options());

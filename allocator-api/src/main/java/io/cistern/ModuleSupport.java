@@ -12,20 +12,20 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /// Serves modules that build on a [DeviceMemory]; programs rarely need it. It keeps their objects with the
-/// device memory, and has calls for buffers. Reached by [DeviceMemory#moduleSupport].
+/// device memory, and has calls for buffers. [DeviceMemory#moduleSupport] returns it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class ModuleSupport {
-    /// Observes device memories that are opened where the setting `cistern.observe` names it: a service that
-    /// [java.util.ServiceLoader] finds.
+    /// Observes each device memory that is opened while the setting `cistern.observe` names it.
+    /// [java.util.ServiceLoader] finds it.
     public interface Observer {
         /// Returns its name in the setting.
         String name();
 
-        /// Begins to observe, before the program has the device memory, and until that is closed. What it
-        /// throws is logged and changes nothing for the program.
+        /// Begins to observe a device memory, before the program gets it and until it is closed. Exceptions are
+        /// logged and change nothing for the program.
         ///
-        /// @param memory was opened just now
+        /// @param memory the device memory, opened just now
         void observe(DeviceMemory memory);
     }
 
@@ -55,7 +55,7 @@ public final class ModuleSupport {
     }
 
     /// Returns the process's own device memory if the program has asked for it already: for integrations that
-    /// must not open a driver where the program uses none.
+    /// must not open a driver if the program uses none.
     public static Optional<DeviceMemory> systemIfOpen() {
         return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
     }
@@ -68,12 +68,13 @@ public final class ModuleSupport {
         return attachments.get(type, () -> opening.apply(memory));
     }
 
-    /// Returns the object that was [attached][#attachment] last of those that are of a type.
+    /// Returns the last [attached][#attachment] object that has a type; empty if there is none.
     public <T> Optional<T> attached(Class<T> ability) {
         return attachments.find(ability);
     }
 
-    /// Returns the order between streams that the device memory itself has, until it is closed.
+    /// Returns the device memory's own object for fences and the order of streams. It can be used until the
+    /// device memory is closed.
     public StreamOrder streams() {
         return streams;
     }
@@ -96,14 +97,13 @@ public final class ModuleSupport {
         }
     }
 
-    /// Whether a live block begins at an address. After an OutOfMemoryError of a free it tells whether the
-    /// free can be made again.
+    /// Returns whether a live block begins at an address. After a free that threw an OutOfMemoryError, it tells
+    /// whether the free can be repeated.
     public boolean isLive(long address) {
         return router.isLive(address);
     }
 
-    /// Throws if a block is asleep. Code that is about to use a bare address calls it, as a `DeviceBuffer`
-    /// does.
+    /// Throws if a block is asleep. Code calls it before it uses a bare address, as a `DeviceBuffer` does.
     ///
     /// @param address where a block begins; other addresses count as awake
     /// @throws MemoryAsleepException if its pool [sleeps][MemoryPool#sleep]
@@ -119,21 +119,21 @@ public final class ModuleSupport {
         return pools.anyAsleep;
     }
 
-    /// Returns whether a stream is captured into a graph. The driver is asked only where a capture on the
-    /// device is under way, so at all other times a call costs next to nothing.
+    /// Returns whether a stream is captured into a graph. It asks the driver only while a capture on the device
+    /// is under way, so at all other times a call costs next to nothing.
     ///
-    /// @return true also where the driver won't tell
+    /// @return true also if the driver won't tell
     public boolean isCaptured(int device, long stream) {
         return memory.captures().isCaptured(device, stream);
     }
 
-    /// Returns whether any stream of a device is captured now. Waiting for all work of the device is refused
-    /// meanwhile.
+    /// Returns whether any stream of a device is captured now. Meanwhile the driver refuses to wait for all
+    /// work of the device.
     public boolean isCapturing(int device) {
         return memory.captures().isOn(device);
     }
 
-    /// Frees a block behind all work that its device has been given so far, for code that doesn't know which
+    /// Frees a block after all work that its device has been given so far, for code that doesn't know which
     /// streams use the block.
     ///
     /// @param address an address that an allocation returned; 0 does nothing

@@ -8,14 +8,14 @@ import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.TreeMap;
 
-/// The observers that the setting `cistern.observe` names. They are looked for only where it is set. A
-/// diagnostic is no reason to stop a program: what is wrong with them is logged.
+/// Finds and starts the observers that the setting `cistern.observe` names. A diagnostic must not stop a
+/// program, so problems are logged.
 final class NamedObservers {
     private static final System.Logger LOGGER = System.getLogger(ModuleSupport.Observer.class.getName());
 
     private NamedObservers() {}
 
-    /// Lets them observe a device memory that was opened just now.
+    /// Lets the named observers observe a device memory that was opened just now.
     ///
     /// @param names separated by commas
     static void begin(DeviceMemory memory, Settings.Value names) {

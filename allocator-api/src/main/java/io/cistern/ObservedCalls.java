@@ -6,8 +6,8 @@ import io.cistern.internal.events.Observers;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.internal.routing.Router;
 
-/// A program's allocations and frees while somebody observes them: what comes before and after each. What
-/// observers do, and what they need of the Java heap, changes nothing for the program.
+/// Tells observers of a program's allocations and frees: the steps before and after each call. Neither an
+/// observer's failure nor its need of Java heap changes anything for the program.
 ///
 /// **Threads.** Any.
 final class ObservedCalls {
@@ -20,7 +20,7 @@ final class ObservedCalls {
             address,
             (at, byteSize, route) -> new MemoryEvent.Freed(route.toString(), route.device(), stream, at, byteSize));
 
-    /// Where no observer is told of blocks.
+    /// In place of a time, if no observer is told of blocks.
     private static final long NO_TIME = 0;
 
     private final Router router;
@@ -31,7 +31,7 @@ final class ObservedCalls {
         this.observers = observers;
     }
 
-    /// Before an allocation, as [#freeing] is before a free.
+    /// Called before an allocation, as [#freeing] is before a free.
     ///
     /// @return the time, for [#allocated]
     long begin() {
@@ -39,9 +39,9 @@ final class ObservedCalls {
         return observers.anyOfBlocks() ? System.nanoTime() : NO_TIME;
     }
 
-    /// After an allocation, whatever came of it. What the allocator posted is told then too.
+    /// Called after an allocation, failed or not. It also delivers the events that the allocator posted.
     ///
-    /// @param address 0 if there is none
+    /// @param address 0 if the allocation failed
     void allocated(long address, long stream, long begun) {
         if (address != 0 && begun != NO_TIME) {
             observers.tell(ALLOCATED, router, -1, address, stream, begun, System.nanoTime());
@@ -50,7 +50,7 @@ final class ObservedCalls {
         }
     }
 
-    /// Before a free, after which [Observers#deliver] is called.
+    /// Called before a free. The caller calls [Observers#deliver] after the free.
     void freeing(long address, long stream) {
         StackRoom.require();
         if (observers.anyOfBlocks()) {

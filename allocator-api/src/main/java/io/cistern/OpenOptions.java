@@ -46,27 +46,28 @@ public final class OpenOptions {
         return new OpenOptions((registry, limit) -> registry.open(spec, limit), null);
     }
 
-    /// Returns options for an allocator that the program made itself. It is metered and owned like any
-    /// other, and closed with the [Allocator].
+    /// Returns options for an allocator that the program made itself. The framework counts its blocks and
+    /// records their owner as for any other, and closes it with the [Allocator].
     ///
     /// @param name a name for statistics and messages
     public static OpenOptions made(String name, DeviceAllocator allocator) {
         return new OpenOptions((registry, limit) -> registry.open(name, allocator, limit), null);
     }
 
-    /// Returns options for an adaptor around an allocator that is open, whichever way it was opened.
+    /// Returns options for an adaptor around an allocator that is open, however it was opened.
     ///
     /// ```java
     /// memory.open(OpenOptions.around("logged", allocator, upstream -> new LoggingAllocator(upstream, log)));
     /// ```
     ///
-    /// Blocks of the adaptor are counted as its own. The bytes reserved for them stay in the statistics of the
-    /// upstream. Without [#limit] the upstream's limit holds for it. The upstream serves its own users as
-    /// before; its memory goes back once both are closed and their blocks freed.
+    /// Blocks of the adaptor count as its own; the bytes reserved for them stay in the statistics of the
+    /// upstream. Without [#limit] the upstream's limit holds for the adaptor. The upstream still serves its own
+    /// users. Its memory goes back once both are closed and their blocks freed.
     ///
     /// @param name a name for statistics and messages
     /// @param upstream an allocator of the device memory that opens this
-    /// @param adaptor makes the adaptor, such as an [io.cistern.spi.AllocatorAdaptor], which closes no upstream
+    /// @param adaptor makes the adaptor, such as an [io.cistern.spi.AllocatorAdaptor], which must not close its
+    ///     upstream
     public static OpenOptions around(String name, Allocator upstream, UnaryOperator<DeviceAllocator> adaptor) {
         return new OpenOptions((registry, limit) -> registry.openAround(name, upstream.opened(), adaptor, limit), null);
     }

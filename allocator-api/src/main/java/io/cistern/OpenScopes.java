@@ -11,13 +11,13 @@ import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/// Reports mistakes with the scopes of one device memory, as [DeviceMemory.Builder#reportScopes] says: scopes that
-/// were forgotten, and threads that allocate outside every scope. Each place in the program is reported once.
-/// Nothing here throws.
+/// Reports mistakes with the scopes of one device memory, as [DeviceMemory.Builder#reportScopes] says: scopes
+/// that were forgotten, and threads that allocate outside every scope. Each place in the program is reported
+/// once. Nothing here throws.
 ///
 /// **Threads.** Any. A thread that ends inside a scope is forgotten at the next report.
 final class OpenScopes {
-    /// Enough to see the pattern; after them an allocation pays nothing any more.
+    /// Enough to see the pattern. After so many reports an allocation costs nothing extra.
     private static final int MAX_OUTSIDE = 100;
 
     /// Enough to find the place where the scope was opened.
@@ -25,13 +25,13 @@ final class OpenScopes {
 
     private final Set<Entry> open = ConcurrentHashMap.newKeySet();
 
-    /// The places that entered a scope which was forgotten.
+    /// The places in the program that entered a scope and forgot it.
     private final Set<StackTraceElement> forgotten = ConcurrentHashMap.newKeySet();
 
-    /// The innermost region of each thread that is in one.
+    /// The scope stack of each thread that is in a scope.
     private final Map<Thread, ScopeStack> regions = new ConcurrentHashMap<>();
 
-    /// The places that allocated outside scopes.
+    /// The places in the program that allocated outside scopes.
     private final Set<StackTraceElement> outside = ConcurrentHashMap.newKeySet();
 
     /// Watches a scope until it is closed.
@@ -42,8 +42,8 @@ final class OpenScopes {
         return entry;
     }
 
-    /// A pool closes: reports its scopes that nobody will close any more in an orderly way, those of ended
-    /// threads and of the calling one. Other threads may be about to close theirs.
+    /// Called when a pool closes. Reports the pool's scopes that nobody will close in order any more: those of
+    /// ended threads and of the calling one. Other threads may be about to close theirs.
     void closing(MemoryPool pool) {
         Thread caller = Thread.currentThread();
         report(
@@ -52,7 +52,7 @@ final class OpenScopes {
                         && (entry.owner.equals(caller) || !entry.owner.isAlive()));
     }
 
-    /// The device memory closes: reports all.
+    /// Called when the device memory closes. Reports all open scopes.
     void closing() {
         report("its device memory closes", _ -> true);
     }
@@ -61,7 +61,7 @@ final class OpenScopes {
         open.stream().filter(which).forEach(entry -> entry.report("is open while " + when));
     }
 
-    /// The calling thread is in a region now, or in none.
+    /// Called when the calling thread's scope stack changes.
     void moved(@Nullable ScopeStack region) {
         if (region == null) {
             regions.remove(Thread.currentThread());
@@ -70,8 +70,8 @@ final class OpenScopes {
         }
     }
 
-    /// The calling thread allocates outside any region that fits. If other threads are in one, most likely this is
-    /// a worker to which the scope was not carried.
+    /// Called when the calling thread allocates outside every scope that fits. If other threads are in one,
+    /// this is most likely a worker to which the scope was not carried.
     void allocates(int device, long stream) {
         Thread thread = Thread.currentThread();
         if (regions.isEmpty() || regions.containsKey(thread) || outside.size() >= MAX_OUTSIDE) {
@@ -103,7 +103,7 @@ final class OpenScopes {
         try {
             System.getLogger("io.cistern.scopes").log(Level.WARNING, format, details);
         } catch (RuntimeException broken) {
-            // A diagnostic must not fail what it is about.
+            // A diagnostic must not fail the call that it is about.
         }
     }
 
@@ -119,7 +119,7 @@ final class OpenScopes {
             this.place = place;
         }
 
-        /// The scope is closed.
+        /// Called when the scope is closed.
         void closed() {
             open.remove(this);
             if (watch != null) {

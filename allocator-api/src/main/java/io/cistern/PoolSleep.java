@@ -16,12 +16,12 @@ import org.jspecify.annotations.Nullable;
 
 /// Puts pools to sleep together, and wakes them together.
 ///
-/// 1. **Sleep**: each pool refuses allocations, those under way are waited for, and its allocator gives the memory
-/// back. If one fails, those before are woken.
-/// 2. **Wake**: all memory comes back, first of all pools; only when the last has it, is any of it used again. If
-/// one fails, the others sleep on, with nothing lost.
+/// 1. **Sleep**: each pool refuses allocations and waits for those under way, then its allocator gives the
+/// memory back. If one pool fails, the pools before it are woken.
+/// 2. **Wake**: the memory of all pools comes back before any of it is used again. If one pool fails, all sleep
+/// on, and nothing is lost.
 ///
-/// **Threads.** Any. The pools are locked in the order of their numbers.
+/// **Threads.** Any. Pools are locked in the order of their ids.
 final class PoolSleep {
     private final DeviceMemory memory;
     private final List<MemoryPool> pools;
@@ -92,7 +92,7 @@ final class PoolSleep {
         }
     }
 
-    /// The cache of pinned memory where there is one.
+    /// Returns the cache of pinned memory if there is one.
     private HostMemory host() {
         return memory.moduleSupport().attached(HostMemory.class).orElseGet(() -> new DriverHostMemory(memory.driver()));
     }
@@ -128,14 +128,14 @@ final class PoolSleep {
         return pools.stream().filter(MemoryPool::isAsleep).toList();
     }
 
-    /// Has all allocators give back what is idle.
+    /// Makes all allocators give back their idle memory.
     private long giveBackIdle(int device) {
         TrimMode mode = memory.captures().isOn(device) ? TrimMode.WITHOUT_WAITING : TrimMode.SYNCHRONIZE;
         return memory.trim(device, 0, mode).returnedBytes();
     }
 
     private void wakeAll(List<MemoryPool> sleeping) {
-        // An array: what has woken is never dropped for want of Java heap, since it holds a lock.
+        // An array, so that a waking, which holds a lock, is never lost because the Java heap is full.
         MemorySleep.@Nullable Waking[] wakings = new MemorySleep.Waking[sleeping.size()];
         try {
             for (int i = 0; i < wakings.length; i++) {
@@ -143,7 +143,7 @@ final class PoolSleep {
             }
             for (int i = 0; i < wakings.length; i++) {
                 Objects.requireNonNull(wakings[i]).commit();
-                awake(sleeping.get(i)); // Not all at the end: should a commit throw, those before it are awake.
+                awake(sleeping.get(i)); // Not after the loop: if a commit throws, the pools before it are awake.
             }
         } finally {
             for (int i = wakings.length - 1; i >= 0; i--) {

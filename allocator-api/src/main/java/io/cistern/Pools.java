@@ -16,14 +16,14 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
-/// The pools of one [DeviceMemory]: reached by [DeviceMemory#pools].
+/// Opens, lists and trims the pools of one [DeviceMemory]. [DeviceMemory#pools] returns it.
 ///
-/// **Scopes without lexical form.** [#begin] opens a scope and takes a use of the pool; [#end] closes the scope;
-/// [#release] gives the use back. So memory that outlives a region can keep its pool open, until code that knows only
-/// the pool's id releases it.
+/// **Scopes without lexical form.** [#begin] opens a scope and takes a use of the pool; [#end] closes the
+/// scope; [#release] gives the use back. So memory that outlives a scope can keep its pool open until code that
+/// knows only the pool's id releases it.
 ///
-/// **Threads.** Any thread may call any method at any time. The scopes of a thread are touched by that
-/// thread alone.
+/// **Threads.** Any thread may call any method at any time. The scopes of a thread are used by that thread
+/// alone.
 public final class Pools {
     private record Begun(long poolId, int device, long threadId) {}
 
@@ -32,10 +32,10 @@ public final class Pools {
     private final CopyOnWriteArrayList<MemoryPool> pools = new CopyOnWriteArrayList<>();
     private final Map<Begun, Deque<Scope>> begun = new ConcurrentHashMap<>();
 
-    /// By pool id, how often it was ended and not yet released.
+    /// By pool id, the number of scopes that were ended and not yet released.
     private final Map<Long, AtomicInteger> unreleased = new ConcurrentHashMap<>();
 
-    /// Whether a pool is asleep: so that at other times buffers need to ask nothing more.
+    /// Whether any pool is asleep. If none is, buffers need no further check.
     volatile boolean anyAsleep;
 
     Pools(DeviceMemory memory) {
@@ -55,11 +55,12 @@ public final class Pools {
         return List.copyOf(pools);
     }
 
-    /// Gives idle memory of all allocators that are no pool's back to the driver, until they have at most
-    /// `keepBytes` reserved together; pools keep theirs. [DeviceMemory#trim] takes pools too.
+    /// Gives idle memory of all allocators outside pools back to the driver, until they have at most
+    /// `keepBytes` reserved together. [DeviceMemory#trim] trims pools too.
     ///
-    /// @param keepBytes bytes that may stay, of those that these allocators know to have reserved
-    /// @return the bytes given back, and what stays, without the pools
+    /// @param keepBytes bytes that may stay reserved, at least 0, of those that these allocators know to have
+    ///     reserved
+    /// @return the bytes given back, and the memory that stays, without the pools
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public TrimResult trimAllOthers(int device, long keepBytes, TrimMode mode) {
@@ -68,17 +69,17 @@ public final class Pools {
         return memory.trim(device, keepBytes, mode, allocator -> !ofPools.contains(allocator));
     }
 
-    /// Puts all pools of a [tag][MemoryPool.Builder#tag] to sleep: see [MemoryPool#sleep]. If one of them fails, the
-    /// others are awake again.
+    /// Puts all pools with a [tag][MemoryPool.Builder#tag] to sleep: see [MemoryPool#sleep]. If one of them
+    /// fails, the others are awake again.
     ///
-    /// @return the bytes given back and what stays, of all of them
+    /// @return the bytes given back and the memory that stays, of all of them
     /// @throws IllegalArgumentException if no pool has the tag
     /// @throws UnsupportedOperationException if one of them can't sleep
     public TrimResult sleep(String tag, SleepMode mode) {
         return new PoolSleep(memory, tagged(tag)).sleep(mode);
     }
 
-    /// Wakes all pools of a tag that are asleep: see [MemoryPool#wake].
+    /// Wakes all sleeping pools with a tag: see [MemoryPool#wake].
     ///
     /// @throws IllegalArgumentException if no pool has the tag
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory for all of them; all
@@ -98,11 +99,11 @@ public final class Pools {
         return tagged;
     }
 
-    /// Opens a scope of a pool for code that has no lexical form for it, and takes a use of the pool. Scopes
-    /// end in the reverse order of their beginning, whichever form they have.
+    /// Opens a scope of a pool for code that can't use a `try` block, and takes a use of the pool. Scopes end
+    /// in the reverse order of their beginning, whichever form they have.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
-    /// @throws IllegalArgumentException if it is a pool of other device memory
+    /// @throws IllegalArgumentException if the pool belongs to another device memory
     /// @throws IllegalStateException if the pool is closed
     public void begin(MemoryPool pool, int device) {
         own(pool).beginUse();
@@ -119,7 +120,7 @@ public final class Pools {
     /// Ends the scope that the calling thread [began][#begin] last for a pool and a device. The pool stays
     /// in use until [#release].
     ///
-    /// @throws IllegalArgumentException if it is a pool of other device memory
+    /// @throws IllegalArgumentException if the pool belongs to another device memory
     /// @throws IllegalStateException if this thread began none, or if that scope is not the innermost; nothing
     ///     changes then
     public void end(MemoryPool pool, int device) {
@@ -148,7 +149,7 @@ public final class Pools {
         return pool;
     }
 
-    /// Gives back the use of a pool that a [begin][#begin] took, after its [end][#end], from any thread.
+    /// Gives back the use of a pool that [#begin] took. It comes after the [#end], from any thread.
     ///
     /// @param poolId [MemoryPool#id]
     /// @throws IllegalArgumentException if no pool has that id, or if it has drained
@@ -180,7 +181,7 @@ public final class Pools {
         setAsleep(pool, false);
     }
 
-    /// Notes that a pool is asleep, or that it is no more.
+    /// Notes that a pool is asleep, or awake again.
     void setAsleep(MemoryPool pool, boolean sleeps) {
         synchronized (asleep) {
             boolean changed = sleeps ? asleep.add(pool) : asleep.remove(pool);

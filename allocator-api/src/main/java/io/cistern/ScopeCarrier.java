@@ -14,7 +14,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/// The scopes that a thread was in, to be carried to others on purpose.
+/// Carries the scopes that a thread was in to other threads.
 ///
 /// ```java
 /// ScopeCarrier here = ScopeCarrier.capture(memory);
@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
 /// ExecutorService inScope = here.executorService(executor);      // and so do all tasks of this one
 /// ```
 ///
-/// While wrapped code runs, its thread is in the captured scopes and no others; afterwards it is where it was.
-/// Scopes that code opens inside, and leaves open, end with it.
+/// While wrapped code runs, its thread is in the captured scopes and no others; afterwards it is in its own
+/// again. Scopes that the code opens and leaves open end with it.
 ///
 /// A carrier keeps no pool open: after a pool has closed, allocating in its scope fails with
 /// [IllegalStateException].
@@ -49,7 +49,7 @@ public final class ScopeCarrier {
         return new ScopeCarrier(memory.scopes(), memory.scopes().current());
     }
 
-    /// Returns a carrier of no scopes: where it is used, the current allocator serves.
+    /// Returns a carrier of no scopes: code that it wraps is served by the current allocator.
     public static ScopeCarrier none(DeviceMemory memory) {
         return new ScopeCarrier(memory.scopes(), null);
     }
@@ -59,9 +59,9 @@ public final class ScopeCarrier {
         return scopes == null;
     }
 
-    /// Puts the calling thread into the captured scopes, in place of those that it is in. This is for frameworks that
-    /// set and reset in two calls: they capture, restore this one, and restore the captured one afterwards.
-    /// Other code uses [#run], which can't forget the second step.
+    /// Puts the calling thread into the captured scopes, in place of those that it is in. This is for
+    /// frameworks that set and reset in two calls: they capture a carrier, restore this one, and restore the
+    /// captured one afterwards. Other code should use [#run], which can't forget the second step.
     public void restore() {
         stacks.set(scopes);
     }
@@ -76,7 +76,7 @@ public final class ScopeCarrier {
 
     /// Calls code in the captured scopes, on the calling thread.
     ///
-    /// @throws Exception what the code throws
+    /// @throws Exception if the code throws it
     public <T> T call(Callable<T> body) throws Exception {
         return callInside(body::call);
     }
@@ -112,8 +112,8 @@ public final class ScopeCarrier {
         return task -> factory.newThread(wrap(task));
     }
 
-    /// Returns an executor service whose tasks run in the captured scopes. Shutting it down shuts the given one
-    /// down.
+    /// Returns an executor service whose tasks run in the captured scopes. Shutting it down shuts down the
+    /// given one.
     public ExecutorService executorService(ExecutorService executor) {
         return new CarryingExecutor(executor);
     }

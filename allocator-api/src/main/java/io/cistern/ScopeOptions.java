@@ -59,14 +59,14 @@ public final class ScopeOptions {
         return OptionalInt.of(device);
     }
 
-    /// Returns these options with a limit. Blocks that are allocated in the scope are charged to it and to all limits
-    /// above it, until they are freed, in the scope or not. A scope that is opened inside has only its own
-    /// limit: make that a [child][MemoryLimit#child] of this one where both shall hold.
+    /// Returns these options with a limit. Blocks that are allocated in the scope are charged to it and to all
+    /// limits above it, until they are freed, in the scope or not. A scope that is opened inside has only its
+    /// own limit. To enforce both, make that limit a [child][MemoryLimit#child] of this one.
     public ScopeOptions limit(MemoryLimit limit) {
         return new ScopeOptions(device, stream, limit.handle());
     }
 
-    /// Puts an allocator on top of a region, as these options say.
+    /// Returns a scope stack with an allocator on top, as these options say.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if the allocator is closed

@@ -8,11 +8,11 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Opens the process's own device memory when it is first asked for. What went wrong then is thrown each
-/// time, as it was: what an initialiser throws would come as an error of the class, and later as one without
-/// a reason.
+/// Opens the process's own device memory when it is first asked for. If that fails, each call throws the same
+/// exception. The initialiser catches it: an exception that leaves a class initialiser reaches the program as
+/// an error of the class, and later calls get an error without a reason.
 final class SystemDeviceMemory {
-    /// One of the two is null.
+    /// This or [#FAILURE] is null.
     private static final @Nullable DeviceMemory INSTANCE;
 
     private static final @Nullable RuntimeException FAILURE;
@@ -44,7 +44,7 @@ final class SystemDeviceMemory {
         return memory;
     }
 
-    /// Tells what was opened, without opening it.
+    /// Holds the device memory if it was opened. Reading it opens nothing.
     static final class Opened {
         static volatile @Nullable DeviceMemory memory;
 

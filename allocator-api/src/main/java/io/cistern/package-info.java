@@ -1,17 +1,17 @@
 /// Device memory for programs.
 ///
 /// **Start here.** [Allocators] allocates and frees with static methods, on the process's own [DeviceMemory]. A
-/// stream is a `CUstream` handle, or a [CudaStream] that has one. Memory as objects (`DeviceBuffer`, arenas, copies,
-/// kernels) is in `cistern-device-buffers`, package `io.cistern.buffers`.
+/// stream is a `CUstream` handle, or a [CudaStream] that has one. Memory as objects (`DeviceBuffer`, arenas,
+/// copies, kernels) is in `cistern-device-buffers`, package `io.cistern.buffers`.
 ///
 /// ```java
-/// try (CudaStream stream = CudaStream.open();                              // a stream of device 0
-///         DeviceBuffer x = DeviceBuffer.allocate(1L << 20, stream)) {      // from the current allocator
+/// try (CudaStream stream = CudaStream.open();                          // a stream of device 0
+///         DeviceBuffer x = DeviceBuffer.allocate(1L << 20, stream)) {  // from the current allocator
 ///     launch(x.address(), stream.handle());
 /// }
-/// Allocators.setCurrent("async");                                          // later memory comes from another one
+/// Allocators.setCurrent("async");                                      // later memory comes from another one
 /// try (MemoryPool pool = MemoryPool.of("vmm"); Scope scope = pool.enter()) {
-///     work();                                                              // what this thread allocates: the pool's
+///     work();                                                          // this thread allocates from the pool
 /// }
 /// ```
 ///
@@ -23,7 +23,7 @@
 /// | send a region of code to an allocator or pool | [Scope], [ScopeOptions], [ScopeCarrier] |
 /// | limit memory | [MemoryLimit] |
 /// | read what is in use | [AllocatorStatistics], [DeviceMemory#memorySummary], [DeviceMemory#leaks] |
-/// | hear of thresholds, pressure, ends of streams | [Listeners], [MemoryMeasure], [Registration] |
+/// | be told of thresholds, pressure, ends of streams | [Listeners], [MemoryMeasure], [Registration] |
 /// | make streams and events | [CudaStream], [CudaStreamPool], [CudaEvent] |
 /// | build a module on device memory | [ModuleSupport] |
 package io.cistern;

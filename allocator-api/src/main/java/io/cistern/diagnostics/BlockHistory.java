@@ -3,7 +3,7 @@ package io.cistern.diagnostics;
 import java.io.Serializable;
 import java.util.List;
 
-/// The history of a block, as an allocator that checks remembers it.
+/// The history of a block, as a checking allocator remembers it.
 ///
 /// @param address where it begins
 /// @param byteSize bytes asked for
@@ -35,7 +35,7 @@ public record BlockHistory(
         return other >= address && other < address + byteSize;
     }
 
-    /// Returns the block with both places as lines for people.
+    /// Returns lines for people: the block, and the frames that allocated and freed it.
     public String describe() {
         StringBuilder text = new StringBuilder("the block of " + byteSize + " bytes at 0x" + Long.toHexString(address)
                 + " on device " + device + ", stream 0x" + Long.toHexString(stream));

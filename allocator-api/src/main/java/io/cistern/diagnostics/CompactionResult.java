@@ -1,6 +1,6 @@
 package io.cistern.diagnostics;
 
-/// What a compaction of live memory did.
+/// The result of a compaction of live memory.
 ///
 /// @param freedBytes bytes that went back to the driver
 /// @param movedBytes bytes of pages that were copied for that
@@ -15,7 +15,7 @@ public record CompactionResult(long freedBytes, long movedBytes, int pages, long
         return new CompactionResult(0, 0, 0, 0, obstacle);
     }
 
-    /// Returns both as one.
+    /// Returns the sum of two results.
     public CompactionResult plus(CompactionResult more) {
         return new CompactionResult(
                 freedBytes + more.freedBytes,

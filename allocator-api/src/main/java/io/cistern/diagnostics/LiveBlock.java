@@ -5,8 +5,8 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// A block that is alive. It is a leak if no code will free it. Components are empty if the [LeakLevel] does not keep
-/// them.
+/// A block that is alive. It is a leak if no code will free it. Components are empty if the [LeakLevel] does
+/// not record them.
 ///
 /// @param address where it begins
 /// @param byteSize bytes asked for
@@ -16,8 +16,8 @@ import java.util.OptionalLong;
 /// @param age how long ago it was made
 /// @param site the frames that asked for it, the innermost first, without those of the framework
 /// @param thread the name of the thread that asked for it
-/// @param unreachable whether it belongs to a `DeviceBuffer` that was dropped without being closed, so that no code
-///     can close it any more
+/// @param unreachable whether it belongs to a `DeviceBuffer` that was dropped without being closed, so that no
+///     code can close it any more
 public record LiveBlock(
         long address,
         long byteSize,

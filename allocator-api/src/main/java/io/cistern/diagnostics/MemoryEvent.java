@@ -1,19 +1,19 @@
 package io.cistern.diagnostics;
 
-/// Something that happened to the memory of one [io.cistern.DeviceMemory], told to the observers that
-/// [io.cistern.Listeners#onEvent] registers.
+/// An event in the memory of one [io.cistern.DeviceMemory]. The observers that [io.cistern.Listeners#onEvent]
+/// registers are told of it.
 ///
 /// **A block's life.** [Allocated] → [Freed]. After that its memory may be handed out again in stream order,
 /// unless [FreeDeferred] follows: then another stream, or a graph, may still use it, until [FreeCompleted].
 ///
-/// **Whose events.** Those of blocks, trims, swaps, scopes and refusals come for every allocator. Those of
+/// **Sources.** Events of blocks, trims, swaps, scopes and refusals come for every allocator. Events of
 /// segments, pages and deferred frees come from allocators that report them ([io.cistern.spi.EventSink]), as
 /// `caching` does.
 ///
-/// **Order.** The events of one thread come in their order, except that those of segments, pages and deferred
-/// frees wait until the thread has left the allocator. Events of different threads come at the same time.
+/// **Order.** The events of one thread come in order, except that those of segments, pages and deferred frees
+/// wait until the thread has left the allocator. Events of different threads come at the same time.
 public sealed interface MemoryEvent {
-    /// Returns the device; -1 for what is of no device, or of several.
+    /// Returns the device; -1 if the event is about no device, or several.
     default int device() {
         return -1;
     }
@@ -26,7 +26,7 @@ public sealed interface MemoryEvent {
     /// @param address where it begins
     /// @param byteSize bytes asked for
     /// @param nanos how long the allocation took
-    /// @param endNanos when it ended, as [System#nanoTime] tells the time
+    /// @param endNanos when it ended, in the time of [System#nanoTime]
     record Allocated(String allocator, int device, long stream, long address, long byteSize, long nanos, long endNanos)
             implements MemoryEvent {}
 
@@ -45,7 +45,7 @@ public sealed interface MemoryEvent {
     /// @param allocator the spec, or the pool's name, of the allocator that has it
     /// @param device the device
     /// @param address where it begins
-    /// @param byteSize bytes of the memory that waits: those asked for or more
+    /// @param byteSize bytes of the waiting memory, at least the bytes requested
     record FreeDeferred(String allocator, int device, long address, long byteSize) implements MemoryEvent {}
 
     /// A block whose free was deferred can be handed out again.
@@ -96,8 +96,8 @@ public sealed interface MemoryEvent {
     /// Another allocator became current on a device.
     ///
     /// @param device the device
-    /// @param former the spec of the one that was; empty if there was none
-    /// @param allocator the spec of the one that is
+    /// @param former the spec of the former one; empty if there was none
+    /// @param allocator the spec of the new one
     record CurrentChanged(int device, String former, String allocator) implements MemoryEvent {}
 
     /// A thread entered a scope.
@@ -119,7 +119,7 @@ public sealed interface MemoryEvent {
 
     /// A request fails: there was no memory for it, or a limit refused it.
     ///
-    /// @param report what is known
+    /// @param report the facts known then
     record OutOfMemory(OutOfMemoryReport report) implements MemoryEvent {
         @Override
         public int device() {

@@ -10,11 +10,11 @@ import java.util.OptionalLong;
 /// @param stream the stream it was for
 /// @param freeBytes of the device, as the driver saw it; empty if it could not be asked
 /// @param totalBytes of the device; empty if it could not be asked
-/// @param allocators the allocators and pools of this process, the one that was asked first
+/// @param allocators the allocators and pools of this process, the refusing one first
 /// @param unusable memory that this process holds and that could not serve the request, the most bytes first
 /// @param steps the steps that were tried, in their order
-/// @param processes other processes that hold memory of the device, if the system tells. The system answers late, so
-///     the first read of this list, of the advice or of the text may wait
+/// @param processes other processes that hold memory of the device, if the system tells. The system answers
+///     slowly, so the first read of this list, of the advice or of the text may wait
 /// @param advice sentences that say what would help
 public record OutOfMemoryReport(
         long byteSize,
@@ -30,7 +30,8 @@ public record OutOfMemoryReport(
     /// Streams and reasons named in the text; the record has all.
     private static final int MAX_NAMED = 8;
 
-    /// Copies the lists. The last two are immutable already and may not be there yet, so they are kept as they are.
+    /// Copies the lists. The last two are immutable already and may not be ready yet, so they are kept as they
+    /// are.
     public OutOfMemoryReport {
         allocators = List.copyOf(allocators);
         unusable = List.copyOf(unusable);
@@ -74,7 +75,7 @@ public record OutOfMemoryReport(
     /// @param byteSize bytes of the device that it holds; empty if the system does not tell
     public record ProcessMemory(long processId, OptionalLong byteSize) {}
 
-    /// Returns what the device has, for people: "the device has … of … bytes free".
+    /// Returns the free and total bytes of the device as a text for people: "the device has … of … bytes free".
     public String deviceText() {
         return "the device has " + known(freeBytes) + " of " + known(totalBytes) + " bytes free";
     }

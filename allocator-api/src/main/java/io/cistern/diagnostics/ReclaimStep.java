@@ -1,14 +1,14 @@
 package io.cistern.diagnostics;
 
 /// The steps that are tried, in this order, when there is no memory for a request. After each one the request
-/// is tried again. The first three are the allocator's own, and `caching` has them all; the framework takes the
-/// others for every allocator. Each can be [switched off][io.cistern.DeviceMemory.Builder#reclaimSteps].
+/// is tried again. The allocator itself takes the first three, all of which `caching` has; the framework takes
+/// the others for every allocator. Each can be [switched off][io.cistern.DeviceMemory.Builder#reclaimSteps].
 public enum ReclaimStep {
-    /// Blocks that other threads keep to themselves.
+    /// Blocks in the caches of other threads.
     OTHER_THREADS("other threads' caches"),
-    /// Blocks that other streams used, as far as those have got past them.
+    /// Freed blocks that other streams used, if those streams have got past their uses.
     PASSED_FENCES("passed fences"),
-    /// Idle pages of other places and streams, moved.
+    /// Idle pages of other addresses and streams, moved.
     IDLE_PAGES("idle pages, moved"),
     /// Memory of graphs that are gone.
     GRAPHS("graphs that are gone"),
@@ -16,10 +16,10 @@ public enum ReclaimStep {
     CALLBACKS("callbacks"),
     /// Idle blocks of pools that [lend][io.cistern.MemoryPool.Builder#lendsToOthers].
     LENDING("pools that lend"),
-    /// Idle memory of other streams, given back to the driver as far as no work may still use it.
+    /// Idle memory of other streams that no work may still use, given back to the driver.
     TRIM("trim"),
-    /// The same, and the allocator's own memory that lies in pieces, after waiting for work that may use it.
-    /// Not for streams that are captured.
+    /// The same, and the allocator's own idle memory in pieces, after a wait for work that may use it. Captured
+    /// streams are not waited for.
     SYNCHRONIZE("synchronise"),
     /// Idle memory of all other allocators and pools of the device, given back to the driver.
     OTHER_ALLOCATORS("other allocators' idle memory"),

@@ -19,12 +19,12 @@ public record SegmentMemory(long address, long byteSize, OptionalLong stream, Li
     ///
     /// @param address where it begins
     /// @param byteSize its length
-    /// @param state what it is used for
+    /// @param state its state
     public record Block(long address, long byteSize, State state) {}
 
-    /// What a block is used for.
+    /// The states of a block.
     public enum State {
-        /// Handed out, or kept by a thread's cache to be handed out next.
+        /// Handed out, or in a thread's cache to be handed out next.
         TAKEN,
         /// Freed, but another stream may still use it.
         WAITING,

@@ -3,16 +3,16 @@ package io.cistern.diagnostics;
 /// A step that was tried when memory ran out.
 ///
 /// @param step the step
-/// @param byteSize bytes that it set free or gave back to the driver, as far as it can tell
+/// @param byteSize bytes that it freed or gave back to the driver, as far as it can tell
 /// @param nanos how long it took, on the driver's clock
-/// @param note what else is to be said of it, for people; mostly empty
+/// @param note a remark for people; mostly empty
 public record TriedStep(ReclaimStep step, long byteSize, long nanos, String note) {
-    /// A step of which nothing else is to be said.
+    /// Makes a step without a remark.
     public TriedStep(ReclaimStep step, long byteSize, long nanos) {
         this(step, byteSize, nanos, "");
     }
 
-    /// Returns both as one, for a step that was taken again.
+    /// Returns the sum of this step and a repetition of it.
     public TriedStep plus(TriedStep more) {
         return new TriedStep(
                 step, byteSize + more.byteSize, nanos + more.nanos, more.note.isEmpty() ? note : more.note);

@@ -1,2 +1,2 @@
-/// Reports of live blocks, of leaks, and of what was tried when memory ran out.
+/// Events of device memory, and reports: of live blocks, of leaks, and of the steps tried when memory ran out.
 package io.cistern.diagnostics;

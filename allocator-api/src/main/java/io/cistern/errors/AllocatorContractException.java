@@ -3,8 +3,8 @@ package io.cistern.errors;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Thrown if an allocator broke its contract, for example by returning an address that is still live. Nothing was
-/// allocated.
+/// Thrown if an allocator broke its contract, for example by returning an address that is still live. Nothing
+/// was allocated.
 public final class AllocatorContractException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// Thrown if a device has too little memory for a request, or a limit is reached. It is the only exception after which
-/// a retry makes sense, once memory has been freed. It says nothing about the Java heap, unlike [OutOfMemoryError],
-/// and nothing has changed.
+/// Thrown if a device has too little memory for a request, or a limit is reached. It is the only exception
+/// after which a retry makes sense, once memory has been freed. It is not about the Java heap, unlike
+/// [OutOfMemoryError]. The failed call has changed nothing.
 public final class DeviceOutOfMemoryException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -22,11 +22,12 @@ public final class DeviceOutOfMemoryException extends CisternException {
     private final transient List<TriedStep> steps;
     private transient @Nullable OutOfMemoryReport report;
 
-    /// Makes an exception; for allocators. The framework adds what it knows of the device and of its allocators.
+    /// Makes an exception; for allocators. The framework adds its report of the device and of the allocators.
     ///
     /// @param byteSize bytes asked for by the caller
     /// @param device the device
-    /// @param detail facts that the allocator knows, such as what it holds and tried; may be empty
+    /// @param detail facts that the allocator knows, such as the memory that it holds and the steps that it
+    ///     tried; may be empty
     public DeviceOutOfMemoryException(long byteSize, int device, String detail) {
         this(byteSize, device, detail, false, List.of());
     }
@@ -81,7 +82,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
         initCause(cause);
     }
 
-    /// Returns what was refused and how much the device has free.
+    /// Returns a message about the refused request and the free bytes of the device.
     @Override
     public String getMessage() {
         String told = String.valueOf(super.getMessage());
@@ -105,8 +106,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return known != null ? known.steps() : steps == null ? List.of() : steps;
     }
 
-    /// Returns what was known when the framework gave up; empty if an allocator threw it outside a request of the
-    /// framework.
+    /// Returns the facts known when the framework gave up; empty if an allocator threw this outside a request
+    /// of the framework.
     public Optional<OutOfMemoryReport> report() {
         return Optional.ofNullable(report);
     }
@@ -116,7 +117,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
         return device;
     }
 
-    /// Returns the facts that the allocator knew, such as what it holds and tried; may be empty.
+    /// Returns the facts that the allocator knew, such as the memory that it holds and the steps that it tried;
+    /// may be empty.
     public String detail() {
         return detail;
     }

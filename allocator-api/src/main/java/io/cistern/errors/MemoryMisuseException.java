@@ -6,7 +6,7 @@ import java.io.Serial;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// Thrown if an allocator that checks finds that the program misused device memory. Unknown addresses are an
+/// Thrown if a checking allocator finds that the program misused device memory. Unknown addresses are an
 /// [UnknownAddressException] instead.
 public final class MemoryMisuseException extends CisternException {
     @Serial
@@ -18,8 +18,8 @@ public final class MemoryMisuseException extends CisternException {
         WRONG_SIZE,
         /// A block was freed on another device than it lives on. It is still alive.
         WRONG_DEVICE,
-        /// A stream was destroyed without having been [announced][io.cistern.DeviceMemory#streamClosing]; its handle
-        /// may name another stream now. A free was done, an allocation was not.
+        /// A stream was destroyed without having been [announced][io.cistern.DeviceMemory#streamClosing]; its
+        /// handle may name another stream now. A free was done, an allocation was not.
         STREAM_END_NOT_ANNOUNCED,
         /// The bytes after a block were written while it was alive. It is freed.
         WRITTEN_BEHIND_END,

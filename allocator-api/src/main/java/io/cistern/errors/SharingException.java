@@ -3,8 +3,8 @@ package io.cistern.errors;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Thrown if memory can't be shared with another process, device or library, or if the other side does not follow
-/// the protocol. If the driver refuses, it is an [io.cistern.cuda.CudaException].
+/// Thrown if memory can't be shared with another process, device or library, or if the other side does not
+/// follow the protocol. If the driver refuses, it is an [io.cistern.cuda.CudaException].
 public final class SharingException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -33,7 +33,7 @@ public final class SharingException extends CisternException {
         IN_USE,
         /// The other process has ended or has closed the connection.
         PEER_LOST,
-        /// The other side sent something else than what the protocol asks for.
+        /// The other side broke the protocol.
         MALFORMED,
         /// The other process failed to do its part.
         PEER_FAILED

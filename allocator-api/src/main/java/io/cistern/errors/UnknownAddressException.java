@@ -6,8 +6,8 @@ import java.io.Serial;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// Thrown if no live block begins at an address: it was freed before, lies inside a block, or was never allocated
-/// here.
+/// Thrown if no live block begins at an address: it was freed before, lies inside a block, or was never
+/// allocated here.
 public final class UnknownAddressException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -25,7 +25,7 @@ public final class UnknownAddressException extends CisternException {
         this.block = null;
     }
 
-    /// Makes an exception that tells what is known of the address.
+    /// Makes an exception with the known block at the address.
     ///
     /// @param address the address that was given
     /// @param block the block that was freed there before, or the live one that the address lies in
@@ -45,7 +45,8 @@ public final class UnknownAddressException extends CisternException {
     }
 
     /// Returns the block that was freed there before, or the live one that the address lies in; empty unless an
-    /// allocator [remembers][io.cistern.spi.MemoryStatistics#history] its blocks, as `caching:check=checked` does.
+    /// allocator [remembers][io.cistern.spi.MemoryStatistics#history] its blocks, as `caching:check=checked`
+    /// does.
     public Optional<BlockHistory> block() {
         return Optional.ofNullable(block);
     }

@@ -1,2 +1,2 @@
-/// The exceptions of Cistern's own. Failures of the driver are [io.cistern.cuda.CudaException].
+/// Cistern's own exceptions. Failures of the driver are [io.cistern.cuda.CudaException].
 package io.cistern.errors;

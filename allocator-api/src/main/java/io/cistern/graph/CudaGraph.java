@@ -16,8 +16,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// }
 /// ```
 ///
-/// Its memory goes back after [#close], once the last launch has ended and no capture is under way. The graph may
-/// outlive the [DeviceMemory]: it can still be launched, and its memory goes back when it is closed.
+/// Its memory goes back after [#close], once the last launch has ended and no capture is under way. The graph
+/// may outlive the [DeviceMemory]: it can still be launched, and its memory goes back when it is closed.
 ///
 /// **Threads.** Any thread may call any method at any time. Launches of one graph run one after the other.
 public final class CudaGraph implements AutoCloseable {
@@ -29,7 +29,7 @@ public final class CudaGraph implements AutoCloseable {
     private final AtomicBoolean closed = new AtomicBoolean();
 
     /// Ends a capture, makes an executable of its graph, and destroys the graph, whose memory the executable
-    /// keeps. What it needs of the Java heap comes before the end.
+    /// keeps. Everything that it needs of the Java heap is allocated before the capture ends.
     CudaGraph(Graphs graphs, int device, GraphCapture capture) {
         this.graphs = graphs;
         this.device = device;
@@ -54,8 +54,8 @@ public final class CudaGraph implements AutoCloseable {
         return memory.driver().graphs().captureId(device, stream) != 0;
     }
 
-    /// Launches the graph on a stream, after the stream's work and earlier launches of this graph. The host does
-    /// not wait.
+    /// Launches the graph on a stream, after the stream's work and earlier launches of this graph. The host
+    /// does not wait.
     ///
     /// @param stream a stream of the graph's device
     /// @throws CudaException if the driver refuses
@@ -82,8 +82,8 @@ public final class CudaGraph implements AutoCloseable {
         return device;
     }
 
-    /// Destroys the graph. A launch under way still runs to its end; this waits for it only if the [DeviceMemory]
-    /// is closed. Closing twice does nothing.
+    /// Destroys the graph. A launch under way still runs to its end; this waits for it only if the
+    /// [DeviceMemory] is closed. Closing twice does nothing.
     ///
     /// @throws CudaException if the driver refuses
     @Override

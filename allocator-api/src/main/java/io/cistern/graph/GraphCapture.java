@@ -21,13 +21,13 @@ import io.cistern.internal.names.Devices;
 /// }
 /// ```
 ///
-/// Other threads allocate freely meanwhile. If memory runs out, all steps are tried but waiting for
-/// streams that are captured. On the captured streams a freed block is handed out again once the
-/// graph orders the two uses. A [io.cistern.Scope] captures nothing; inside one, a capture takes its
-/// memory from the scope's pool or allocator.
+/// Other threads allocate freely meanwhile. If memory runs out, all steps are tried except waiting for captured
+/// streams. On the captured streams a freed block is handed out again once the graph orders the two uses. A
+/// [io.cistern.Scope] captures nothing; inside one, a capture takes its memory from the scope's pool or
+/// allocator.
 ///
-/// **Threads.** By one thread at a time; in other modes than [CaptureMode#RELAXED] by the OS
-/// thread that began, so a virtual thread must not block in between.
+/// **Threads.** One thread at a time uses it. In other modes than [CaptureMode#RELAXED] that is the OS thread
+/// that began the capture, so a virtual thread must not block in between.
 public final class GraphCapture implements AutoCloseable {
     private final DeviceMemory memory;
     private final Captures captures;
@@ -96,10 +96,11 @@ public final class GraphCapture implements AutoCloseable {
 
     /// Announces that an [announced][#announce] capture has ended.
     ///
-    /// @param stream where it began
+    /// @param stream the stream on which it began
     /// @param graph the graph, whose memory is kept until it and its executables are gone; 0 if
     ///     the capture failed or its graph is destroyed already
     /// @throws IllegalStateException if no capture of that stream was announced
+    /// @throws CudaException if the driver won't tell of the graph's end; then the memory is kept for good
     public static void announceEnd(DeviceMemory memory, int device, long stream, long graph) {
         Captures captures = GraphMemory.captures(memory);
         captures.end(captures.announced(device, stream), graph);
@@ -116,8 +117,7 @@ public final class GraphCapture implements AutoCloseable {
 
     /// Ends the capture.
     ///
-    /// @return the graph, the caller's to destroy; its memory is kept until it and its
-    ///     executables are gone
+    /// @return the graph, which the caller destroys; its memory is kept until it and its executables are gone
     /// @throws CudaException as [Graphs#endCapture], or if the driver won't tell of the graph's
     ///     end; then there is no graph, and the memory goes back
     /// @throws IllegalStateException if it has ended
@@ -140,14 +140,14 @@ public final class GraphCapture implements AutoCloseable {
         return graph;
     }
 
-    /// The program has closed the graph that came of it.
+    /// Called when the program has closed the graph of this capture.
     void graphClosed() {
         captures.graphClosed(capture);
     }
 
     /// Ends the capture and makes the graph ready to be launched.
     ///
-    /// @return the graph, the caller's to close
+    /// @return the graph, which the caller closes
     /// @throws CudaException as for [#end], or if the driver can't make an executable of the graph;
     ///     then nothing is left
     /// @throws IllegalStateException if the capture has ended
@@ -155,8 +155,8 @@ public final class GraphCapture implements AutoCloseable {
         return new CudaGraph(graphs, capture.device(), this);
     }
 
-    /// Gives the capture up, unless it has [ended][#end]. Blocks of it that are alive must not be
-    /// used by any work, and are still to be freed.
+    /// Abandons the capture, unless it has [ended][#end]. No work may use live blocks of the capture then, but
+    /// the program must still free them.
     @Override
     public void close() {
         if (!ended) {

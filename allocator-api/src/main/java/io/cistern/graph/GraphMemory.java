@@ -14,16 +14,16 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// The memory of one or more graphs: blocks that streams allocated or freed while they were captured. It lives as
-/// long as the last of its graphs and their executables. Then, as soon as no capture is under way, it goes back. Live
-/// blocks of it stay valid until they are freed.
+/// The memory of one or more graphs: blocks that streams allocated or freed while they were captured. It lives
+/// as long as the last of its graphs and their executables. Then, as soon as no capture is under way, it goes
+/// back. Live blocks of it stay valid until they are freed.
 ///
 /// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve
 /// the next one, so **launch such graphs in the order of their captures and never side by side**; their
 /// results are overwritten by the next launch of another one.
 ///
-/// A block that was allocated before and is freed on a captured stream, such as a library's workspace, is kept with
-/// the graph too, since the graph may use it. So is pinned memory that captured work uses, whenever it is closed.
+/// The memory also keeps blocks that were allocated before and freed on a captured stream, such as a library's
+/// workspace, since the graph may use them; and pinned memory that captured work uses, whenever it is closed.
 ///
 /// Two objects for the memory of the same graphs are equal.
 ///
@@ -37,25 +37,26 @@ public final class GraphMemory {
         this.blocks = blocks;
     }
 
-    /// Makes memory for graphs that will be captured; pass it to [GraphCapture#begin]. Its statistics can be read
-    /// before, during and after the first capture.
+    /// Makes memory for graphs that will be captured; pass it to [GraphCapture#begin]. Its statistics can be
+    /// read before, during and after the first capture.
     public static GraphMemory of(DeviceMemory memory) {
         return new GraphMemory(memory, captures(memory).newMemory());
     }
 
     /// Returns the memory of the graph that a stream is being captured into; empty if it is not captured.
     ///
-    /// @throws io.cistern.errors.UnusableStreamException if it is in a capture that was not announced
+    /// @throws io.cistern.errors.UnusableStreamException if it is in a capture that was not announced, while
+    ///     another one on the device was
     /// @throws io.cistern.cuda.CudaException if the driver won't tell
     public static Optional<GraphMemory> ofCapture(DeviceMemory memory, int device, long stream) {
         return Optional.ofNullable(captures(memory).memoryOf(device, stream))
                 .map(blocks -> new GraphMemory(memory, blocks));
     }
 
-    /// Gives back the memory of graphs that are gone, unless a capture is under way. This happens without a call when
-    /// a capture begins or ends, at a trim, and when memory runs out.
+    /// Gives back the memory of graphs that are gone, unless a capture is under way. This happens without a
+    /// call when a capture begins or ends, at a trim, and when memory runs out.
     ///
-    /// @return whether there was any
+    /// @return whether there was any such memory
     public static boolean collect(DeviceMemory memory) {
         return captures(memory).collect();
     }
@@ -68,18 +69,18 @@ public final class GraphMemory {
         return blocks;
     }
 
-    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators can tell. Kept blocks of
-    /// other allocators are in the figures of those.
+    /// Returns the bytes that are reserved for these graphs alone, as far as the allocators can tell. Kept
+    /// blocks of other allocators are in the figures of those.
     ///
-    /// @throws IndexOutOfBoundsException if there is no such device
+    /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public long reservedBytes(int device) {
         return blocks.reservedBytes(device);
     }
 
-    /// Returns what the framework counted on a device for these graphs alone. Kept blocks of other allocators are in
-    /// the figures of those. All figures are 0 once the memory went back.
+    /// Returns the framework's counts of a device for these graphs alone. Kept blocks of other allocators are
+    /// in the figures of those. All figures are 0 once the memory went back.
     ///
-    /// @throws IndexOutOfBoundsException if there is no such device, and there is memory
+    /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public AllocatorStatistics statistics(int device) {
         return AllocatorStatistics.sum(blocks.allocators().stream()
                 .map(allocator -> statistics(allocator, device))
@@ -100,7 +101,7 @@ public final class GraphMemory {
 
     /// Returns the statistics of a device as a text for people.
     ///
-    /// @throws IndexOutOfBoundsException if there is no such device, and there is memory
+    /// @throws IndexOutOfBoundsException if there is no such device, unless these graphs have no memory
     public String memorySummary(int device) {
         return StatisticsTable.text(
                 "graphs, device " + device, statistics(device).figures());
@@ -116,11 +117,11 @@ public final class GraphMemory {
                 .blocks(route -> own.stream().anyMatch(allocator -> allocator.leads(route)));
     }
 
-    /// Keeps this memory until the result is closed, for graphs of which the program has no handle: a framework
-    /// captures, and tells only when one of its graphs is gone. Hold it before the capture's
-    /// [end is announced][GraphCapture#announceEnd] with graph 0.
+    /// Keeps this memory until the result is closed, for graphs of which the program has no handle, because a
+    /// framework captures them and tells only when one of its graphs is gone. Hold it before the capture's [end
+    /// is announced][GraphCapture#announceEnd] with graph 0.
     ///
-    /// @return closing it tells that those graphs and their executables are gone
+    /// @return a hold; closing it says that those graphs and their executables are gone
     /// @throws IllegalStateException if the graphs of this memory are gone
     public Hold hold() {
         return new Hold(blocks);
@@ -138,7 +139,8 @@ public final class GraphMemory {
             blocks.use();
         }
 
-        /// Lets go of the memory, which goes back when the last of its graphs is gone. Closing twice does nothing.
+        /// Releases the memory, which goes back when the last of its graphs is gone. Closing twice does
+        /// nothing.
         @Override
         public void close() {
             if (!closed.getAndSet(true)) {
@@ -147,22 +149,23 @@ public final class GraphMemory {
         }
     }
 
-    /// Notes which blocks of these graphs are alive, so that this can be restored later: see [Checkpoint].
+    /// Notes which blocks of these graphs are alive, so that this state can be restored later: see
+    /// [Checkpoint].
     ///
     /// No other thread may allocate or free blocks of these graphs during the call.
     ///
-    /// @return the caller's to close
+    /// @return a checkpoint, which the caller closes
     /// @throws IllegalStateException if a stream is captured into this memory, or its graphs are gone
     public Checkpoint checkpoint() {
         return new Checkpoint(blocks.checkpoints());
     }
 
-    /// Which blocks of some graphs were alive at a moment.
+    /// A record of the blocks of some graphs that were alive at a moment.
     ///
-    /// For graphs that share memory where one of several may follow another: after the capture of the
-    /// first, take a checkpoint. Before the capture of each that may follow it, restore it. So none of
-    /// these gets the memory where the first leaves its results, though the program freed them after
-    /// an earlier run, and all of them share the rest.
+    /// It is for graphs that share memory if one of several may follow another. Take a checkpoint after the
+    /// capture of the first, and restore it before the capture of each graph that may follow. So none of these
+    /// gets the memory where the first leaves its results, although the program freed them after an earlier
+    /// run, and all of them share the rest.
     ///
     /// ```java
     /// GraphMemory shared = first.memory();
@@ -190,14 +193,14 @@ public final class GraphMemory {
             this.noted = checkpoints.take();
         }
 
-        /// Sets the memory back: exactly the noted blocks are alive afterwards, each at its address,
-        /// and the next capture finds all else free. What is in them stays as it is. Can be called
-        /// again and again.
+        /// Restores the memory: afterwards exactly the noted blocks are alive, each at its address, and the
+        /// next capture finds all other memory free. Contents stay as they are. It can be called again and
+        /// again.
         ///
-        /// Blocks that were allocated since are not freed, since code may still hold them: free them
-        /// before. Noted ones that the program has not freed stay alive.
+        /// It frees no blocks that were allocated since, because code may still hold them: free them before.
+        /// Noted blocks that the program has not freed stay alive.
         ///
-        /// @return the noted blocks that the program had freed; they are the caller's to free again
+        /// @return the noted blocks that the program had freed; the caller frees them again
         /// @throws IllegalStateException if a stream is captured into this memory, its graphs are
         ///     gone, this is closed, a block of these graphs is alive that was not noted, or a noted
         ///     one was freed on a stream that was captured into a graph with other memory, which keeps
@@ -206,11 +209,11 @@ public final class GraphMemory {
             return checkpoints.restore(noted);
         }
 
-        /// Lets go of noted blocks that the program has freed, as soon as nothing is captured, unless
-        /// another open checkpoint noted them; live ones stay alive. Closing twice does nothing.
+        /// Releases the noted blocks that the program has freed, as soon as nothing is captured, unless another
+        /// open checkpoint noted them; live ones stay alive. Closing twice does nothing.
         ///
-        /// @throws io.cistern.cuda.CudaException if the driver refuses to order the frees behind other
-        ///     work; then the blocks go with the graphs
+        /// @throws io.cistern.cuda.CudaException if the driver refuses to order the frees after other work;
+        ///     then the blocks go back with the graphs
         @Override
         public void close() {
             checkpoints.close(noted);
@@ -222,8 +225,9 @@ public final class GraphMemory {
         return blocks.isGone();
     }
 
-    /// Runs an action once when the graphs are gone, on the thread that gives their memory back. An action that throws
-    /// is run again when memory of graphs is collected next. An action that equals a waiting one is not added.
+    /// Runs an action once when the graphs are gone, on the thread that gives their memory back. An action that
+    /// throws is run again when memory of graphs is collected next. An action that equals a waiting one is not
+    /// added.
     ///
     /// @return false if they are gone already, and the action does not run
     public boolean whenGone(Runnable action) {

@@ -3,13 +3,14 @@ package io.cistern.spi;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// An allocator that does one thing more than another one, its upstream. Every call but [#close] goes on to the
+/// An allocator that adds something to another allocator, its upstream. Every call but [#close] goes on to the
 /// upstream unless the subclass overrides it.
 ///
-/// The upstream is closed by whoever opened it, after the adaptor: for an adaptor opened from a spec, the framework.
+/// The code that opened the upstream closes it, after the adaptor. For an adaptor opened from a spec, that is
+/// the framework.
 ///
-/// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the upstream's
-/// `free`: from within that call on, the address may be handed out again, on another thread.
+/// **Book-keeping by address.** A subclass that remembers blocks forgets a block *before* it calls the
+/// upstream's `free`: from within that call on, the address may be handed out again, on another thread.
 ///
 /// **Threads and streams.** As [DeviceAllocator] says.
 public abstract class AllocatorAdaptor implements DeviceAllocator {
@@ -55,9 +56,10 @@ public abstract class AllocatorAdaptor implements DeviceAllocator {
         upstream.streamWaits(device, stream, awaited);
     }
 
-    /// Asks this allocator first, then its upstream; the type of an adaptor finds that adaptor. An adaptor that
-    /// hands out other addresses than its upstream overrides this for abilities that name blocks by them:
-    /// [StreamUses], [MemorySharing], and [MemoryReclaim] for its lending.
+    /// Returns an ability of this allocator if it has it, else of its upstream. The class of an adaptor returns
+    /// that adaptor. An adaptor that hands out other addresses than its upstream overrides this method for the
+    /// abilities that name blocks by address: [StreamUses], [MemorySharing], and [MemoryReclaim] for its
+    /// lending.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : upstream.extension(type);

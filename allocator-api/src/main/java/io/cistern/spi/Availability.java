@@ -1,18 +1,18 @@
 package io.cistern.spi;
 
-/// Whether a provider can run here and, if not, why.
+/// Says whether a provider can run here, or an ability can be used, and if not, why.
 ///
-/// @param available the answer
-/// @param reason why not, and what to do about it; empty for a yes
+/// @param available whether it can
+/// @param reason why not, and what to do about it; empty if it can
 public record Availability(boolean available, String reason) {
     private static final Availability YES = new Availability(true, "");
 
-    /// Returns the answer that it can run.
+    /// Returns the answer yes.
     public static Availability yes() {
         return YES;
     }
 
-    /// Returns the answer that it can't.
+    /// Returns the answer no.
     ///
     /// @param reason why not, and what to do about it
     public static Availability no(String reason) {

@@ -7,8 +7,8 @@ import java.util.OptionalLong;
 /// Hands out device memory in stream order. **This is what a plug-in implements**: two methods and an
 /// [AllocatorProvider]; everything else has a default that is safe.
 ///
-/// Statistics, limits, ownership, history and leak reports are not the plug-in's business: the framework keeps them
-/// for every allocator, at its own boundary.
+/// Statistics, limits, ownership, history and leak reports are not the plug-in's business. The framework keeps
+/// them for every allocator, at its own boundary.
 ///
 /// ```java
 /// final class KeepingAllocator implements DeviceAllocator {
@@ -32,11 +32,12 @@ import java.util.OptionalLong;
 /// }
 /// ```
 ///
-/// **Stream order.** Memory may be used by work enqueued on `stream` after `allocate` returned, until work enqueued
-/// on the stream given to `free`, before that call. An allocator may therefore hand a freed block to the same stream
-/// at once, and to another stream, or back to the driver, only when it knows that the first has got past the free:
-/// see [StreamOrder]. Uses on further streams are waited for by allocators that [can][StreamUses], else by the
-/// framework. A free after an event comes as a free on a stream that waits for the event.
+/// **Stream order.** The first work that uses a block is enqueued on the stream of `allocate`, after that call
+/// returned; the last work is enqueued on the stream of `free`, before that call. So an allocator may hand a
+/// freed block to the stream of the free at once. It may hand the block to another stream, or back to the
+/// driver, only when it knows that the first stream has got past the free: see [StreamOrder]. An allocator with
+/// the ability [StreamUses] waits itself for uses on further streams; for others the framework waits. The
+/// framework turns a free after an event into a free on a stream that waits for the event.
 ///
 /// **Optional abilities** are interfaces that an allocator implements, or hands out by [#extension], if it can:
 ///
@@ -48,51 +49,52 @@ import java.util.OptionalLong;
 /// | [MemorySleep] | gives memory back while blocks keep their addresses | its pools can't sleep |
 /// | [MemorySharing] | opens memory to other devices and processes | its pools can't be opened |
 ///
-/// Where the table says "can't", the program gets an [UnsupportedOperationException], or a
-/// [io.cistern.errors.ConfigurationException] when it opens the pool. Every method of an ability has a default, so an
-/// allocator implements the parts that it has; the defaults of the others report that it can't, and the framework
-/// acts as if the ability were missing.
+/// If the table says "can't", the program gets an [UnsupportedOperationException], or a
+/// [io.cistern.errors.ConfigurationException] when it opens the pool. Every method of an ability has a default,
+/// so an allocator implements only the methods that it can. The defaults of the others report that it can't,
+/// and the framework acts as if the ability were missing.
 ///
-/// **Who sees what** of this package:
+/// **The types of this package:**
 ///
 /// | types | for |
 /// |---|---|
 /// | [AllocatorProvider], [Availability] | every plug-in: its name, and whether it can run here |
-/// | [AllocatorContext], [DeviceEnvironment] | every plug-in: what it is given, and the devices |
+/// | [AllocatorContext], [DeviceEnvironment] | every plug-in: its options, what it builds on, and the devices |
 /// | [SegmentSource]: [RangeSource] with [Segment], [PageSource] with [PageTraits] | an allocator over a source |
-/// | [StreamOrder], [EventSink] | an allocator that keeps memory: fences, and where it reports what it holds |
+/// | [StreamOrder], [EventSink] | an allocator that keeps memory: fences, and reports of the memory that it holds |
 /// | [AllocatorAdaptor] | an allocator around another one |
 /// | [TrimMode], [TrimResult], [SleepMode], [HostMemory] | arguments and results of abilities |
-/// | [GraphAllocator] | memory of its own for CUDA graphs; without it the framework keeps blocks for them |
+/// | [GraphAllocator] | an allocator with memory of its own for CUDA graphs |
 /// | [SegmentSourceProvider] | a plug-in that provides a source |
 ///
-/// **Threads.** Any thread may call any method at any time, also several at once for one device and stream. Closing
-/// an [allocator][io.cistern.Allocator] waits for its calls that are under way: an allocator that closes itself in
-/// [#allocate] or [#free] gets an [IllegalStateException].
+/// **Threads.** Any thread may call any method at any time, and several threads at once for one device and
+/// stream. Closing an [allocator][io.cistern.Allocator] waits for its calls that are under way, so an allocator
+/// that closes itself in [#allocate] or [#free] gets an [IllegalStateException].
 ///
-/// **Tests.** `cistern-allocator-testkit` has `AllocatorConformance`, a suite that every allocator must pass: a
-/// subclass of one method runs it on a simulated GPU.
+/// **Tests.** `cistern-allocator-testkit` has `AllocatorConformance`, a suite that every allocator must pass. A
+/// subclass with one method runs it on a simulated GPU.
 public interface DeviceAllocator extends AutoCloseable {
-    /// Allocates memory.
+    /// Allocates memory for use on a stream.
     ///
     /// @implSpec The address is a multiple of 256, not 0, below 2^49, and no other live block of any allocator
-    ///     overlaps `[address, address + byteSize)`. After an exception nothing is allocated.
+    ///     overlaps `[address, address + byteSize)`. If the method throws, nothing is allocated.
     /// @param byteSize bytes wanted, at least 1 and less than 2^48 (the framework answers all others itself)
     /// @param device the device's ordinal
-    /// @param stream the stream on which it is used first
-    /// @throws DeviceOutOfMemoryException when there is no memory; the only failure after which a retry makes
-    ///     sense. Anything else reaches the program as it is, with a note of the allocator among its suppressed
-    ///     exceptions
+    /// @param stream the stream on which the block is used first
+    /// @throws DeviceOutOfMemoryException if there is no memory. Only after this failure does a retry make
+    ///     sense. Any other exception reaches the program unchanged, with a suppressed exception that names the
+    ///     allocator
     long allocate(long byteSize, int device, long stream);
 
-    /// Takes memory back.
+    /// Frees a block.
     ///
-    /// @implSpec Called once for each successful [#allocate], with its address, byte size and device. Must not
-    ///     throw for such a call, also when the context is dead.
+    /// @implSpec The framework calls it once for each successful [#allocate], with its address, byte size and
+    ///     device. It must not throw then, even if the context is dead.
     /// @param stream the stream of the last use
     void free(long address, long byteSize, int device, long stream);
 
-    /// Returns the bytes obtained from the driver and not yet given back, of blocks in use and of idle memory.
+    /// Returns the bytes obtained from the driver and not yet given back: those of live blocks and of idle
+    /// memory.
     ///
     /// @return empty if unknown: 0 means that nothing is held
     default OptionalLong reservedBytes(int device) {
@@ -100,21 +102,23 @@ public interface DeviceAllocator extends AutoCloseable {
     }
 
     /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running
-    /// work. What the driver refuses to take stays the allocator's, for a later trim; it is no failure.
+    /// work. Memory that the driver refuses to take back stays with the allocator for a later trim; that is no
+    /// failure.
     ///
     /// @return bytes given back
     default long trim(int device, long keepBytes) {
         return 0;
     }
 
-    /// Hears that a stream is about to end. Its handle may name another stream later, so the allocator forgets what
-    /// it keeps by the handle. Fences on the stream are recorded within this call or not at all; those that were
-    /// recorded stay good: see [StreamOrder].
+    /// Called when a stream is about to end. Its handle may name another stream later, so the allocator forgets
+    /// everything that it keeps under the handle. This call is the last chance to record fences on the stream;
+    /// recorded fences stay valid: see [StreamOrder].
     default void streamClosing(int device, long stream) {}
 
-    /// Hears that work which a stream is given from now on runs after all that another stream of the device had
-    /// been given at some moment before. Waits that [io.cistern.CudaStream#await] makes are announced, others are
-    /// not: an allocator may write them down, but can't rely on hearing of all. Must not throw.
+    /// Called after the program made a stream wait for another stream of the device: work that `stream` is
+    /// given from now on runs after all work that `awaited` had been given at some earlier moment. Only waits
+    /// made by [io.cistern.CudaStream#await] are announced, so an allocator may record them but can't rely on
+    /// hearing of all. Must not throw.
     default void streamWaits(int device, long stream, long awaited) {}
 
     /// Returns an optional ability: one of the five above, or a type of the allocator's own.
@@ -124,7 +128,7 @@ public interface DeviceAllocator extends AutoCloseable {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
     }
 
-    /// Returns all memory to the driver. Called once, after the last block has been freed.
+    /// Returns all memory to the driver. The framework calls it once, after the last block has been freed.
     @Override
     default void close() {}
 }

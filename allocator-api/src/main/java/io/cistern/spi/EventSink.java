@@ -1,7 +1,7 @@
 package io.cistern.spi;
 
-/// Receives what an allocator did with the driver's memory. Its methods never throw, and may be called under
-/// the allocator's locks.
+/// Receives an allocator's reports: memory obtained from the driver and given back, pages moved, frees
+/// deferred. Its methods never throw, and may be called under the allocator's locks.
 public interface EventSink {
     /// Reports that a range was obtained from the driver, or that pages were mapped into one.
     void segmentAcquired(int device, long address, long byteSize);
@@ -10,20 +10,21 @@ public interface EventSink {
     void segmentReleased(int device, long address, long byteSize);
 
     /// Reports that the allocator obtained memory or gave it back, so that its [DeviceAllocator#reservedBytes]
-    /// changed. Without this, [thresholds][io.cistern.MemoryMeasure] see only what is requested of it.
+    /// changed. Without this report, [thresholds][io.cistern.MemoryMeasure] see only the bytes requested from
+    /// it.
     ///
     /// @param change bytes obtained; negative for bytes given back
     default void reservedChanged(int device, long change) {}
 
-    /// Reports that a physical page is used at another address from now on, where it is mapped too. The former
-    /// address keeps its mapping, but nothing there is handed out while the page is used elsewhere.
+    /// Reports that a physical page is used at another address from now on, under which it is mapped too. The
+    /// former address keeps its mapping, but nothing there is handed out while the page is used elsewhere.
     ///
     /// @param formerAddress where it was used before
     default void pageMoved(int device, long formerAddress, long address, long byteSize) {}
 
     /// Reports that a freed block can't be handed out again yet, since another stream may still use it.
     ///
-    /// @param byteSize bytes of the memory that waits: those that were asked for or more
+    /// @param byteSize bytes of the waiting memory, at least the bytes requested
     default void freeDeferred(int device, long address, long byteSize) {}
 
     /// Reports that a block whose free was [deferred][#freeDeferred] can be handed out again.

@@ -2,16 +2,19 @@ package io.cistern.spi;
 
 /// A private allocator for streams that are captured into graphs: see [AllocatorProvider#openForGraphs].
 ///
-/// Each launch of a graph uses what was allocated in its capture, also after it was freed. So until [#graphsGone] the
-/// allocator gives no memory back, not even for [#trim], and maps no other memory at its addresses.
+/// Each launch of a graph uses the memory that was allocated in its capture, even if it was freed there. So
+/// until [#graphsGone] the allocator gives no memory back, not even for [#trim], and maps no other memory at
+/// its addresses.
 ///
-/// It may hand a freed block to the stream of the free at once, since both uses are in the order of the graph. It may
-/// hand the block to another stream of the capture when a fence on the first one, from [AllocatorContext#streams],
-/// has passed. The fence passes as soon as the graph orders the two streams, or the capture is over.
+/// It may hand a freed block to the stream of the free at once, since both uses are in the order of the graph.
+/// It may hand the block to another stream of the capture when a fence on the first one, from
+/// [AllocatorContext#streams], has passed. The fence passes as soon as the graph orders the two streams, or the
+/// capture is over.
 ///
 /// **Threads.** As [DeviceAllocator].
 public interface GraphAllocator extends DeviceAllocator {
-    /// Hears that no graph uses the memory any more, and none will. Free memory may go back, and live blocks are
-    /// freed like others. No stream is captured during the call. [#close] follows after the last of those blocks.
+    /// Called when no graph uses the memory any more and none will. Free memory may go back, and live blocks
+    /// are freed like others. No stream is captured during the call. [#close] follows after the last of those
+    /// blocks.
     void graphsGone();
 }

@@ -8,70 +8,70 @@ import java.util.OptionalLong;
 import java.util.Set;
 
 /// The optional ability of a [DeviceAllocator] to give up idle memory in better ways than
-/// [DeviceAllocator#trim]: as much as a refused request needs, with a report, or to a request of another
+/// [DeviceAllocator#trim]: only as much as a refused request needs, with a report, or for a request to another
 /// allocator. An allocator implements the methods that it can; the defaults say that it can't.
 ///
-/// **Failures.** An exception from [#reclaim] or [#failed] counts as nothing given. The other steps are taken,
-/// and if the request fails, the exception is suppressed in its [DeviceOutOfMemoryException]. Only a
-/// [io.cistern.cuda.CudaException] from [#reclaim] after which the context is dead reaches the caller instead.
+/// **Failures.** If [#reclaim] or [#failed] throws, that counts as nothing given, and the framework takes the
+/// other steps. If the request fails, its [DeviceOutOfMemoryException] has the exception among the suppressed
+/// ones. Only a [io.cistern.cuda.CudaException] from [#reclaim] after which the context is dead reaches the
+/// caller instead.
 ///
-/// **Threads.** Any.
+/// **Threads.** Any thread may call any method at any time.
 public interface MemoryReclaim {
-    /// Gives idle memory back to the driver, or frees it for the stream, as far as a request needs that this
-    /// allocator refused. The framework calls it after callbacks and pools that lend. While it gives something and
-    /// the request is still refused, the framework calls it a few times more. [Choice#reclaimsLater] tells the
+    /// Gives idle memory back to the driver, or makes it usable on the stream, as far as a request that this
+    /// allocator refused needs it. The framework calls it after callbacks and pools that lend, and a few times
+    /// more as long as it gives something and the request is still refused. [Choice#reclaimsLater] tells the
     /// allocator whether this call will come.
     ///
     /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for
-    /// work,
-    ///     but not for that of captured streams
-    /// @param refusal says how many bytes were refused, on which device; its cause is this allocator's exception
+    ///     work, but not for that of captured streams
+    /// @param refusal says how many bytes were refused, on which device; its cause is this allocator's
+    ///     exception
     /// @param stream the stream that they were asked for
-    /// @return bytes given, 0 if there is nothing more; empty if the allocator can't do this, and the framework
-    ///     trims it, which gives back more than a request needs
+    /// @return bytes given, 0 if there is nothing more; empty if the allocator can't do this. Then the
+    ///     framework trims it, which gives back more than the request needs
     default OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         return OptionalLong.empty();
     }
 
-    /// Hears that nothing helped and the caller gets the error.
+    /// Called when no step helped and the caller gets the error.
     ///
     /// @param refusal the last exception of this allocator
     default void failed(DeviceOutOfMemoryException refusal) {}
 
-    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and tells what was left and
-    /// why.
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, and reports the memory that
+    /// stayed, with reasons.
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0
-    /// @return empty, with nothing done, if the allocator has only [DeviceAllocator#trim]: then the framework
-    /// waits
-    ///     for the device if `mode` says so, trims, and tells what it knows
+    /// @return empty, with nothing done, if the allocator has only [DeviceAllocator#trim]. Then the framework
+    ///     waits for the device if `mode` says so, trims, and reports what it knows
     default Optional<TrimResult> trim(int device, long keepBytes, TrimMode mode) {
         return Optional.empty();
     }
 
-    /// Moves live memory together, and gives the memory that is free then back to the driver. No address
-    /// changes. It waits for all work of the device first.
+    /// Moves live memory together, and gives the memory that this frees back to the driver. No address changes.
+    /// It waits for all work of the device first.
     ///
-    /// The caller makes sure that no other thread gives the device work meanwhile that uses this allocator's
+    /// The caller ensures that meanwhile no other thread gives the device work that uses this allocator's
     /// memory. Allocations and frees of other threads go on.
     ///
-    /// @param byteSize bytes of a request that was refused: live memory is moved only if the request fits then,
-    /// and
-    ///     no more than that takes; 0 for all that can be had
-    /// @return what was done; empty if the allocator can't move what is live
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then every byte is where its address says
+    /// @param byteSize bytes of a refused request: live memory moves only if the request then fits, and only as
+    ///     much as that takes. 0 frees as much as possible
+    /// @return the result; empty if the allocator can't move live memory
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; the contents of all blocks are intact then
     default Optional<CompactionResult> compact(int device, long byteSize) {
         return Optional.empty();
     }
 
-    /// Returns whether [#tryAllocate] is implemented, which a [io.cistern.MemoryPool] needs to lend to others when
-    /// they run out.
+    /// Returns whether [#tryAllocate] is implemented, which a [io.cistern.MemoryPool] needs to lend to others
+    /// when they run out.
     default Availability canLend() {
         return Availability.no("it can't say whether it has idle memory for a request");
     }
 
-    /// Allocates from idle memory that the stream may use now, as [DeviceAllocator#allocate] would; obtains
-    /// nothing from the driver and waits for nothing. The block is freed with [DeviceAllocator#free].
+    /// Allocates a block from idle memory that the stream may use now. Otherwise like
+    /// [DeviceAllocator#allocate], but it obtains nothing from the driver and waits for nothing. The block is
+    /// freed with [DeviceAllocator#free].
     ///
     /// @param byteSize bytes wanted, at least 1
     /// @param device the device's ordinal
@@ -82,18 +82,19 @@ public interface MemoryReclaim {
     }
 
     /// Says which steps an allocator may take by itself when there is no memory for a request. An allocator
-    /// gets it from [AllocatorContext#extension], and takes all of its own steps where that is empty.
+    /// gets it from [AllocatorContext#extension]; if that is empty, it takes all of its own steps.
     ///
-    /// @param steps those that are allowed within the call that allocates
-    /// @param reclaimsLater whether the framework takes [ReclaimStep#TRIM] and [ReclaimStep#SYNCHRONIZE] later, by
-    ///     [MemoryReclaim#reclaim]: not for what an adaptor is built on, nor for what serves graphs
+    /// @param steps the steps that are allowed within the call that allocates
+    /// @param reclaimsLater whether the framework takes [ReclaimStep#TRIM] and [ReclaimStep#SYNCHRONIZE] later,
+    ///     by [MemoryReclaim#reclaim]. It does not for an adaptor's upstream, nor for an allocator that serves
+    ///     graphs
     record Choice(Set<ReclaimStep> steps, boolean reclaimsLater) {
         /// Copies the set.
         public Choice {
             steps = Set.copyOf(steps);
         }
 
-        /// Allows steps within the call, and none later.
+        /// Allows steps within the call and announces none later.
         public Choice(Set<ReclaimStep> steps) {
             this(steps, false);
         }

@@ -2,14 +2,16 @@ package io.cistern.spi;
 
 import java.util.Optional;
 
-/// The optional ability of a [DeviceAllocator] to let others reach its memory: other devices, under its addresses,
-/// and other processes. An allocator implements the methods that it can; the defaults say that it can't.
+/// The optional ability of a [DeviceAllocator] to let others reach its memory: other devices, under its
+/// addresses, and other processes. An allocator implements the methods that it can; the defaults say that it
+/// can't.
 public interface MemorySharing {
-    /// Lets a device read and write what the allocator has on another one, now and later.
+    /// Lets a device read and write the allocator's memory on another device, both the present and all later
+    /// memory.
     ///
-    /// @implSpec Memory that is obtained later is open to the peer before a block of it is handed out. A second
-    ///     call does nothing.
-    /// @param device where the memory is
+    /// @implSpec Later memory is open to the peer before a block of it is handed out. A second call does
+    ///     nothing.
+    /// @param device the device that has the memory
     /// @param peer another device, which can reach it
     /// @return the answer no with the reason, and nothing done, if this allocator can't as it was opened
     /// @throws io.cistern.cuda.CudaException if the driver refuses; then nothing changes
@@ -17,7 +19,7 @@ public interface MemorySharing {
         return Availability.no("its allocator can't open its memory to other devices");
     }
 
-    /// Returns the driver's allocation around a live block, which is what sharing with another process needs.
+    /// Returns the driver's allocation around a live block, which sharing with another process needs.
     ///
     /// @param address where a live block of this allocator begins
     /// @param device the block's device

@@ -9,14 +9,14 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// The optional ability of a [DeviceAllocator] to tell more than the framework counts for every allocator at
-/// its boundary. An allocator implements the methods that it has an answer to; the defaults report that there
-/// is none.
+/// The optional ability of a [DeviceAllocator] to report more than the framework counts for every allocator at
+/// its boundary. An allocator implements the methods that it can answer; the defaults report that it can't.
 ///
-/// **Names of figures.** Where PyTorch's `torch.cuda.memory_stats` has a figure, its name and meaning are used:
-/// `NAME.POOL.METRIC` with POOL `all`, `small_pool` or `large_pool` and METRIC `current`, `peak`, `allocated`
-/// (the sum of what came) or `freed` (the sum of what went); `NAME.METRIC`; or `num_…` for events. Other
-/// figures are the allocator's own, and documented there. Names with `bytes` are bytes, all others are counts.
+/// **Names of figures.** A figure that PyTorch's `torch.cuda.memory_stats` has too keeps its name and meaning
+/// there: `NAME.POOL.METRIC` with POOL `all`, `small_pool` or `large_pool` and METRIC `current`, `peak`,
+/// `allocated` (the sum of all increases) or `freed` (the sum of all decreases); `NAME.METRIC`; or `num_…` for
+/// events. Other figures are the allocator's own, and documented there. Names with `bytes` are bytes, all
+/// others are counts.
 ///
 /// **Threads.** Any thread may call any method at any time. Figures are weakly consistent while other threads
 /// allocate, exact at rest.
@@ -29,19 +29,19 @@ public interface MemoryStatistics {
     /// Sets all peaks to the present values, [#reservedPeakBytes] included.
     default void resetPeaks(int device) {}
 
-    /// Sets all sums to 0: `allocated`, `freed` and the counts of events.
+    /// Sets all totals to 0: `allocated`, `freed` and the counts of events.
     default void resetTotals(int device) {}
 
-    /// Returns the highest [DeviceAllocator#reservedBytes] since the last [reset][#resetPeaks], exactly: also
-    /// between calls.
+    /// Returns the highest [DeviceAllocator#reservedBytes] since the last [reset][#resetPeaks], exactly: peaks
+    /// between two calls count.
     ///
     /// @return empty if the allocator does not know it exactly
     default OptionalLong reservedPeakBytes(int device) {
         return OptionalLong.empty();
     }
 
-    /// Returns what each stream holds on a device now, for the report of an out of memory. Takes constant
-    /// time a stream and calls no driver.
+    /// Returns the memory that each stream holds on a device now, for out-of-memory reports. Takes constant
+    /// time per stream and makes no driver call.
     ///
     /// @return empty if the allocator can't tell
     default List<StreamMemory> heldByStream(int device) {
@@ -49,8 +49,8 @@ public interface MemoryStatistics {
     }
 
     /// Returns the memory that the allocator holds on a device, with the blocks that fill it, for a snapshot.
-    /// Takes time in proportion to the number of blocks and calls no driver. Each segment is of one moment;
-    /// different ones may be of different moments.
+    /// Takes time in proportion to the number of blocks and makes no driver call. Each segment shows one
+    /// moment; segments may show different moments.
     ///
     /// @return empty if the allocator can't tell
     default List<SegmentMemory> segments(int device) {
@@ -66,9 +66,9 @@ public interface MemoryStatistics {
         return List.of();
     }
 
-    /// Returns who allocated a block and, for a while, who freed it, so that errors can tell.
+    /// Returns which code allocated a block and, for a while, which code freed it, for error messages.
     ///
-    /// @return the live block that the address lies in, else the block freed last that began there; empty if
+    /// @return the live block that the address lies in, else the last freed block that began there; empty if
     ///     the allocator remembers neither
     default Optional<BlockHistory> history(long address) {
         return Optional.empty();

@@ -4,36 +4,37 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.List;
 
-/// A source of physical memory by handles, which is what page growth needs. Mapping is the allocator's business.
+/// A source of physical memory as handles, for allocators that grow by pages. The allocator maps the handles.
 public non-sealed interface PageSource extends SegmentSource {
-    /// Returns what its memory is like on a device.
+    /// Returns the properties of its memory on a device.
     PageTraits traits(int device);
 
     /// Creates physical memory.
     ///
     /// @param byteSize a multiple of the granularity
-    /// @return the handle
-    /// @throws DeviceOutOfMemoryException when there is none
+    /// @return the handle of the memory
+    /// @throws DeviceOutOfMemoryException if there is no memory
     long create(long byteSize, int device);
 
-    /// Returns which devices, and whether the host, may read and write the memory where it is mapped: its own device
-    /// unless a source adds others.
+    /// Returns the places that may read and write the memory where it is mapped: devices, and maybe the host.
+    /// That is its own device unless a source adds others.
     default List<MemoryLocation> accessors(int device) {
         return List.of(MemoryLocation.device(device));
     }
 
-    /// Hears that a handle was mapped, and opened to all [#accessors]. Must not throw.
+    /// Called after the allocator mapped a handle and opened the mapping to all [#accessors]. Must not throw.
     ///
-    /// @param address where it was mapped; blocks there are handed out from now on
+    /// @param address the address of the mapping; the allocator hands out blocks there from now on
     default void mapped(int device, long address, long byteSize, long handle) {}
 
-    /// Returns whether a mapping that it heard of may be taken away. No work uses it any more. Must not throw.
+    /// Called before the allocator takes a mapping away; returns whether it may. No work uses the mapping any
+    /// more. Must not throw.
     ///
-    /// @return false if somebody else still needs the memory where it is; then it stays
+    /// @return false if other code still needs the memory at its address; then the mapping stays
     default boolean unmapping(int device, long address, long byteSize) {
         return true;
     }
 
-    /// Gives a handle up. Its memory goes back to the driver when no mapping of it is left.
+    /// Releases a handle. Its memory goes back to the driver when the last mapping of it is gone.
     void release(long handle, long byteSize, int device);
 }

@@ -3,26 +3,27 @@ package io.cistern.spi;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Names and opens a segment source; found by [java.util.ServiceLoader].
+/// Names and opens a segment source. [java.util.ServiceLoader] finds it, as it finds an [AllocatorProvider].
 public interface SegmentSourceProvider {
     /// Returns [AllocatorProvider#SPI_VERSION].
     int spiVersion();
 
-    /// Returns the name by which people ask for it: lower-case letters, digits, `-` and `_`.
+    /// Returns the name of the source in specs: lower-case letters, digits, `-` and `_`.
     String name();
 
-    /// Returns the options that [#open] asks for. They are read by people alone: `cistern options NAME` shows them.
+    /// Returns the options that [#open] reads, for people: `cistern options NAME` shows them.
     default List<? extends SpecOption<?>> options() {
         return List.of();
     }
 
-    /// Returns whether it can run here. Creates no context, allocates nothing and does not throw.
+    /// Returns whether the source can run here. An implementation must not create a context, allocate memory or
+    /// throw.
     default Availability availability(DeviceEnvironment environment) {
         return Availability.yes();
     }
 
     /// Opens a source. Each call opens a new one.
     ///
-    /// @throws io.cistern.errors.ConfigurationException for a value that it can't take
+    /// @throws io.cistern.errors.ConfigurationException if an option has a value that the source can't take
     SegmentSource open(AllocatorContext context);
 }

@@ -1,10 +1,10 @@
 package io.cistern.spi;
 
-/// Says what happens to the contents of memory that [sleeps][io.cistern.MemoryPool#sleep].
+/// Says whether memory that [sleeps][io.cistern.MemoryPool#sleep] keeps its contents.
 public enum SleepMode {
-    /// They are copied to pinned host memory, and back when the memory wakes.
+    /// The contents are copied to pinned host memory, and back when the memory wakes.
     KEEP,
 
-    /// They are given up. After waking, the contents are undefined.
+    /// The contents are discarded. After waking they are undefined.
     DROP
 }

@@ -1,81 +1,83 @@
 package io.cistern.spi;
 
-/// Order between streams, for allocators that move memory from one to another.
+/// Records fences and orders streams, for allocators that move memory from one stream to another.
 ///
-/// A *fence* is a mark in one stream: the end of all that the stream had been given when it was recorded. Fences
-/// cost a driver call each, so an allocator records one when memory is wanted, for all that was freed until then,
-/// rather than one for each free.
+/// A *fence* marks a place in one stream: the end of all work that the stream had been given when the fence was
+/// recorded. A fence costs a driver call. So an allocator does not record one for each free, but one when
+/// memory is wanted, for all memory freed until then.
 ///
 /// **Streams.** A stream is named by its handle on its device. 0 and 1 are both the legacy default stream; 2 is
-/// the per-thread default stream *of the calling thread*, so a fence on another thread's can't be had, and on a
-/// virtual thread there is none. A handle names a stream from its creation to the announcement of its end
-/// ([DeviceAllocator#streamClosing]); if it comes again, that is another stream, and nothing that was recorded
-/// for the first may be taken for the second. Between the two nothing may be recorded on it and nothing made to
-/// wait: so an allocator takes its fences of a stream when that is announced to end. Fences outlive their
+/// the per-thread default stream *of the calling thread*, so no fence can be recorded on another thread's, and
+/// a virtual thread has none. A handle names a stream from its creation until its end is announced
+/// ([DeviceAllocator#streamClosing]). If the handle comes again, it names another stream, and no record about
+/// the first stream applies to the second. In between, an allocator must not record a fence on it or make it
+/// wait; so it records the fences that it needs when the end of the stream is announced. Fences outlive their
 /// streams.
 ///
-/// **A fence can always be had.** A free has no way back, so [#record] and [#recordAll] do not fail. Whatever the
-/// driver says, and if the Java heap is full, there is one rule:
+/// **Recording never fails.** A free can't be undone, so [#record] and [#recordAll] do not fail, even if the
+/// driver refuses or the Java heap is full. They fall back in this order:
 ///
-/// 1. The fence is behind the stream;
-/// 2. where the driver does not mark that one (it is captured, or ended without being announced), behind all
-/// streams of the device;
-/// 3. where it does not mark those either (`cuCtxRecordEvent` came with CUDA 12.5), the host has waited for them:
-/// the fence is 0, which has passed, and all methods take;
-/// 4. where it refuses that too, as beside captures, the fence is *owed*: each question for it asks the driver
-/// again, and it passes some time after the driver has answered.
+/// 1. The fence marks the end of the stream.
+/// 2. If the driver can't mark that stream (it is captured, or ended without being announced), the fence marks
+/// the end of all streams of the device.
+/// 3. If the driver can't mark those either (`cuCtxRecordEvent` came with CUDA 12.5), the host waits for them.
+/// The fence is then 0, which has passed and which all methods accept.
+/// 4. If the driver refuses that too, as it does during captures, the fence is *owed*: each query of it asks
+/// the driver again, and it passes some time after the driver has accepted.
 ///
 /// In a dead context nothing runs any more, and all fences have passed.
 ///
-/// **Threads.** Any thread may call any method at any time, also several for one fence, but none for a fence that
-/// is being released. Only [#synchronize] waits for work, and step 3. None is called under a lock that the way of
-/// an ordinary allocation takes.
+/// **Threads.** Any thread may call any method at any time. Several threads may use one fence at once, but none
+/// may use a fence that is being released. Only [#synchronize] and step 3 wait for work. Call no method under a
+/// lock that ordinary allocations take.
 ///
-/// **Errors.** Only [#await] and [#synchronize] throw [io.cistern.cuda.CudaException] where the driver refuses,
-/// also because the context is dead.
+/// **Errors.** Only [#await] and [#synchronize] throw [io.cistern.cuda.CudaException] if the driver refuses,
+/// for example because the context is dead.
 public interface StreamOrder {
-    /// Marks the present end of a stream, or of all streams if that can't be marked.
+    /// Records a fence at the present end of a stream, or of all streams of the device if that stream can't be
+    /// marked.
     ///
     /// @param device the device of the stream
     /// @param stream a stream that exists; 2 for the calling thread's own
     /// @return a fence, to be [released][#release] later; 0 if nothing is left to wait for
     long record(int device, long stream);
 
-    /// Returns whether a fence can be recorded on a stream now. Not while it is captured into a graph: then it
-    /// runs nothing, but its present end can't be told apart from that of the capture.
+    /// Returns whether a fence can be recorded on a stream now. It can't while the stream is captured into a
+    /// graph: the stream runs nothing then, but its present end can't be told apart from that of the capture.
     ///
     /// @param stream a stream that exists
     default boolean recordable(int device, long stream) {
         return true;
     }
 
-    /// Marks the present end of all streams of a device, for work on a stream that can't be named: another
-    /// thread's default stream, or one that ended. A fence like others; it costs waiting for more than was meant.
+    /// Records a fence at the present end of all streams of a device, for work on a stream that has no name
+    /// here: another thread's default stream, or a stream that ended. The fence is like others, but waits for
+    /// more work than was meant.
     long recordAll(int device);
 
-    /// Returns whether the stream has got past the fence. Does not wait, but for a fence that is owed, as step 3
-    /// does.
+    /// Returns whether the stream has got past the fence. Does not wait, except that it may wait for an owed
+    /// fence as step 3 does.
     ///
     /// @param device the device that the fence was recorded on
-    /// @return false also where the driver does not tell now
+    /// @return false also if the driver can't tell now
     boolean passed(int device, long fence);
 
-    /// Returns whether a stream ignores the legacy default stream, which [#finished] needs. The answer for a
-    /// stream does not change.
+    /// Returns whether a stream is independent of the legacy default stream, as [#finished] requires. The
+    /// answer for a stream does not change.
     ///
     /// @param stream a stream that exists
-    /// @return false also where that can't be known, as by default
+    /// @return false also if that is unknown, as the default implementation says
     default boolean independent(int device, long stream) {
         return false;
     }
 
-    /// Returns whether all that an [independent][#independent] stream was given until now has finished. Does not
-    /// wait. It is one driver call, half the cost of a fence that is asked at once. It must not be asked of other
-    /// streams: one that waits for the legacy default stream may be idle although its next work comes after
-    /// unfinished work.
+    /// Returns whether an [independent][#independent] stream has finished all work that it was given until now.
+    /// Does not wait. It takes one driver call, half the cost of recording a fence and querying it at once. Do
+    /// not call it for other streams: a stream that waits for the legacy default stream may be idle although
+    /// its next work comes after unfinished work.
     ///
     /// @param stream a stream that exists
-    /// @return false also where that can't be known now, as by default
+    /// @return false also if that is unknown now, as the default implementation says
     default boolean finished(int device, long stream) {
         return false;
     }
@@ -84,24 +86,25 @@ public interface StreamOrder {
     /// given before waits.
     ///
     /// @param device the device of the stream and the fence
-    /// @param stream a stream that exists, also the fence's own, for which it is no wait
+    /// @param stream a stream that exists; if it is the fence's own stream, nothing waits
     void await(int device, long stream, long fence);
 
-    /// Returns whether a stream can be made to wait for a fence now, as far as is known without asking the
-    /// driver: not for one that is owed while it can't be had.
+    /// Returns whether a stream can be made to wait for a fence now, as far as is known without a driver call.
+    /// It can't for an owed fence as long as the driver refuses it.
     default boolean awaitable(int device, long fence) {
         return true;
     }
 
-    /// Waits on the host until the stream has got past the fence; a virtual thread leaves its carrier meanwhile.
+    /// Waits on the host until the stream has got past the fence; a virtual thread leaves its carrier
+    /// meanwhile.
     ///
     /// @param device the device that the fence was recorded on
-    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#STREAM_CAPTURE_UNSUPPORTED] while
-    ///     streams are captured, for a fence that is owed
+    /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#STREAM_CAPTURE_UNSUPPORTED] if the
+    ///     fence is owed and streams are captured
     void synchronize(int device, long fence);
 
-    /// Releases a fence, which may not have passed yet. To be called once for each fence. Streams that were made
-    /// to wait for it still do.
+    /// Releases a fence, whether it has passed or not. Call it once for each fence. Streams that were made to
+    /// wait for the fence still do.
     ///
     /// @param device the device that the fence was recorded on
     void release(int device, long fence);

@@ -1,16 +1,18 @@
 package io.cistern.spi;
 
-/// The optional ability of a [DeviceAllocator] to keep a freed block until other streams than that of the free have
-/// got past it. For an allocator without it the framework makes the stream of the free wait for the others. That is
-/// always right, but holds up the stream.
+/// The optional ability of a [DeviceAllocator] to keep a freed block until streams other than that of the free
+/// have got past their uses of it. For an allocator without it, the framework makes the stream of the free wait
+/// for the others. That is always right, but holds up the stream.
 ///
-/// An adaptor that hands out other addresses than its upstream must not pass its upstream's ability on as it is.
+/// An adaptor that hands out other addresses than its upstream must not pass its upstream's ability on as it
+/// is.
 public interface StreamUses {
-    /// Records that a live block is also used on another stream, by work enqueued there until the block is freed.
+    /// Records that a live block is also used on another stream, by work enqueued there until the block is
+    /// freed.
     ///
-    /// @implSpec After the free, whenever that is and on whichever stream, the memory is handed out only to work
-    ///     that runs after all that the stream had been given by then; or by its end, if
-    ///     [DeviceAllocator#streamClosing] comes first. A second call for the same stream changes nothing.
+    /// @implSpec After the free, on whichever stream, the memory may be handed out only to work that runs after
+    ///     all work that the recorded stream had been given by then, or by its end if
+    ///     [DeviceAllocator#streamClosing] came first. A second call for the same stream changes nothing.
     /// @param address where a live block of this allocator begins
     /// @param device the device of the block and the stream
     /// @param stream a stream that exists

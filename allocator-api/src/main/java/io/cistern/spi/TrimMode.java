@@ -5,7 +5,7 @@ public enum TrimMode {
     /// Waits for nothing. Only memory that no running work can use goes back.
     WITHOUT_WAITING,
 
-    /// Waits first for all work that was given to the device, so that all idle memory can go back. While a stream is
-    /// captured, waits only where the capture allows it.
+    /// First waits for all work that was given to the device, so that all idle memory can go back. While a
+    /// stream is captured, it waits only if the capture allows it.
     SYNCHRONIZE
 }

@@ -4,19 +4,19 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 
-/// How much memory a trim gave back, and what stayed and why.
+/// Says how much memory a trim gave back, and which memory stayed and why.
 ///
-/// @param returnedBytes bytes that went back
+/// @param returnedBytes bytes that went back to the driver
 /// @param reservedBytes bytes that are still reserved; empty if the allocator can't tell
-/// @param left the parts that are still reserved and why, as far as the allocator tells. If it tells, and no other
-///     thread allocated meanwhile, their bytes add up to `reservedBytes`
+/// @param left the parts that are still reserved and why, as far as the allocator tells. If it tells, and no
+///     other thread allocated meanwhile, their bytes add up to `reservedBytes`
 public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Left> left) {
     /// Copies the list.
     public TrimResult {
         left = List.copyOf(left);
     }
 
-    /// The reasons for which memory stays.
+    /// Why memory stays.
     public enum Reason {
         /// In blocks that are alive.
         IN_USE,
@@ -28,16 +28,16 @@ public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Le
         SHARED_WITH_USED,
         /// Registered, exported or captured, and so bound to its address.
         PINNED,
-        /// Idle, and to be kept: the target is reached.
+        /// Idle, and kept because the target is reached.
         KEPT,
         /// Idle, but the driver refused to take it back. A later trim tries again.
         REFUSED
     }
 
-    /// A part of what stayed.
+    /// A part of the memory that stayed.
     ///
     /// @param reason why
-    /// @param stream the stream whose memory it is, where one stream has it alone
+    /// @param stream the stream that the memory belongs to; empty unless it belongs to one stream alone
     /// @param byteSize how much
     public record Left(Reason reason, OptionalLong stream, long byteSize) {}
 

@@ -28,24 +28,26 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// The captures of one [io.cistern.DeviceMemory] that are under way, and the memory of graphs that are gone.
+/// Serves captured streams of one [io.cistern.DeviceMemory], and gives the memory of graphs back when they are
+/// gone.
 ///
-/// 1. While any stream of a device is captured, all routes of the device are suspended, so that each
-/// allocation comes here and the stream is asked which capture it is in. At other times the path of an
-/// allocation knows nothing of captures. Frees go past a [CaptureExit] meanwhile.
-/// 2. A stream in a capture is served from that capture's [GraphBlocks], all others as ever; driver calls are
-/// [sheltered][Graphs#shelter], so that neither disturbs the other.
-/// 3. The driver tells when a graph and its executables are gone, on a thread of its own that may call
-/// nothing. The memory goes back at the next occasion: a capture that begins or ends, a trim, or memory
-/// running out; not while anything is captured, since that needs a fence over the whole context.
+/// 1. While any stream of a device is captured, all routes of the device are suspended, so each allocation
+/// comes here and asks the driver which capture its stream is in. At other times the path of an allocation
+/// knows nothing of captures. Frees go through a [CaptureExit] meanwhile.
+/// 2. The [GraphBlocks] of a capture serve its streams; all other streams are served as usual. Driver calls are
+/// [sheltered][Graphs#shelter], so that they and the captures don't disturb each other.
+/// 3. The driver tells when a graph and its executables are gone, on its own thread, which may call nothing.
+/// The memory goes back at the next occasion: when a capture begins or ends, at a trim, or when memory runs
+/// out. It does not while anything is captured, since that needs a fence over the whole context.
 ///
-/// **Threads.** Any. Captures begin and end one at a time, under a monitor that covers no wait. One thread at
-/// a time gives memory back, which may wait for the GPU: nobody waits for that thread, which does what others
-/// ask for meanwhile. A capture may begin beside it; what the driver refuses then is done after the capture.
+/// **Threads.** Any. Captures begin and end one at a time, under a monitor that covers no wait. One thread at a
+/// time gives memory back, which may wait for the GPU. Nobody waits for that thread; it also does the work that
+/// others ask for meanwhile. If a capture begins meanwhile and the driver refuses a step, that step is done
+/// after the capture.
 public final class Captures implements CaptureRoutes {
     private static final Consumer<Route> RESUME = Route::resume;
 
-    /// Made before it is wanted, as that is: what ends a capture looks for graphs that are gone.
+    /// Made in advance, like [#RESUME], since the end of a capture runs it, maybe in a full Java heap.
     private static final Consumer<Runnable> OR_LOG = Captures::orLog;
 
     private final Registry registry;
@@ -55,11 +57,11 @@ public final class Captures implements CaptureRoutes {
     private final EventStreams eventStreams;
     private final EventOrder order;
 
-    /// Replaced under the monitor. An array, so that a free looks at them without the Java heap.
+    /// Replaced under the monitor. An array, so that a free reads it without Java heap.
     private volatile StreamCapture[] underWay = {};
 
-    /// One for each that is under way, made when it began, to stand in place of the present array when one
-    /// ends: so a capture ends in a full Java heap too. Guarded by the monitor.
+    /// Arrays to replace the present one when captures end, one made at the begin of each capture: so a capture
+    /// can end in a full Java heap. Guarded by the monitor.
     private final Deque<StreamCapture[]> shorter = new ArrayDeque<>();
 
     private final NodeQueue<GraphBlocks> gone = new NodeQueue<>();
@@ -70,7 +72,7 @@ public final class Captures implements CaptureRoutes {
     /// Held by the thread that gives memory back.
     private final ReentrantLock collecting = new ReentrantLock();
 
-    /// How often threads have asked for it.
+    /// The number of calls of [#collect()].
     private final AtomicLong collections = new AtomicLong();
 
     public Captures(Registry registry, EventOrder order, EventStreams eventStreams) {
@@ -109,7 +111,7 @@ public final class Captures implements CaptureRoutes {
         return false;
     }
 
-    /// A capture begins, or has just begun.
+    /// Announces a capture that begins, or has just begun.
     public StreamCapture begin(int device, long stream, GraphBlocks into) {
         collect();
         return announce(device, stream, into);
@@ -135,7 +137,7 @@ public final class Captures implements CaptureRoutes {
         return capture;
     }
 
-    /// The capture that was announced for a stream.
+    /// Returns the capture that was announced for a stream.
     ///
     /// @throws IllegalStateException if none was
     public StreamCapture announced(int device, long stream) {
@@ -146,16 +148,16 @@ public final class Captures implements CaptureRoutes {
                         + " on device " + device + " was announced"));
     }
 
-    /// A capture has ended.
+    /// Announces that a capture has ended.
     ///
-    /// @param graph what came of it, or 0
-    /// @throws CudaException if the driver won't tell of the graph's end: its memory is kept for good
+    /// @param graph its graph, or 0
+    /// @throws CudaException if the driver won't tell of the graph's end; its memory is kept for good then
     public void end(StreamCapture capture, long graph) {
         end(capture, graph, false);
     }
 
-    /// Ends a capture whose graph nobody has yet. If the driver won't tell of the graph's end, the graph is
-    /// given up.
+    /// Announces the end of a capture whose graph nobody has yet. If the driver won't tell of the graph's end,
+    /// this gives the graph up.
     public void endWithNew(StreamCapture capture, long graph) {
         end(capture, graph, true);
     }
@@ -189,7 +191,7 @@ public final class Captures implements CaptureRoutes {
             throw new IllegalStateException("the capture has ended already");
         }
         StreamCapture[] left = shorter.pop();
-        while (left.length >= present.length) { // of one that failed to begin
+        while (left.length >= present.length) { // this one is of a capture that failed to begin
             left = shorter.pop();
         }
         System.arraycopy(present, 0, left, 0, at);
@@ -201,9 +203,9 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Refuses what can't be done beside a capture.
+    /// Refuses an action that is impossible during a capture.
     ///
-    /// @param what can't be done else
+    /// @param what the action, for the message
     /// @throws IllegalStateException if a stream of the device is captured
     public void requireNone(int device, String what) {
         if (isOn(device)) {
@@ -221,8 +223,8 @@ public final class Captures implements CaptureRoutes {
         return false;
     }
 
-    /// Whether a route leads to memory that all captures under way on its device share, so that it does not
-    /// matter in which of them a stream is.
+    /// Returns whether a route leads to memory that all captures on its device share. Then it does not matter
+    /// which of them a stream is in.
     private boolean isOfAll(Route route) {
         for (StreamCapture capture : underWay) {
             if (capture.device == route.device() && !capture.memory.owns(route)) {
@@ -236,8 +238,8 @@ public final class Captures implements CaptureRoutes {
         return Arrays.stream(underWay).anyMatch(capture -> capture.memory == memory);
     }
 
-    /// Sends the frees of a route past other code from now on; while streams are captured, behind what is in
-    /// front of every route then.
+    /// Sends the frees of a route through other code from now on. While streams are captured, they go through a
+    /// [CaptureExit] first.
     synchronized void freeThrough(Route route, DeviceAllocator exit) {
         route.freeThrough(exit);
         opened(route);
@@ -263,16 +265,16 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// The memory of the graph that a stream is captured into, or null.
+    /// Returns the memory of the graph that a stream is captured into, or null.
     ///
-    /// @throws UnusableStreamException if it is in a capture that nobody announced
+    /// @throws UnusableStreamException if the stream is in a capture that nobody announced
     /// @throws CudaException if the driver won't tell
     public @Nullable GraphBlocks memoryOf(int device, long stream) {
         StreamCapture capture = isOn(device) ? find(device, stream) : null;
         return capture == null ? null : capture.memory;
     }
 
-    /// Whether it is certain that a stream is captured into a graph with some memory.
+    /// Returns whether a stream is known to be captured into a graph with some memory.
     boolean isInto(GraphBlocks memory, int device, long stream) {
         try {
             return memoryOf(device, stream) == memory;
@@ -344,7 +346,7 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// The capture that a stream is in, or null.
+    /// Returns the capture that a stream is in, or null.
     ///
     /// @throws UnusableStreamException if it is in one that nobody announced
     /// @throws CudaException if the driver won't tell
@@ -367,7 +369,7 @@ public final class Captures implements CaptureRoutes {
                 "it is captured into a graph, which was not announced: call GraphCapture.announce first");
     }
 
-    /// Has the usual allocators give back what is idle, without waiting.
+    /// Makes the usual allocators give back idle memory, without waiting.
     private long giveBackIdle(int device) {
         long returned = 0;
         for (OpenAllocator allocator : registry.all()) {
@@ -376,19 +378,20 @@ public final class Captures implements CaptureRoutes {
         return returned;
     }
 
-    /// A live block is used on another stream than that of its free.
+    /// Notes that a live block is used on a stream other than that of its free.
     public void usedElsewhere(long address) {
         for (StreamCapture capture : underWay) {
             capture.memory.usedElsewhere(address);
         }
     }
 
-    /// The graphs of some memory are gone. Calls no driver.
+    /// Notes that the graphs of some memory are gone. Makes no driver call.
     void gone(NodeQueue.Node<GraphBlocks> ended) {
         gone.add(ended);
     }
 
-    /// Does something that a capture forbids, now or when none is under way. To put it off needs no Java heap.
+    /// Runs an action that a capture forbids, now or when no capture is under way. Postponing it needs no Java
+    /// heap.
     ///
     /// @param action made for this call
     public void whenNoneIsUnderWay(NodeQueue.Node<Runnable> action) {
@@ -397,23 +400,23 @@ public final class Captures implements CaptureRoutes {
             return;
         }
         later.add(action);
-        if (underWay.length == 0) { // the last one has ended meanwhile, and may not have seen it
+        if (underWay.length == 0) { // the last capture has ended meanwhile, and may have missed the action
             collect();
         }
     }
 
-    /// Gives the memory of graphs back that are gone, and does what had to wait for the end of captures. This
-    /// happens in calls that are about something else, so failures are logged. If another thread is at it, it
-    /// is left to that one.
+    /// Gives back the memory of graphs that are gone, and runs the actions that waited for the end of captures.
+    /// This happens in calls about something else, so failures are logged. If another thread is at it, that
+    /// thread does this call's work too.
     ///
-    /// @return whether there was any
+    /// @return whether there was anything to do
     public boolean collect() {
         if (collecting.isHeldByCurrentThread()) {
-            return false; // in the course of it, which goes on until nothing is left
+            return false; // an action called this, and the loop that runs it goes on until nothing is left
         }
         boolean any = false;
         collections.incrementAndGet();
-        // Ends: each turn but the first is for another thread that found the lock taken.
+        // The loop ends: each turn but the first is for another thread that found the lock taken.
         while (collecting.tryLock()) {
             long seen;
             try {
@@ -452,11 +455,11 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Gives some memory back, or what the driver allows: the rest at the next occasion.
+    /// Gives some memory back as far as the driver allows; the rest follows at the next occasion.
     private boolean closes(NodeQueue.Node<GraphBlocks> ended) {
         try {
             ended.value().close(this::streamBehindAll);
-            gone.poll(); // only now: what fails in between is not forgotten
+            gone.poll(); // only now, so that a failure before does not lose it
             return true;
         } catch (CudaException | OutOfMemoryError refused) {
             gone.poll();
@@ -473,12 +476,12 @@ public final class Captures implements CaptureRoutes {
             System.getLogger(Captures.class.getName())
                     .log(Level.WARNING, "what had to wait for the end of a capture failed", failure);
         } catch (OutOfMemoryError ofTheHeap) {
-            // Nobody who could be told has any.
+            // Without Java heap nobody can be told.
         }
     }
 
-    /// A stream that is past all work of its device's context when it is past its present end. Where the driver
-    /// refuses one, the host waits.
+    /// Returns a stream whose present end comes after all work of its device's context. If the driver refuses
+    /// one, the host waits.
     public long streamBehindAll(int device) {
         long fence = order.recordAll(device);
         try {
@@ -491,8 +494,8 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// The program has closed the graph of a capture. If this is closed, nobody comes by later: then the memory
-    /// goes back now.
+    /// Called when the program has closed the graph of a capture. If this object is closed, no later call
+    /// collects, so the memory goes back now.
     public void graphClosed(StreamCapture capture) {
         closedGraphs.closed(capture);
         if (closed) {
@@ -501,8 +504,8 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Waits for the driver to tell of graphs that the program has closed: first for their launches. Without the
-    /// Java heap, since nobody closes this again.
+    /// Waits for the launches of graphs that the program has closed, and then until the driver has told of
+    /// their end. It needs no Java heap, since nobody would call it again.
     private void awaitClosedGraphs(int device) {
         if (!closedGraphs.anyUntold(device)) {
             return;
@@ -524,8 +527,8 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Ends what was made here; announced captures that never ended are given up. The memory of graphs that the
-    /// program has closed goes back. That of others stays until they are gone.
+    /// Gives up announced captures that never ended, and gives back the memory of graphs that the program has
+    /// closed. The memory of other graphs stays until they are gone.
     public void close() {
         closed = true;
         Failures failures = new Failures();
@@ -537,17 +540,17 @@ public final class Captures implements CaptureRoutes {
         for (int device = 0; device < registry.environment().deviceCount(); device++) {
             awaitClosedGraphs(device);
         }
-        collecting.lock(); // what another thread gives back is back when this returns
+        collecting.lock(); // memory that another thread is giving back is back when this returns
         try {
             failures.gather(() -> collect(failures::gather));
-            failures.gather(() -> collect(failures::gather)); // what the driver refused: nobody tries it later
+            failures.gather(() -> collect(failures::gather)); // again, after refusals: nobody retries later
         } finally {
             collecting.unlock();
         }
         failures.rethrow();
     }
 
-    /// Where the frees of a route go while streams of its device are captured: a block from outside that is
+    /// Receives the frees of a route while streams of its device are captured. A block from outside that is
     /// freed on a captured stream is kept for the graph.
     private final class CaptureExit extends RouteExit {
         private final Route route;

@@ -12,20 +12,20 @@ import java.util.function.LongPredicate;
 import java.util.function.Predicate;
 import java.util.stream.LongStream;
 
-/// The checkpoints of some graphs' memory: which blocks they noted. A noted block that the program frees is kept, as
-/// a workspace is that was freed in a capture. So its allocator hands its address to nobody, and it can be alive
-/// again.
+/// The checkpoints of some graphs' memory, with the blocks that they noted. A noted block that the program
+/// frees is kept, like a workspace that was freed in a capture. So its allocator hands its address to nobody,
+/// and the block can be made alive again.
 ///
 /// A checkpoint is a sorted array of addresses, told apart by identity.
 ///
-/// **Threads.** Any. Frees read what is noted without a lock.
+/// **Threads.** Any. Frees read the noted addresses without a lock.
 public final class Checkpoints {
     private final GraphBlocks memory;
     private final Captures captures;
     private final Router router;
     private final List<long[]> open = new ArrayList<>();
 
-    /// What any open one noted, sorted.
+    /// The addresses that any open checkpoint noted, sorted.
     private volatile long[] noted = {};
 
     Checkpoints(GraphBlocks memory, Captures captures) {
@@ -42,9 +42,9 @@ public final class Checkpoints {
         return Arrays.binarySearch(addresses, address) >= 0;
     }
 
-    /// Notes the blocks that are alive.
+    /// Takes a checkpoint of the live blocks.
     ///
-    /// @throws IllegalStateException if something is captured into this memory, or its graphs are gone
+    /// @throws IllegalStateException if a stream is captured into this memory, or its graphs are gone
     public synchronized long[] take() {
         requireRest();
         long[] live = live();
@@ -86,7 +86,7 @@ public final class Checkpoints {
         }
     }
 
-    /// What some of the open ones noted, sorted.
+    /// Returns the addresses that some open checkpoints noted, sorted.
     private long[] merged(Predicate<long[]> which) {
         return open.stream()
                 .filter(which)
@@ -95,11 +95,12 @@ public final class Checkpoints {
                 .toArray();
     }
 
-    /// Makes the noted blocks alive again that the program has freed since.
+    /// Makes the noted blocks that the program has freed since alive again.
     ///
     /// @return their addresses
-    /// @throws IllegalStateException if something is captured into this memory, its graphs are gone, the checkpoint
-    ///     is closed, a block is alive that it did not note, or one that it noted is kept for other graphs
+    /// @throws IllegalStateException if a stream is captured into this memory, its graphs are gone, the
+    ///     checkpoint is closed, a block is alive that it did not note, or a noted block is kept for other
+    ///     graphs
     public synchronized List<Long> restore(long[] checkpoint) {
         if (!open.contains(checkpoint)) {
             throw new IllegalStateException("the checkpoint is closed");
@@ -120,9 +121,10 @@ public final class Checkpoints {
         return again;
     }
 
-    /// Lets blocks go that only this checkpoint kept: behind all work, when nothing is captured.
+    /// Closes a checkpoint. The blocks that only it kept go back after all work, when nothing is captured.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses to order that: they go with the graphs
+    /// @throws io.cistern.cuda.CudaException if the driver refuses to order that; the blocks go back with the
+    ///     graphs then
     @SuppressWarnings("ReferenceEquality") // they are told apart by identity
     public void close(long[] checkpoint) {
         LongPredicate onlyHere = address -> isIn(checkpoint, address) && !hasNoted(address);
@@ -137,7 +139,7 @@ public final class Checkpoints {
         captures.whenNoneIsUnderWay(givingBack);
     }
 
-    /// Where the frees of a private allocator's route go once a checkpoint noted some of its blocks.
+    /// Receives the frees of a private allocator's route once a checkpoint has noted some of its blocks.
     private final class CheckpointExit extends RouteExit {
         private final Route route;
         private final DeviceAllocator maker;

@@ -2,15 +2,15 @@ package io.cistern.internal.capture;
 
 import java.util.concurrent.TimeUnit;
 
-/// The graphs that the program has closed while the driver has not told yet that they are gone, which it does on a
-/// thread of its own, soon after their last launch has ended.
+/// Counts the graphs that the program has closed and of whose end the driver has not told yet. The driver tells
+/// on a thread of its own, soon after the last launch of a graph has ended.
 ///
-/// **Threads.** Any. Counts without the Java heap.
+/// **Threads.** Any. Counting needs no Java heap.
 final class ClosedGraphs {
-    /// A driver that has not told by then may never do.
+    /// A driver that has not told by then may never tell.
     private static final long MAX_WAIT_MILLIS = 1000;
 
-    /// By device. Guarded by this, as the two facts of each capture.
+    /// By device. Guarded by this, as are the two flags of each capture.
     private final int[] untold;
 
     ClosedGraphs(int deviceCount) {
@@ -24,7 +24,7 @@ final class ClosedGraphs {
         }
     }
 
-    /// Calls no driver.
+    /// Makes no driver call.
     synchronized void told(StreamCapture capture) {
         capture.isTold = true;
         if (capture.isClosed) {
@@ -37,7 +37,8 @@ final class ClosedGraphs {
         return untold[device] > 0;
     }
 
-    /// Waits until the driver has told of a device's closed graphs, but not for long, nor after an interrupt.
+    /// Waits until the driver has told of a device's closed graphs, at most for [#MAX_WAIT_MILLIS] and until an
+    /// interrupt.
     synchronized void awaitTold(int device) {
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MAX_WAIT_MILLIS);
         long left = MAX_WAIT_MILLIS;

@@ -25,49 +25,50 @@ import java.util.function.IntToLongFunction;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
-/// The blocks of one [io.cistern.graph.GraphMemory]: private allocators, and blocks of others that are kept.
+/// The blocks of one [io.cistern.graph.GraphMemory]: those of private allocators, and kept blocks of others.
 ///
 /// **Threads.** Any.
 public final class GraphBlocks {
-    /// Of a block that is alive.
+    /// Made while the block still has its owner record.
     private static final Events.Maker<Router> COMPLETED = (router, device, address, _, _, _) -> router.ofLive(
             address, (at, byteSize, route) -> new MemoryEvent.FreeCompleted(route.toString(), device, at, byteSize));
 
     private final Captures captures;
     private final CaptureOrder order;
 
-    /// By the usual allocator, the private one.
+    /// The private allocators, by the usual allocator.
     private final Map<OpenAllocator, OpenAllocator> pools = new LinkedHashMap<>();
 
-    /// The private ones again, for readers without the lock.
+    /// The private allocators again, for readers without the lock.
     private volatile OpenAllocator[] own = {};
 
-    /// Those whose memory stays though they are closed with the device memory: the graphs are not gone.
+    /// Private allocators whose memory stays although the device memory closes them, since the graphs are not
+    /// gone.
     private final Set<OpenAllocator> held = new HashSet<>();
 
-    /// Where a usual route's requests went last.
+    /// The last usual route, and the private route that served it.
     private volatile @Nullable Served last;
 
     private record Served(Route usual, Route pool) {}
 
-    /// The ways of usual allocators' blocks that are kept here.
+    /// The routes of kept blocks.
     private final Map<Source, Route> keeping = new HashMap<>();
 
-    /// The blocks that nobody but a graph uses.
+    /// The blocks that only a graph uses.
     private final Set<Kept> kept = new LinkedHashSet<>();
 
-    /// Kept blocks that were allocated here and freed in a capture, which may serve its stream again.
+    /// Kept blocks that were allocated here and freed in a capture. They may serve the capture's stream again.
     private final Map<Reusable, Deque<Long>> reusable = new HashMap<>();
 
-    /// Live blocks that several streams use: without an order between those, they serve nobody again.
+    /// Live blocks that several streams use. They are not reused, since nothing orders those streams.
     private final Set<Long> usedElsewhere = new HashSet<>();
 
     private final Checkpoints checkpoints;
 
-    /// What is to be done when the graphs are gone.
+    /// Actions to run when the graphs are gone.
     private final Set<Runnable> whenGone = new LinkedHashSet<>();
 
-    /// Graphs that were given up while blocks were alive, whose addresses they keep from others.
+    /// Graphs that were given up while blocks were alive. They keep the blocks' addresses from others.
     private final NodeQueue<StreamCapture> givenUp = new NodeQueue<>();
 
     /// Captures under way, and graphs that are not gone.
@@ -75,10 +76,10 @@ public final class GraphBlocks {
 
     private boolean gone;
 
-    /// Made before it is wanted: graphs end in a full Java heap too.
+    /// Made in advance, since graphs end in a full Java heap too.
     private final NodeQueue.Node<GraphBlocks> whenEnded = new NodeQueue.Node<>(this);
 
-    /// @param then where its blocks go at last: the usual allocator, or other graphs' memory that had them
+    /// @param then receives the blocks at last: the usual allocator, or other graphs' memory that kept them
     ///     before
     private record Source(OpenAllocator usual, int device, DeviceAllocator then) {}
 
@@ -96,8 +97,8 @@ public final class GraphBlocks {
         return checkpoints;
     }
 
-    /// Bytes that are reserved for these graphs alone, as far as the allocators can tell; kept blocks of others
-    /// are in theirs.
+    /// Returns the bytes reserved for these graphs alone, as far as the allocators can tell. Kept blocks count
+    /// in the figures of their own allocators.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public synchronized long reservedBytes(int device) {
@@ -110,12 +111,12 @@ public final class GraphBlocks {
         return List.copyOf(pools.values());
     }
 
-    /// Whether its graphs are gone and nothing can be captured into it any more.
+    /// Returns whether its graphs are gone and nothing can be captured into it any more.
     public synchronized boolean isGone() {
         return gone;
     }
 
-    /// A capture begins, or somebody else keeps the memory of the graphs.
+    /// Adds a use: a capture begins, or other code keeps the memory of the graphs.
     public synchronized void use() {
         if (gone) {
             throw new IllegalStateException("the graphs of this memory are gone; capture into new memory");
@@ -123,7 +124,7 @@ public final class GraphBlocks {
         uses++;
     }
 
-    /// A capture came to nothing, or a graph is gone. Calls no driver.
+    /// Ends a use: a capture gave no graph, or a graph is gone. Makes no driver call.
     public synchronized void release() {
         if (uses == 1) {
             gone = true;
@@ -134,7 +135,7 @@ public final class GraphBlocks {
 
     /// Serves a captured stream.
     ///
-    /// @param usual where it would be served without the capture
+    /// @param usual the route that would serve it without the capture
     long allocate(Route usual, long byteSize, long stream) {
         Served served = last;
         if (served != null && served.usual == usual) {
@@ -178,8 +179,8 @@ public final class GraphBlocks {
         }
     }
 
-    /// Serves a captured stream with a block of the usual allocator, which is idle when the graph is launched,
-    /// since it is ready on another stream without work.
+    /// Serves a captured stream with a block of the usual allocator. The block is idle when the graph is
+    /// launched, since it is allocated on another stream, which has no work.
     private long allocateKept(OpenAllocator usual, int device, long byteSize, long stream) {
         Route route;
         synchronized (this) {
@@ -198,7 +199,7 @@ public final class GraphBlocks {
             captures.registry().driver().streams().synchronize(device, ready);
         } catch (RuntimeException | Error refusal) {
             if (address != Router.REFUSED) {
-                captures.router().free(address, ready); // the caller never hears of it
+                captures.router().free(address, ready); // the caller never gets it
             }
             throw refusal;
         }
@@ -216,7 +217,7 @@ public final class GraphBlocks {
             route.freeThrough(new Exit(route, then));
             keeping.put(source, route);
             if (owns(route)) {
-                captures.opened(route); // another capture may be under way: its stream may free a block that is back
+                captures.opened(route); // a stream of another capture under way may free a block that is back
             }
             return route;
         } catch (Throwable failure) {
@@ -225,8 +226,8 @@ public final class GraphBlocks {
         }
     }
 
-    /// Destroys a graph that nobody will launch: once no block is alive, since with an allocator whose blocks
-    /// are nodes of the graph, their addresses would be others' then.
+    /// Destroys a graph that nobody will launch, once no block is alive: if the allocator's blocks are nodes of
+    /// the graph, the driver may give their addresses to others after that.
     public void giveUp(StreamCapture capture, long graph) {
         capture.givenUp = graph;
         synchronized (this) {
@@ -238,7 +239,7 @@ public final class GraphBlocks {
         destroy(capture);
     }
 
-    /// Where the Java heap is too full to look, the graph stays until the private allocators have drained.
+    /// If the Java heap is too full for the check, the graph stays until the private allocators have drained.
     private boolean mayHaveLiveBlocks() {
         try {
             for (OpenAllocator pool : own) {
@@ -252,7 +253,7 @@ public final class GraphBlocks {
         }
     }
 
-    /// A private allocator has given its memory back.
+    /// Called when a private allocator has given its memory back.
     private void drained() {
         for (OpenAllocator pool : own) {
             if (!pool.isDrained()) {
@@ -268,11 +269,11 @@ public final class GraphBlocks {
         try {
             captures.registry().driver().graphs().destroy(capture.device, capture.givenUp);
         } catch (CudaException refused) {
-            // It went with its context, or it stays: the free during which this happens can't do anything about it.
+            // The graph went with its context, or it stays. The free that led here can't do anything about it.
         }
     }
 
-    /// Whether blocks of a route are freed here as everywhere.
+    /// Returns whether a route leads to a private allocator, whose blocks are freed in the usual way.
     boolean owns(Route route) {
         for (OpenAllocator pool : own) {
             if (pool.leads(route)) {
@@ -282,14 +283,15 @@ public final class GraphBlocks {
         return false;
     }
 
-    /// Whether blocks of a route are of these graphs.
+    /// Returns whether the blocks of a route belong to these graphs.
     synchronized boolean serves(Route route) {
         return owns(route) || keeping.containsValue(route);
     }
 
-    /// Keeps a block of another allocator that is freed on a captured stream, or one that a checkpoint noted.
+    /// Keeps a block that is being freed: one of another allocator, on a captured stream, or one that a
+    /// checkpoint noted.
     ///
-    /// @return false if the graphs are gone: the capture has ended since
+    /// @return false if the graphs are gone, since the capture has ended meanwhile
     synchronized boolean keep(Route route, long address, long byteSize) {
         if (gone) {
             return false;
@@ -309,7 +311,7 @@ public final class GraphBlocks {
         return true;
     }
 
-    /// As [#keep]; where the Java heap is full, the block is alive again.
+    /// Keeps a block as [#keep] does. If the Java heap is full, the block is alive again.
     boolean keepOrLeave(Route route, long address, long byteSize) {
         try {
             return keep(route, address, byteSize);
@@ -320,7 +322,7 @@ public final class GraphBlocks {
     }
 
     /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that
-    /// throws is run again at the next occasion; one that equals another that waits is not added.
+    /// throws is run again at the next occasion. An action that equals a waiting one is not added.
     ///
     /// @return false if they are gone already, and the action does not run
     public synchronized boolean whenGone(Runnable action) {
@@ -330,7 +332,7 @@ public final class GraphBlocks {
         return !gone;
     }
 
-    /// A live block is used on another stream than that of its free.
+    /// Notes that a live block is used on a stream other than that of its free.
     synchronized void usedElsewhere(long address) {
         usedElsewhere.add(address);
     }
@@ -343,7 +345,7 @@ public final class GraphBlocks {
         return kept.contains(new Kept(route, address));
     }
 
-    /// A block that is kept here is freed.
+    /// Called when a block of a route of kept blocks is freed.
     private synchronized void freed(
             Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
         if (gone) {
@@ -367,8 +369,8 @@ public final class GraphBlocks {
         }
     }
 
-    /// Null where the block goes on to its allocator. Where the Java heap is full, it is alive again, since
-    /// its free can't be ended.
+    /// Returns null if the block goes on to its allocator. If the Java heap is full, the block is alive again,
+    /// since its free can't be finished.
     private @Nullable Kept blockToKeep(Route route, long address, long byteSize, boolean noted) {
         try {
             Kept block = new Kept(route, address);
@@ -379,9 +381,9 @@ public final class GraphBlocks {
         }
     }
 
-    /// Makes blocks alive again that are kept here.
+    /// Makes kept blocks alive again.
     ///
-    /// @throws IllegalStateException if one is not, and then none is
+    /// @throws IllegalStateException if one of them is not kept here; then none is made alive
     synchronized void revive(List<Long> addresses) {
         List<Kept> blocks = addresses.stream()
                 .map(address -> new Kept(captures.router().routeOfBlock(address), address))
@@ -393,7 +395,7 @@ public final class GraphBlocks {
         blocks.forEach(kept::remove);
     }
 
-    /// Gives kept blocks of private allocators back, behind all work.
+    /// Gives kept blocks of private allocators back, after all work.
     ///
     /// @throws CudaException if the driver refuses
     void giveBack(LongPredicate wanted) {
@@ -408,9 +410,9 @@ public final class GraphBlocks {
         }
     }
 
-    /// Gives everything back; its graphs are gone. After a refusal the next call goes on with the rest.
+    /// Gives everything back when the graphs are gone. After a refusal the next call goes on with the rest.
     ///
-    /// @param streamBehindAll a stream of a device behind all work that may use it
+    /// @param streamBehindAll returns a stream of a device that comes after all work that may use the blocks
     /// @throws CudaException if the driver refuses
     void close(IntToLongFunction streamBehindAll) {
         List<Kept> blocks;
@@ -436,7 +438,7 @@ public final class GraphBlocks {
     private void letGo(OpenAllocator pool) {
         synchronized (this) {
             if (!held.remove(pool)) {
-                return; // before a refusal
+                return; // a call before a refusal did it
             }
         }
         pool.endBuiltOn();
@@ -452,7 +454,7 @@ public final class GraphBlocks {
     private void free(Kept block, long stream) {
         synchronized (this) {
             if (!kept.remove(block)) {
-                return; // it is alive again, or was given back
+                return; // the block is alive again, or was given back
             }
         }
         try {
@@ -461,7 +463,7 @@ public final class GraphBlocks {
                     .post(COMPLETED, captures.router(), block.route.device(), block.address, 0, 0);
             captures.router().free(block.address, stream);
         } catch (OutOfMemoryError full) {
-            if (captures.router().isLive(block.address)) { // else its allocator has it back
+            if (captures.router().isLive(block.address)) { // else its allocator has the block back
                 enter(block);
             }
             throw full;
@@ -474,7 +476,7 @@ public final class GraphBlocks {
                 .post(Events.FREE_DEFERRED, route.toString(), route.device(), address, byteSize, 0);
     }
 
-    /// Where blocks go that are kept here.
+    /// Receives the frees of kept blocks.
     private final class Exit extends RouteExit {
         private final Route route;
         private final DeviceAllocator then;

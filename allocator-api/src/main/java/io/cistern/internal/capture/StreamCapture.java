@@ -5,23 +5,23 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Graphs;
 import io.cistern.internal.threads.NodeQueue;
 
-/// A capture that was announced.
+/// An announced capture.
 public final class StreamCapture {
     final int device;
     final long origin;
     final GraphBlocks memory;
 
-    /// Made before it is wanted: a capture ends in a full Java heap too.
+    /// Made in advance, since a capture ends in a full Java heap too.
     final Runnable whenGone;
 
-    /// For a graph that is given up.
+    /// Queues the graph if it is given up.
     final NodeQueue.Node<StreamCapture> whenGivenUp = new NodeQueue.Node<>(this);
 
     /// The graph that was given up; 0 if none was.
     volatile long givenUp;
 
-    /// Whether the program has closed the graph, and whether the driver has told that it is gone: see
-    /// [ClosedGraphs], by which they are guarded.
+    /// Whether the program has closed the graph, and whether the driver has told that it is gone. Guarded by
+    /// [ClosedGraphs].
     boolean isClosed;
 
     boolean isTold;
@@ -50,12 +50,12 @@ public final class StreamCapture {
         return origin;
     }
 
-    /// What the captured streams allocate from.
+    /// Returns the memory from which the captured streams allocate.
     public GraphBlocks memory() {
         return memory;
     }
 
-    /// The driver's number of the capture; 0 if it has not begun yet.
+    /// Returns the driver's number of the capture; 0 if it has not begun yet.
     ///
     /// @throws CudaException if the driver won't tell
     long id() {
@@ -65,7 +65,7 @@ public final class StreamCapture {
         return id;
     }
 
-    /// Whether the capture has a number, or the driver won't tell its own.
+    /// Returns whether the capture has a number; true also if the driver won't tell.
     boolean mayBe(long captureId) {
         try {
             return id() == captureId;
@@ -74,14 +74,14 @@ public final class StreamCapture {
         }
     }
 
-    /// The driver's number of the capture that a stream is in; 0 if it is in none.
+    /// Returns the driver's number of the capture that a stream is in; 0 if it is in none.
     ///
     /// @throws CudaException if the driver won't tell
     static long idOf(Graphs graphs, int device, long stream) {
         try {
             return graphs.captureId(device, stream);
         } catch (CudaException untold) {
-            // The legacy default stream beside a captured one that waits for it.
+            // The legacy default stream, while a stream that waits for it is captured.
             boolean legacyDefault = untold.result() == CudaResult.STREAM_CAPTURE_IMPLICIT;
             if (legacyDefault || untold.result().endsContext()) {
                 return 0;

@@ -6,10 +6,10 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
 
-/// The driver itself as an allocator: `cuMemAlloc` and `cuMemFree`, nothing kept. The free waits for all running
-/// work of the device, so the order between streams takes care of itself.
+/// The driver itself as an allocator: `cuMemAlloc` and `cuMemFree`, nothing kept. `cuMemFree` waits for all
+/// running work of the device, so streams need no further order.
 ///
-/// How much the driver reserves behind a small allocation is its own affair, so `reservedBytes` is unknown here.
+/// `reservedBytes` is unknown, because the driver does not tell how much it reserves for a small allocation.
 final class DirectAllocator implements DeviceAllocator {
     private final CudaDriver driver;
     private final DriverRanges.Allocation allocation;
@@ -27,7 +27,7 @@ final class DirectAllocator implements DeviceAllocator {
         return allocate(driver, allocation, byteSize, device);
     }
 
-    /// Calls a function of the driver.
+    /// Calls an allocating function of the driver.
     static long allocate(CudaDriver driver, DriverRanges.Allocation allocation, long byteSize, int device) {
         try {
             return allocation.allocate(device, byteSize);
@@ -59,7 +59,7 @@ final class DirectAllocator implements DeviceAllocator {
 
     /// {@inheritDoc}
     ///
-    /// Nothing is idle here but what the driver would not take back before.
+    /// The only idle memory is that which the driver refused to take back before.
     @Override
     public long trim(int device, long keepBytes) {
         return frees.retry();

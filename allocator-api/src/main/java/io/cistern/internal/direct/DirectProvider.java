@@ -5,7 +5,7 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 
-/// Names `direct`: every allocation is a `cuMemAlloc`, every free a `cuMemFree`.
+/// Provides the allocator `direct`: every allocation is a `cuMemAlloc`, every free a `cuMemFree`.
 public final class DirectProvider implements AllocatorProvider {
     /// For the service loader.
     public DirectProvider() {}
@@ -20,7 +20,7 @@ public final class DirectProvider implements AllocatorProvider {
         return "direct";
     }
 
-    /// The last resort: it works wherever there is a driver, but each free waits for the device.
+    /// Low, since this is the last resort: it works on every driver, but each free waits for the device.
     @Override
     public int priority() {
         return 10;

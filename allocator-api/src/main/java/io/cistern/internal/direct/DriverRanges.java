@@ -5,16 +5,16 @@ import io.cistern.cuda.CudaException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
-/// Plain ranges of the driver, each freed by `cuMemFree`, which waits for the device's work.
+/// A source of plain ranges of the driver. It frees each by `cuMemFree`, which waits for the device's work.
 ///
-/// @param name the source's
+/// @param name the source's name
 /// @param call the driver's function, for messages
-/// @param allocation calls it
+/// @param allocation calls that function
 record DriverRanges(CudaDriver driver, String name, String call, Allocation allocation) implements RangeSource {
-    /// What the driver promises.
+    /// The alignment that the driver promises.
     private static final long ALIGNMENT = 256;
 
-    /// One of the driver's functions.
+    /// An allocating function of the driver.
     interface Allocation {
         /// Allocates.
         ///

@@ -6,7 +6,7 @@ import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
 
-/// Names the source `linear`: plain ranges from `cuMemAlloc`.
+/// Provides the source `linear`: plain ranges from `cuMemAlloc`.
 public final class LinearSourceProvider implements SegmentSourceProvider {
     /// For the service loader.
     public LinearSourceProvider() {}

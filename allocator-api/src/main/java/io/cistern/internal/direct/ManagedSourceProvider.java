@@ -11,8 +11,8 @@ import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
 
-/// Names the source `managed`: ranges from `cuMemAllocManaged`, which the host and all devices reach, and which
-/// may together be larger than a device.
+/// Provides the source `managed`: ranges from `cuMemAllocManaged`. The host and all devices reach them, and
+/// together they may be larger than a device.
 public final class ManagedSourceProvider implements SegmentSourceProvider {
     /// For the service loader.
     public ManagedSourceProvider() {}
@@ -27,7 +27,7 @@ public final class ManagedSourceProvider implements SegmentSourceProvider {
         return "managed";
     }
 
-    /// No, with the reason, if a device and the host can't use such memory at the same time.
+    /// Answers no, with the reason, if a device and the host can't use such memory at the same time.
     @Override
     public Availability availability(DeviceEnvironment environment) {
         for (int device = 0; device < environment.deviceCount(); device++) {

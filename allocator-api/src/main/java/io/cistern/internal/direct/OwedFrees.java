@@ -7,14 +7,14 @@ import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/// Frees that must not fail: what the driver refuses now is owed to it, and tried again with later calls.
+/// Frees blocks without failing. A free that the driver refuses is *owed*, and later calls try it again.
 ///
-/// Not owed are blocks of a dead context, which took its memory with it, and addresses that the driver does not
-/// know: to try those again would be to free whatever is put there next.
+/// Blocks of a dead context are not owed, since their memory went with the context. Nor are addresses that the
+/// driver does not know: another try could free the next block there.
 ///
-/// There is always room for some more, so that a free is owed without Java heap.
+/// The arrays always have spare room, so that a free can be owed without Java heap.
 final class OwedFrees {
-    /// More than threads that free in one moment.
+    /// More than the threads that free at one moment.
     private static final int ROOM = 64;
 
     private final CudaDriver driver;
@@ -53,7 +53,7 @@ final class OwedFrees {
             System.getLogger(OwedFrees.class.getName())
                     .log(Level.WARNING, "{0} bytes stay allocated for now: {1}", byteSize, failure.getMessage());
         } catch (OutOfMemoryError ofTheHeap) {
-            // The free is owed, and the next refusal is told.
+            // The free is owed, and the next refusal is logged.
         }
     }
 
@@ -69,7 +69,7 @@ final class OwedFrees {
             try {
                 grow();
             } catch (OutOfMemoryError ofTheHeap) {
-                // This one is owed, and the next ones have room still.
+                // This free is owed, and the next ones still have room.
             }
         }
     }
@@ -82,7 +82,7 @@ final class OwedFrees {
         addresses = moreAddresses;
     }
 
-    /// Tries again all that is owed.
+    /// Tries all owed frees again.
     ///
     /// @return bytes freed
     long retry() {

@@ -5,69 +5,69 @@ import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
 import org.jspecify.annotations.Nullable;
 
-/// How events are made. Places that have an event name a maker and hand over what they hold, so they need nothing
-/// of the Java heap: [Observers] calls the maker where it can lose the event.
+/// Makes events. Code that has an event names a maker and passes an object and numbers, so it needs no Java
+/// heap: [Observers] calls the maker at a place where it can lose the event.
 public final class Events {
-    /// Makes an event of one object and some numbers. It is there before the event is.
+    /// Makes an event from one object and some numbers. Makers exist before events do.
     @FunctionalInterface
     public interface Maker<T> {
-        /// Makes one; null if there is nothing to tell.
+        /// Returns the event; null if there is nothing to tell.
         @Nullable
         MemoryEvent make(T about, int device, long first, long second, long third, long fourth);
     }
 
-    /// By allocator: address, bytes.
+    /// Arguments: allocator; address, bytes.
     public static final Maker<String> SEGMENT_ACQUIRED = (allocator, device, address, byteSize, _, _) ->
             new MemoryEvent.SegmentAcquired(allocator, device, address, byteSize);
 
-    /// By allocator: address, bytes.
+    /// Arguments: allocator; address, bytes.
     public static final Maker<String> SEGMENT_RELEASED = (allocator, device, address, byteSize, _, _) ->
             new MemoryEvent.SegmentReleased(allocator, device, address, byteSize);
 
-    /// By allocator: address, bytes.
+    /// Arguments: allocator; address, bytes.
     public static final Maker<String> FREE_DEFERRED = (allocator, device, address, byteSize, _, _) ->
             new MemoryEvent.FreeDeferred(allocator, device, address, byteSize);
 
-    /// By allocator: address, bytes.
+    /// Arguments: allocator; address, bytes.
     public static final Maker<String> FREE_COMPLETED = (allocator, device, address, byteSize, _, _) ->
             new MemoryEvent.FreeCompleted(allocator, device, address, byteSize);
 
-    /// By allocator: former address, address, bytes.
+    /// Arguments: allocator; former address, address, bytes.
     public static final Maker<String> PAGE_MOVED = (allocator, device, formerAddress, address, byteSize, _) ->
             new MemoryEvent.PageMoved(allocator, device, formerAddress, address, byteSize);
 
-    /// By allocator: bytes to keep, bytes returned, nanoseconds.
+    /// Arguments: allocator; bytes to keep, bytes returned, nanoseconds.
     public static final Maker<String> TRIMMED = trimmed(false);
 
-    /// The same after work that was running.
+    /// The same for a trim that waited for running work.
     public static final Maker<String> TRIMMED_AFTER_WORK = trimmed(true);
 
-    /// By allocator.
+    /// Argument: allocator.
     public static final Maker<String> SCOPE_ENTERED =
             (allocator, _, _, _, _, _) -> new MemoryEvent.ScopeEntered(allocator);
 
-    /// By allocator.
+    /// Argument: allocator.
     public static final Maker<String> SCOPE_LEFT = (allocator, _, _, _, _, _) -> new MemoryEvent.ScopeLeft(allocator);
 
-    /// Of a step: bytes of the request.
+    /// Arguments: step; bytes of the request.
     public static final Maker<TriedStep> RECLAIMED =
             (step, device, byteSize, _, _, _) -> new MemoryEvent.Reclaimed(device, byteSize, step);
 
     public static final Maker<OutOfMemoryReport> OUT_OF_MEMORY =
             (report, _, _, _, _, _) -> new MemoryEvent.OutOfMemory(report);
 
-    /// Of nothing: the stream that waits, the one that it waits for.
+    /// Arguments: any text; the waiting stream, the awaited one.
     public static final Maker<String> STREAM_WAITED =
             (_, device, stream, awaited, _, _) -> new MemoryEvent.StreamWaited(device, stream, awaited);
 
-    /// Of nothing: the stream.
+    /// Arguments: any text; the stream.
     public static final Maker<String> STREAM_CLOSED =
             (_, device, stream, _, _, _) -> new MemoryEvent.StreamClosed(device, stream);
 
-    /// Of a text.
+    /// Argument: the text.
     public static final Maker<String> ANNOTATED = (text, _, _, _, _, _) -> new MemoryEvent.Annotated(text);
 
-    /// Tells nothing but what waits to be told.
+    /// Tells no event of its own, only the posted ones.
     static final Maker<String> NOTHING_MORE = (_, _, _, _, _, _) -> null;
 
     private Events() {}
@@ -77,6 +77,6 @@ public final class Events {
                 new MemoryEvent.Trimmed(allocator, device, keepBytes, afterWork, returnedBytes, nanos);
     }
 
-    /// Makes the makers: before anybody observes, since they need the Java heap.
+    /// Loads this class and so makes the makers, which need Java heap, before anybody observes.
     static void prepare() {}
 }

@@ -8,19 +8,20 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// The observers of one device memory, and the events that wait to be told.
+/// Tells the observers of one device memory of events, and keeps the events that wait to be told.
 ///
-/// **Idea.** Nobody asks for events as a rule, so each place that has one asks [#any] first, and those of
-/// blocks, which are far more than all others, [#anyOfBlocks]. Observers run under no lock of an allocator:
-/// what is [posted][#post] under one is told when the thread has left the allocator ([#deliver]).
+/// **Idea.** Usually nobody observes. So code that has an event checks [#any] first, and code with events of
+/// blocks, which are by far the most, checks [#anyOfBlocks]. Observers run under no lock of an allocator: an
+/// event that is [posted][#post] under a lock is told when the thread has left the allocator ([#deliver]).
 ///
-/// **A full Java heap.** What tells of events throws nothing: it makes them here, and loses and [counts][#lost]
-/// those that it can't make or keep. An observer that throws misses that event. The first failure is logged. What
-/// an observer does to the same device memory is told to nobody.
+/// **A full Java heap.** Telling an event throws nothing. Events are made here, and those that can't be made or
+/// kept are lost and [counted][#lost]. An observer that throws misses that event; the first failure is logged.
+/// Nobody is told of events that an observer causes in the same device memory.
 ///
-/// **Threads.** Any; observers are called on the thread that did it.
+/// **Threads.** Any; observers are called on the thread that caused the event.
 public final class Observers {
-    /// What the calling thread has to tell, in its order. A list of links: one that can't grow keeps what it has.
+    /// The events that the calling thread has to tell, in order. It is a list of links, so a failure to grow
+    /// keeps the events in it.
     private static final class Posted {
         @Nullable
         Link first;
@@ -39,7 +40,7 @@ public final class Observers {
             last = link;
         }
 
-        /// Removes the oldest; null if there is none.
+        /// Removes and returns the oldest event; null if there is none.
         @Nullable
         MemoryEvent poll() {
             Link oldest = first;
@@ -65,12 +66,12 @@ public final class Observers {
         }
     }
 
-    /// An observer. One that is added twice is two of these.
+    /// An observer. A consumer that is added twice has two of these objects.
     public static final class Observer {
         private final Consumer<? super MemoryEvent> told;
         private final boolean ofBlocks;
 
-        /// @param ofBlocks whether it is told of blocks that are allocated and freed, too
+        /// @param ofBlocks whether it is also told of allocated and freed blocks
         public Observer(Consumer<? super MemoryEvent> told, boolean ofBlocks) {
             this.told = told;
             this.ofBlocks = ofBlocks;
@@ -89,25 +90,25 @@ public final class Observers {
     @SuppressWarnings("ThreadLocalUsage") // a thread may tell of several device memories
     private final ThreadLocal<Posted> posted = ThreadLocal.withInitial(Posted::new);
 
-    /// Posted events of all threads that were not told yet: mostly 0, and then a thread need not look for its
-    /// own.
+    /// The number of posted events, of all threads, that were not told yet. It is mostly 0, and then a thread
+    /// need not look for its own.
     private final AtomicInteger waiting = new AtomicInteger();
 
     private final AtomicLong lost = new AtomicLong();
 
     private volatile boolean hasLogged;
 
-    /// Whether anybody observes.
+    /// Returns whether anybody observes.
     public boolean any() {
         return any;
     }
 
-    /// Whether anybody observes blocks that are allocated and freed.
+    /// Returns whether anybody observes blocks that are allocated and freed.
     public boolean anyOfBlocks() {
         return anyOfBlocks;
     }
 
-    /// Events that no observer was told of, since the Java heap was full.
+    /// Returns the number of events that no observer was told of, because the Java heap was full.
     public long lost() {
         return lost.get();
     }
@@ -120,7 +121,7 @@ public final class Observers {
         replace(more);
     }
 
-    /// Tells it of no more events. Does nothing if it was not added, or is removed already.
+    /// Stops telling an observer of events. Does nothing if it was not added, or is removed already.
     public synchronized void remove(Observer observer) {
         int at = Arrays.asList(all).indexOf(observer);
         if (at >= 0) {
@@ -140,7 +141,8 @@ public final class Observers {
         anyOfBlocks = someOfBlocks;
     }
 
-    /// Tells of an event, after those that the thread [posted][#post]. Under no lock of an allocator.
+    /// Tells the observers of an event, after those that the thread [posted][#post]. To be called under no lock
+    /// of an allocator.
     @SuppressWarnings("CatchingUnchecked") // an event that is lost is better than an allocation
     public <T> void tell(Events.Maker<T> maker, T about, int device, long first, long second, long third, long fourth) {
         try {
@@ -159,12 +161,12 @@ public final class Observers {
         }
     }
 
-    /// As [#tell], of an event without numbers.
+    /// Tells the observers of an event without numbers.
     public <T> void tell(Events.Maker<T> maker, T about) {
         tell(maker, about, -1, 0, 0, 0, 0);
     }
 
-    /// Tells of an event later, if anybody observes. Under any lock.
+    /// Keeps an event to be told later, if anybody observes. May be called under any lock.
     @SuppressWarnings("CatchingUnchecked") // as above
     public <T> void post(Events.Maker<T> maker, T about, int device, long first, long second, long third) {
         if (!any()) {
@@ -182,7 +184,7 @@ public final class Observers {
         }
     }
 
-    /// Tells what the thread posted. Under no lock of an allocator.
+    /// Tells the observers of the events that the thread posted. To be called under no lock of an allocator.
     public void deliver() {
         if (waiting.get() != 0) {
             tell(Events.NOTHING_MORE, "");
@@ -228,7 +230,7 @@ public final class Observers {
         try {
             System.getLogger(Observers.class.getName()).log(Level.WARNING, text, failure);
         } catch (RuntimeException | Error alsoBroken) {
-            hasLogged = false; // a diagnostic must not fail what it is about: the next failure is logged
+            hasLogged = false; // a diagnostic must not fail the call that it is about; the next failure is logged
         }
     }
 }

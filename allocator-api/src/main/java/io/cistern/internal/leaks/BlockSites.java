@@ -8,23 +8,24 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jspecify.annotations.Nullable;
 
-/// Remembers for live blocks, or for a sample of them, who asked for them.
+/// Remembers for live blocks, or for a sample of them, which code allocated them.
 ///
-/// **Idea.** Which blocks are alive, the owner table knows; here is only what it does not know, by address.
-/// Recording is a layer around the allocator, so that nothing of it is on the way of a block when it is off. A
-/// record is made after the block and removed before its free, since the address may come back from the
-/// allocator at once.
+/// **Idea.** The owner table knows which blocks are alive; this class keeps, by address, only what that table
+/// does not know. Recording is a layer around the allocator, so it costs nothing when it is off. A record is
+/// made after the block and removed before its free, since the allocator may hand the address out again at
+/// once.
 ///
-/// **Sampling.** A thread counts down bytes in a cell of its own (threads may share one: the count is then a
-/// little off, which does no harm). A free must know whether its block is in the sample: a counter for each of
-/// 8192 hashes of addresses tells most of them that it is not, for one read of memory that seldom changes.
+/// **Sampling.** A thread counts down bytes in a cell of its own (threads may share a cell, and the count is
+/// then a little off, which does no harm). A free must know whether its block is in the sample. A counter for
+/// each of 8192 hashes of addresses tells most frees that it is not, at the cost of one read of memory that
+/// seldom changes.
 ///
 /// **Threads.** Any. Nothing here throws: a failure to record loses the record.
 public final class BlockSites {
     /// A sampled thread records one block for this many bytes.
     static final long SAMPLE_BYTES = 64L << 20;
 
-    /// What a block counts as at least: one of 256 small blocks is recorded.
+    /// The least bytes that a block counts as: one of 256 small blocks is recorded.
     static final long MIN_BYTES = SAMPLE_BYTES / 256;
 
     private static final int CELLS = 64;
@@ -43,7 +44,7 @@ public final class BlockSites {
         this.level = level;
     }
 
-    /// Whether anything is kept.
+    /// Returns whether anything is recorded.
     public boolean isOn() {
         return level != LeakLevel.OFF;
     }
@@ -52,7 +53,7 @@ public final class BlockSites {
         return level == LeakLevel.SITES || level == LeakLevel.ALL;
     }
 
-    /// The allocator with this layer around it; itself where nothing is kept.
+    /// Returns the allocator with this layer around it; the allocator itself if nothing is recorded.
     public DeviceAllocator around(DeviceAllocator allocator) {
         return isOn() ? new Recording(allocator) : allocator;
     }
@@ -103,7 +104,7 @@ public final class BlockSites {
         return (int) ((address * 0x9E37_79B9_7F4A_7C15L) >>> 51);
     }
 
-    /// It stands for the allocator everywhere, so it closes it too.
+    /// The layer. It stands for the allocator everywhere, so it also closes it.
     private final class Recording extends AllocatorAdaptor {
         Recording(DeviceAllocator allocator) {
             super(allocator);

@@ -2,7 +2,7 @@ package io.cistern.internal.leaks;
 
 import java.lang.ref.Cleaner;
 
-/// Watches an object that has to be closed, and runs an action if it became unreachable before.
+/// Watches an object that has to be closed, and runs an action if the object becomes unreachable without that.
 ///
 /// **Threads.** Any; the action runs on a daemon thread, which starts with the first watch.
 public final class DropWatch implements Runnable {
@@ -12,13 +12,13 @@ public final class DropWatch implements Runnable {
     private final Cleaner.Cleanable registered;
     private volatile boolean closed;
 
-    /// @param whenDropped does not keep the object reachable
+    /// @param whenDropped the action, which must not keep the object reachable
     public DropWatch(Object watched, Runnable whenDropped) {
         this.whenDropped = whenDropped;
         this.registered = CLEANER.register(watched, this);
     }
 
-    /// The object is closed.
+    /// Ends the watch, since the object is closed.
     public void end() {
         closed = true;
         registered.clean();

@@ -8,7 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/// Live blocks as text: those of one allocator and one site together, the most bytes first.
+/// Writes live blocks as text: those of one allocator, device and site together, the most bytes first.
 public final class LeakReport {
     /// More would be a log that nobody reads.
     private static final int MAX_GROUPS = 20;
@@ -17,9 +17,9 @@ public final class LeakReport {
 
     private LeakReport() {}
 
-    /// Tells of live blocks.
+    /// Returns the text.
     ///
-    /// @param where what the blocks outlived
+    /// @param where the moment that the blocks outlived
     public static String text(String where, List<LiveBlock> blocks) {
         Map<Origin, List<LiveBlock>> groups = new LinkedHashMap<>();
         for (LiveBlock block : blocks) {

@@ -18,10 +18,10 @@ import java.util.WeakHashMap;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/// Tells which blocks of one device memory are alive, at the moments that its [LeakLevel] names. Nothing here
+/// Reports the live blocks of one device memory, at the moments that its [LeakLevel] names. Nothing here
 /// throws.
 public final class Leaks {
-    /// Those that report at the end of the process.
+    /// The instances that report at the end of the process.
     private static final Set<Leaks> ENDING =
             Collections.newSetFromMap(Collections.synchronizedMap(new WeakHashMap<>()));
 
@@ -37,8 +37,8 @@ public final class Leaks {
         }
     }
 
-    /// Returns the level that setting `cistern.leaks` names. An unknown name is `off`, with a warning: a diagnostic
-    /// never throws.
+    /// Returns the level that setting `cistern.leaks` names. An unknown name is `off`, with a warning: a
+    /// diagnostic never throws.
     public static LeakLevel levelIn(Settings settings) {
         Optional<Settings.Value> set = settings.get(Setting.LEAKS);
         String name = set.map(Settings.Value::text).orElse("off");
@@ -60,14 +60,14 @@ public final class Leaks {
         return sites;
     }
 
-    /// Whether some routes have live blocks, also such as only graphs keep.
+    /// Returns whether some routes have live blocks, including blocks that only graphs keep.
     public boolean anyAlive(Predicate<Route> wanted) {
         boolean[] any = {false};
         router.forEachLive((_, _, route) -> any[0] |= wanted.test(route));
         return any[0];
     }
 
-    /// The live blocks of some routes, without those that programs have freed and graphs keep.
+    /// Returns the live blocks of some routes, without those that programs have freed and graphs keep.
     public List<LiveBlock> blocks(Predicate<Route> wanted) {
         List<LiveBlock> blocks = new ArrayList<>();
         router.forEachLive((address, byteSize, route) -> {
@@ -92,7 +92,7 @@ public final class Leaks {
                 site != null && site.isUnreachable());
     }
 
-    /// Logs what an allocator that closes leaves alive.
+    /// Logs the live blocks of an allocator that closes.
     @SuppressWarnings("CatchingUnchecked") // a report must not keep the allocator from closing
     public void closing(String allocator, Predicate<Route> its) {
         if (!sites.isOn()) {
@@ -108,9 +108,9 @@ public final class Leaks {
         }
     }
 
-    /// Watches a buffer, where the level says so.
+    /// Watches a buffer, if the level says so.
     ///
-    /// @return null where the buffer is not watched
+    /// @return the watch; null if the buffer is not watched
     public @Nullable DropWatch watch(Object buffer, long address) {
         return address != 0 && sites.watchesBuffers() ? new DropWatch(buffer, () -> dropped(address)) : null;
     }
@@ -129,13 +129,13 @@ public final class Leaks {
         log().log(Level.WARNING, LeakReport.text("a buffer was dropped without close", blocks));
     }
 
-    /// The report at the end of the process, which goes to standard error: loggers may have ended before.
+    /// Reports at the end of the process, to standard error, since loggers may have ended before.
     private static final class AtExit {
         static {
             Runtime.getRuntime().addShutdownHook(new Thread(AtExit::report, "cistern-leaks"));
         }
 
-        /// Loads the class.
+        /// Loads the class, which adds the hook.
         static void arrange() {}
 
         @SuppressWarnings({"CatchingUnchecked", "SystemOut"})

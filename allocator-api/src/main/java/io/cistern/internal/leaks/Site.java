@@ -5,7 +5,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 
-/// Who asked for a block, when, and for which stream.
+/// Records which code asked for a block, when, and for which stream.
 public final class Site {
     private static final int FEW_FRAMES = 8;
 
@@ -16,41 +16,41 @@ public final class Site {
     private final Optional<String> thread;
     private volatile boolean unreachable;
 
-    /// The calling code.
+    /// Records the calling code.
     ///
-    /// @param whole whether the whole stack is kept, and the thread's name
+    /// @param whole whether to keep the whole stack and the thread's name
     Site(boolean whole, long stream) {
         this.stream = stream;
         this.mostFrames = whole ? Integer.MAX_VALUE : FEW_FRAMES;
         this.thread = whole ? Optional.of(Thread.currentThread().getName()) : Optional.empty();
     }
 
-    /// The stream the block was made for.
+    /// Returns the stream that the block was allocated for.
     public long stream() {
         return stream;
     }
 
-    /// How long ago it was made.
+    /// Returns how long ago the block was allocated.
     public Duration age() {
         return Duration.ofNanos(System.nanoTime() - madeAtNanos);
     }
 
-    /// The frames, the innermost first.
+    /// Returns the frames, the innermost first.
     public List<StackTraceElement> frames() {
         return stack.frames(mostFrames);
     }
 
-    /// The thread's name, where it was kept.
+    /// Returns the thread's name, if it was kept.
     public Optional<String> thread() {
         return thread;
     }
 
-    /// Says that the buffer of the block was dropped.
+    /// Notes that the buffer of the block was dropped.
     public void becameUnreachable() {
         unreachable = true;
     }
 
-    /// Whether the buffer of the block was dropped.
+    /// Returns whether the buffer of the block was dropped.
     public boolean isUnreachable() {
         return unreachable;
     }

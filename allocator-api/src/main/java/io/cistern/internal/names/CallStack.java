@@ -4,8 +4,8 @@ import java.io.Serial;
 import java.util.Arrays;
 import java.util.List;
 
-/// The calling thread's stack. It is kept as an exception keeps it, and turned into text when somebody asks:
-/// faster than a [StackWalker], which must resolve each frame at once, even where it looks at few only.
+/// The calling thread's stack. It is kept as in an exception, and turned into frames when somebody asks. That
+/// is faster than a [StackWalker], which must resolve each frame at once, even if it visits only a few.
 public final class CallStack extends Throwable {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -14,9 +14,9 @@ public final class CallStack extends Throwable {
         super(null, null, false, true);
     }
 
-    /// The frames of the program, the innermost first.
+    /// Returns the frames of the program, the innermost first.
     ///
-    /// @param most more are left out
+    /// @param most the most frames to return
     public List<StackTraceElement> frames(int most) {
         return Arrays.stream(getStackTrace())
                 .dropWhile(frame -> FrameworkFrames.contains(frame.getClassName()))

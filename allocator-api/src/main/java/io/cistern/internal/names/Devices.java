@@ -2,12 +2,13 @@ package io.cistern.internal.names;
 
 import java.util.Objects;
 
-/// Tells a device that there is not from a defect: with its number, and with those that there are.
+/// Checks ordinals of devices. The error names the missing device and those that exist, so that nobody takes it
+/// for a defect.
 public final class Devices {
     private Devices() {}
 
-    /// Checks an ordinal, on the way of each allocation. With comparisons of its own, compilers made slower
-    /// code of some pairs, by chance.
+    /// Checks an ordinal, in each allocation. It uses [Objects#checkIndex], because compilers made slower code
+    /// of some pairs from explicit comparisons.
     ///
     /// @return the ordinal
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -19,12 +20,13 @@ public final class Devices {
         }
     }
 
-    /// The error for one that there is not; ways that are hot catch the array's own and throw this.
+    /// Returns the error for a device that does not exist. Hot paths catch the array's own exception and throw
+    /// this one.
     public static IndexOutOfBoundsException none(int device, int count) {
         return new IndexOutOfBoundsException("there is no device " + device + ": the driver has " + all(count));
     }
 
-    /// So many devices, for a message.
+    /// Returns a text for the devices of a machine with so many.
     static String all(int count) {
         return switch (count) {
             case 0 -> "none";

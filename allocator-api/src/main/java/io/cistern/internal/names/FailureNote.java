@@ -2,8 +2,9 @@ package io.cistern.internal.names;
 
 import java.io.Serial;
 
-/// Beside what an allocator threw, as one of its suppressed exceptions: which allocator it was. What was thrown
-/// reaches the program as it is, since that may know its type and its message; a stack trace tells both.
+/// A note, among the suppressed exceptions of an allocator's exception, that names the allocator. The exception
+/// itself reaches the program unchanged, since the program may know its type and message; a stack trace shows
+/// both.
 public final class FailureNote extends Exception {
     @Serial
     private static final long serialVersionUID = 1L;

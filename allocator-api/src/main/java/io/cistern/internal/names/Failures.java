@@ -2,12 +2,12 @@ package io.cistern.internal.names;
 
 import org.jspecify.annotations.Nullable;
 
-/// Collects the failures of several steps, each of which is taken whatever the others did. After the last step the
-/// first failure is thrown, with the others suppressed in it.
+/// Collects the failures of several steps. Each step is taken even if others failed. After the last step
+/// [#rethrow] throws the first failure, with the others suppressed in it.
 public final class Failures {
     private @Nullable Throwable first;
 
-    /// Does a step, whatever failed before.
+    /// Takes a step, even if others failed before.
     public void gather(Runnable step) {
         try {
             step.run();

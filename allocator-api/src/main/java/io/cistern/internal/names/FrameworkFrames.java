@@ -7,7 +7,7 @@ import java.util.List;
 public final class FrameworkFrames {
     private static final String PROGRAM_API = "io.cistern.";
 
-    /// Packages whose classes stand between a program and an allocator; of the first, its own classes alone.
+    /// Name prefixes of other classes that stand between a program and an allocator.
     private static final List<String> LAYERS = List.of(
             "io.cistern.internal.",
             "io.cistern.graph.",
@@ -16,8 +16,8 @@ public final class FrameworkFrames {
 
     private FrameworkFrames() {}
 
-    /// The place in the program that called the framework: the innermost frame of other code on this thread's
-    /// stack. It takes about a microsecond.
+    /// Returns the place in the program that called the framework: the innermost frame of other code on this
+    /// thread's stack.
     public static StackTraceElement caller() {
         return StackWalker.getInstance()
                 .walk(frames -> frames.dropWhile(frame -> contains(frame.getClassName()))
@@ -26,7 +26,7 @@ public final class FrameworkFrames {
                         .orElse(new StackTraceElement("unknown", "unknown", null, -1)));
     }
 
-    /// Whether a class is the framework's own.
+    /// Returns whether a class is the framework's own.
     public static boolean contains(String className) {
         return isProgramApi(className) || LAYERS.stream().anyMatch(className::startsWith);
     }

@@ -5,14 +5,14 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 
-/// Puts the names that exist in the order in which somebody who mistyped one is likely to have meant them.
+/// Sorts known names by their distance from a mistyped one, the most likely first.
 ///
 /// The distance of two names is the number of single characters to insert, delete, replace or swap with their
 /// neighbour to get from one to the other (optimal string alignment), letter case aside.
 public final class NearestName {
     private NearestName() {}
 
-    /// The known names, the nearest first; those equally near by alphabet.
+    /// Returns the known names, the nearest first; equally near ones by alphabet.
     public static List<String> first(String wanted, Collection<String> known) {
         String folded = fold(wanted);
         return known.stream()
@@ -22,7 +22,7 @@ public final class NearestName {
                 .toList();
     }
 
-    /// The same for a message: `a, b, c`, or `none`.
+    /// Returns them for a message: `a, b, c`, or `none`.
     public static String listed(String wanted, Collection<String> known) {
         return known.isEmpty() ? "none" : String.join(", ", first(wanted, known));
     }
@@ -31,7 +31,7 @@ public final class NearestName {
         return name.toLowerCase(Locale.ROOT);
     }
 
-    /// Three rows of the usual table are enough: a swap looks two rows back.
+    /// Returns the distance. Three rows of the usual table are enough, since a swap looks two rows back.
     static int distance(String a, String b) {
         int[] before = new int[b.length() + 1];
         int[] above = new int[b.length() + 1];

@@ -8,8 +8,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// Finds what is wrong with the settings, whether anybody asks for them or not. Otherwise nobody would hear of a
-/// mistyped key.
+/// Finds problems of the settings, also of those that no code reads. Otherwise nobody would hear of a mistyped
+/// key.
 public final class SettingProblems {
     /// More would hide the likely ones.
     private static final int NEAREST_TOLD = 3;
@@ -18,7 +18,8 @@ public final class SettingProblems {
 
     private SettingProblems() {}
 
-    /// Those that this process was not yet told of, of settings and of devices that are not there.
+    /// Returns the problems that this process was not yet told of, including settings for devices that do not
+    /// exist.
     public static List<String> untold(Settings settings, int deviceCount) {
         List<String> problems = new ArrayList<>(of(settings));
         problems.addAll(ofAbsentDevices(settings, deviceCount));
@@ -26,7 +27,7 @@ public final class SettingProblems {
         return problems;
     }
 
-    /// A line for each, for people; none if all is well.
+    /// Returns a line for each problem, for people; none if all is well.
     public static List<String> of(Settings settings) {
         List<String> problems = new ArrayList<>(settings.problems());
         for (Settings.Unknown one : settings.unknown()) {
@@ -43,8 +44,8 @@ public final class SettingProblems {
                 .toList();
     }
 
-    /// A line for each thing that is set for a device that is not there. It does no harm: one file may serve several
-    /// machines.
+    /// Returns a line for each setting of a device that does not exist. Such a setting does no harm, since one
+    /// file may serve several machines.
     public static List<String> ofAbsentDevices(Settings settings, int deviceCount) {
         List<String> problems = new ArrayList<>();
         for (Settings.Value set : settings.all()) {

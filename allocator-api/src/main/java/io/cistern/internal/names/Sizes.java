@@ -6,7 +6,7 @@ public final class Sizes {
 
     /// Returns a size.
     ///
-    /// @param what it is, for the message
+    /// @param what the name of the size, for the message
     /// @throws IllegalArgumentException if it is negative
     public static long notNegative(String what, long byteSize) {
         if (byteSize < 0) {

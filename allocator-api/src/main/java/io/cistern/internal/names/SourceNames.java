@@ -10,7 +10,7 @@ public final class SourceNames {
 
     private SourceNames() {}
 
-    /// What an allocator may be called, where these allocators and sources are.
+    /// Returns all names that an allocator may have, given these allocators and sources.
     public static List<String> asAllocators(Collection<String> allocators, Collection<String> sources) {
         List<String> names = new ArrayList<>(allocators);
         if (allocators.contains(OVER_SOURCES)) {

@@ -1,30 +1,31 @@
 package io.cistern.internal.names;
 
-/// Looks whether the stack has room, before something begins that must be ended.
+/// Checks that the stack has room, before code begins something that it must end.
 ///
-/// What is counted or locked at the beginning of a call has to be counted or unlocked at its end, and both are calls
-/// of their own. So the room for the second is looked for before the first: a StackOverflowError then comes before
+/// A call that counts or locks at its beginning has to count or unlock at its end, and both are calls
+/// themselves. So the room for the second is checked before the first: a StackOverflowError then comes before
 /// anything has changed.
 ///
-/// The JVM looks for the room that a method's variables take when it enters the method: interpreted, since they lie
-/// there; compiled, since the method may have to go on interpreted. So one call of a method with many variables looks
-/// for much room, and touches hardly any of it.
+/// When the JVM enters a method, it checks that there is room for the method's variables: in interpreted code,
+/// since they lie on the stack; in compiled code, since the method may have to go on interpreted. So one call
+/// of a method with many variables checks much room, and touches hardly any of it.
 public final class StackRoom {
     private static final int NEVER = -1;
 
-    /// Not final, so that the compiler does not know it.
+    /// Not final, so that the compiler does not treat it as a constant.
     private static int way;
 
     private StackRoom() {}
 
-    /// Looks for room for calls that count, lock and unlock, and for calls of an allocator and the driver.
+    /// Checks that there is room for calls that count, lock and unlock, and for calls of an allocator and the
+    /// driver.
     ///
-    /// @throws StackOverflowError if there is not as much
+    /// @throws StackOverflowError if there is less
     public static void require() {
         withManyVariables(way);
     }
 
-    /// @param here never [#NEVER]; the call that this would make keeps the compiler from forgetting the variables
+    /// @param here never [#NEVER]; the call in that case keeps the compiler from dropping the variables
     @SuppressWarnings("UnusedVariable")
     private static int withManyVariables(int here) {
         // spotless:off

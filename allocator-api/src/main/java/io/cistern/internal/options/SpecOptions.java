@@ -14,8 +14,8 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/// The options of a spec, which remember what was asked for, so that a key nobody asked for is an error and not a
-/// silence.
+/// The options of a spec. They remember which keys were read, so that a key that nobody read is an error and
+/// not ignored.
 ///
 /// Used by one thread at a time, while a provider opens.
 public final class SpecOptions implements AllocatorOptions {
@@ -23,7 +23,7 @@ public final class SpecOptions implements AllocatorOptions {
             Map.of("true", true, "True", true, "false", false, "False", false);
 
     private final AllocatorSpec spec;
-    /// Where a key is looked for that this spec has not got, or null.
+    /// The options to search for a key that this spec has not got, or null.
     private final @Nullable SpecOptions outer;
 
     private final Set<String> asked = new TreeSet<>();
@@ -39,8 +39,8 @@ public final class SpecOptions implements AllocatorOptions {
         this.outer = outer;
     }
 
-    /// The options of a segment source: its own, and those of this spec that were not asked for until then. So
-    /// `caching:source=vmm,location=host_numa` gives `vmm` what `caching` does not know.
+    /// Returns the options of a segment source: its own, and those of this spec that were not read until then.
+    /// So `caching:source=vmm,location=host_numa` gives `vmm` the options that `caching` does not know.
     public SpecOptions ofSource(AllocatorSpec source) {
         return new SpecOptions(source, this);
     }
@@ -51,8 +51,8 @@ public final class SpecOptions implements AllocatorOptions {
 
     /// Called when the provider has opened.
     ///
-    /// @throws ConfigurationException if the spec has keys that were not asked for; names the first of them with
-    ///     what was asked for, the nearest first
+    /// @throws ConfigurationException if the spec has keys that were not read; the message lists the keys that
+    ///     were read, the nearest first
     public void rejectUnread() {
         List<String> unread = new ArrayList<>(spec.options().keySet());
         unread.removeAll(asked);
@@ -96,7 +96,7 @@ public final class SpecOptions implements AllocatorOptions {
                 return Optional.of(number);
             }
         } catch (NumberFormatException e) {
-            // The same answer as to a number out of range.
+            // Answered below like a number out of range.
         }
         throw bad(key, "'" + value + "' is not a whole number from " + least + " to " + most);
     }
@@ -113,7 +113,7 @@ public final class SpecOptions implements AllocatorOptions {
                 return Optional.of(fraction);
             }
         } catch (NumberFormatException e) {
-            // The same answer as to a number out of range.
+            // Answered below like a number out of range.
         }
         throw bad(key, "'" + value + "' is not a fraction from 0 to 1");
     }
@@ -161,7 +161,7 @@ public final class SpecOptions implements AllocatorOptions {
         return Optional.of(inner);
     }
 
-    /// The one value of a key, or null.
+    /// Returns the one value of a key, or null.
     private @Nullable String single(String key) {
         List<String> values = list(key).orElse(null);
         if (values == null) {

@@ -16,21 +16,21 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongPredicate;
 
-/// Order between streams for the memory of graphs.
+/// Orders streams for the memory of graphs.
 ///
-/// A fence on a captured stream is a *point*: the nodes that the stream's next node would follow. It has passed
-/// for another captured stream as soon as all of them come before that stream's next node: this is seen from the
-/// shape of the graph, and so from then on in each launch. It has passed for everybody once the capture is over,
-/// since graphs that share memory are launched in the order of their captures. Fences on other streams are
-/// ordinary ones.
+/// A fence on a captured stream is a *point*: the nodes that the stream's next node would follow. The point has
+/// passed for another captured stream as soon as all these nodes come before that stream's next node. The shape
+/// of the graph shows this, and so it holds in each launch. The point has passed for all streams once the
+/// capture is over, since graphs that share memory are launched in the order of their captures. Fences on other
+/// streams are ordinary ones.
 ///
-/// **Threads.** Any. A thread that allocates says on which stream, for the calls that it makes meanwhile.
+/// **Threads.** Any. A thread that allocates says for which stream; that holds for its calls until it is done.
 public final class CaptureOrder implements StreamOrder {
-    /// Points are below, fences of others above.
+    /// Points are below this number, fences of the other order above.
     private static final long FIRST_POINT = -(1L << 40);
 
-    /// Nodes looked at for one answer: in a graph with more between the two, the block waits for the capture's
-    /// end.
+    /// The most nodes visited for one answer. If a graph has more between the two streams, the block waits for
+    /// the capture's end.
     private static final int MAX_NODES = 2048;
 
     private final Graphs graphs;
@@ -39,26 +39,27 @@ public final class CaptureOrder implements StreamOrder {
     private final Map<Long, Point> points = new ConcurrentHashMap<>();
     private final AtomicLong last = new AtomicLong(FIRST_POINT);
 
-    /// One number, the stream, or 0: which is never captured. Set to 0 rather than removed, which costs more.
+    /// One number: the stream for which the thread allocates, or 0, which is never captured. Setting 0 costs
+    /// less than removing the value.
     @SuppressWarnings("ThreadLocalUsage") // a thread may allocate for several graphs
     private final ThreadLocal<long[]> asking = ThreadLocal.withInitial(() -> new long[1]);
 
     private record Point(long captureId, List<Long> nodes) {}
 
-    /// @param others order between streams that are not captured
-    /// @param isUnderWay tells whether the capture with an id goes on
+    /// @param others orders streams that are not captured
+    /// @param isUnderWay tells whether the capture with an id is under way
     public CaptureOrder(CudaDriver driver, StreamOrder others, LongPredicate isUnderWay) {
         this.graphs = driver.graphs();
         this.others = others;
         this.isUnderWay = isUnderWay;
     }
 
-    /// The calling thread allocates on a captured stream, until [#asksNoMore].
+    /// Says that the calling thread allocates on a captured stream, until [#asksNoMore].
     public void asksFor(long stream) {
         asking.get()[0] = stream;
     }
 
-    /// The calling thread has allocated.
+    /// Says that the calling thread has allocated.
     public void asksNoMore() {
         asking.get()[0] = 0;
     }
@@ -73,7 +74,7 @@ public final class CaptureOrder implements StreamOrder {
                 return fence;
             }
         } catch (CudaException | OutOfMemoryError untold) {
-            // Then it passes after the captures.
+            // Then the fence passes after the captures.
         }
         return others.record(device, stream);
     }
@@ -111,7 +112,7 @@ public final class CaptureOrder implements StreamOrder {
                 && areBefore(device, point.nodes, graphs.captureDependencies(device, stream));
     }
 
-    /// Whether some nodes are among others, or before them.
+    /// Returns whether the wanted nodes are among the ends, or come before them.
     private boolean areBefore(int device, List<Long> wanted, List<Long> ends) {
         Set<Long> missing = new HashSet<>(wanted);
         Set<Long> seen = new HashSet<>(ends);
@@ -119,7 +120,7 @@ public final class CaptureOrder implements StreamOrder {
         while (!missing.isEmpty() && !open.isEmpty() && seen.size() <= MAX_NODES) {
             long node = open.removeFirst();
             if (missing.remove(node)) {
-                continue; // what is before it is none of those wanted: they were ends of one stream
+                continue; // no wanted node comes before it: they were all ends of one stream
             }
             graphs.dependencies(device, node).stream().filter(seen::add).forEach(open::addLast);
         }

@@ -6,7 +6,7 @@ import io.cistern.cuda.Support;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceEnvironment;
 
-/// The devices of a driver, in the words of the SPI.
+/// Describes the devices of a driver as the SPI does.
 public final class DriverEnvironment implements DeviceEnvironment {
     private final CudaDriver driver;
     private final int deviceCount;

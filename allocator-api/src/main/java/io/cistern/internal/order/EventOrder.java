@@ -12,33 +12,33 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
-/// Fences as events of the driver, without timing.
+/// Records fences as events of the driver, without timing.
 ///
-/// Events of fences that were released are kept, up to a number a device, and recorded again: streams that were
-/// made to wait for an event wait for what it had recorded when they were told to. So a fence costs the call that
-/// records it, and not three.
+/// It keeps the events of released fences, up to a number for each device, and records them again. That is
+/// safe, because a stream that waits for an event waits for the record that the event had when the wait was
+/// made. So a fence costs one driver call and not three.
 ///
-/// **Threads.** Any; the lists of idle events are locked for a few instructions, not across calls of the driver.
+/// **Threads.** Any; the lists of idle events are locked for a few instructions, never across driver calls.
 public final class EventOrder implements StreamOrder, AutoCloseable {
     private final CudaDriver driver;
     private final OwedFences[] owed;
 
-    /// By device, with room for all that are kept. Guarded by itself, as `closed` and `idleCount`.
+    /// By device, with room for all events that are kept. Guards itself, `closed` and `idleCount`.
     private final long[][] idle;
 
-    /// How many of them there are, by device.
+    /// The number of idle events, by device.
     private final int[] idleCount;
 
     private boolean closed;
 
-    /// What the driver would not destroy yet.
+    /// Events that the driver has refused to destroy so far.
     private final Queue<Event> refused = new ConcurrentLinkedQueue<>();
 
     private record Event(int device, long handle) {}
 
     /// Prepares for a driver.
     ///
-    /// @param mostIdle how many events a device are kept
+    /// @param mostIdle the most events to keep for each device
     public EventOrder(CudaDriver driver, int mostIdle) {
         this.driver = driver;
         int devices = driver.devices().count();
@@ -53,8 +53,8 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         return !driver.graphs().isSheltered(device) || !isCaptured(device, stream);
     }
 
-    /// Also true for a stream that the driver can't tell of: the legacy default stream beside a captured one that
-    /// waits for it.
+    /// Returns true also if the driver can't tell: for the legacy default stream, while a stream that waits for
+    /// it is captured.
     private boolean isCaptured(int device, long stream) {
         try {
             return driver.graphs().captureStatus(device, stream) != CaptureStatus.NONE;
@@ -73,7 +73,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
             if (recordable(device, stream)) {
                 return event;
             }
-            destroy(device, event); // a capture began meanwhile, and may have it
+            destroy(device, event); // a capture began meanwhile, and may have recorded it
             return owed[device].next();
         } catch (CudaException refusal) {
             return recordAll(device);
@@ -94,7 +94,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         }
     }
 
-    /// An event behind all streams; 0 while streams are captured.
+    /// Returns an event after all work of all streams; 0 while streams are captured.
     long eventOverAll(int device) {
         long[] event = {0};
         boolean _ = driver.graphs().unlessSheltered(device, () -> {
@@ -177,8 +177,8 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         }
     }
 
-    /// One that the driver does not destroy now is tried again with the next; one for which the Java heap has no room
-    /// is not used again.
+    /// Destroys an event. If the driver refuses, the next call tries it again. If the Java heap is full, the
+    /// event is lost.
     private void destroy(int device, long event) {
         try {
             Event earlier = refused.poll();
@@ -194,7 +194,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
     private @Nullable CudaException destroy(Event event) {
         CudaException refusal = DeadContext.refusal(() -> driver.events().destroy(event.device, event.handle));
         if (refusal == null || refusal.result() == CudaResult.INVALID_HANDLE) {
-            return null; // gone, maybe with its context
+            return null; // the event is gone, maybe with its context
         }
         refused.add(event);
         return refusal;
@@ -205,7 +205,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         return event != 0 ? event : driver.events().create(device);
     }
 
-    /// Returns 0 if there is none.
+    /// Returns 0 if no event is idle.
     private long takeIdle(int device) {
         synchronized (idle) {
             return idleCount[device] > 0 ? idle[device][--idleCount[device]] : 0;
@@ -222,7 +222,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         }
     }
 
-    /// Destroys what was kept; from now on nothing is. Those of a context that failed went with it.
+    /// Destroys the kept events, and keeps none from now on. Events of a dead context went with it.
     ///
     /// @throws CudaException the first refusal; the next call tries those again
     @Override

@@ -8,16 +8,17 @@ import io.cistern.internal.names.Failures;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Streams that only wait for events of the program: a free on one of them is a free after the event. So every
-/// allocator can free after an event, and the event may be recorded again or destroyed at once, since a stream waits
-/// for what it had recorded when it was told to.
+/// Provides streams that only wait for events of the program: a free on such a stream is a free after the
+/// event. So every allocator can free after an event. The program may record or destroy the event again at
+/// once, since the stream waits for the record that the event had when the wait was made.
 ///
-/// An event is given to a stream that has nothing to wait for, if there is one: so blocks wait for each other's
-/// events only where very many are under way.
+/// An event gets a stream that has nothing to wait for, if there is one. So blocks wait for each other's events
+/// only while very many events are under way.
 ///
-/// **Threads.** Any; one lock, which only frees of this kind take.
+/// **Threads.** Any. Only frees of this kind take the lock.
 public final class EventStreams {
-    /// Streams a device, and one for each event of a capture under way: more events are rarely under way at a time.
+    /// The most streams of a device, not counting those in captures. More events are rarely under way at a
+    /// time.
     private static final int MOST = 16;
 
     /// No stream has this handle.
@@ -28,7 +29,7 @@ public final class EventStreams {
 
     private final List<List<Long>> streams = new ArrayList<>();
 
-    /// By device, a stream that waits for nothing; 0 where nobody has asked for one.
+    /// By device, a stream that waits for nothing; 0 until somebody asks for it.
     private final long[] ready;
 
     private int last;
@@ -43,10 +44,10 @@ public final class EventStreams {
         }
     }
 
-    /// A stream that is past a fence when it is past its present end.
+    /// Returns a stream whose present end comes after a fence.
     ///
-    /// @param fence of the same order as this, or an event of the program
-    /// @throws CudaException if the driver refuses, or the fence is owed beside captures
+    /// @param fence a fence of this object's order, or an event of the program
+    /// @throws CudaException if the driver refuses, or the fence is owed and streams are captured
     public long after(int device, long fence) {
         long[] stream = {NONE};
         DeadContext.survive(() -> stream[0] = waiting(device, fence));
@@ -82,7 +83,7 @@ public final class EventStreams {
         return stream;
     }
 
-    /// A stream without work, for blocks that are to be ready at once.
+    /// Returns a stream without work, for blocks that must be ready at once.
     public synchronized long ready(int device) {
         if (ready[device] == 0) {
             ready[device] = driver.streams().create(device);
@@ -90,24 +91,25 @@ public final class EventStreams {
         return ready[device];
     }
 
-    /// A stream that was made to wait for an event of a capture is in it until it ends; to ask it whether it is idle
-    /// would spoil the capture.
+    /// Leaves out captured streams. A stream that waits for an event of a capture is in that capture until it
+    /// ends, and the query whether it is idle would invalidate the capture.
     private List<Long> outsideCaptures(int device) {
         return streams.get(device).stream()
                 .filter(stream -> order.recordable(device, stream))
                 .toList();
     }
 
-    /// Is told that a stream ends.
+    /// Is told of the end of a stream.
     public interface Ending {
-        /// The stream is still there.
+        /// Called while the stream still exists.
         void ends(int device, long stream);
     }
 
-    /// Ends the streams; later frees wait for their events on the host. Doing it twice does nothing.
+    /// Ends the streams. Later frees wait for their events on the host. A second call does nothing.
     ///
     /// @param ending is told of each stream before it is destroyed
-    /// @throws RuntimeException the first failure, with the others suppressed in it; all are ended then that can be
+    /// @throws RuntimeException the first failure, with the others suppressed in it; all streams that can be
+    ///     ended are ended then
     public synchronized void close(Ending ending) {
         closed = true;
         Failures failures = new Failures();

@@ -7,8 +7,9 @@ import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.DriverCall;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The fences of one device that the driver owes: numbers below 0, the later the lower. An event over all streams,
-/// and a wait for them, stands for all that were given before. To give one takes no Java heap and no call.
+/// The fences of one device that the driver owes: numbers below 0, later ones lower. An event over all streams,
+/// or a wait for them, stands for all owed fences given before it. Giving out a fence needs no Java heap and no
+/// driver call.
 ///
 /// **Invariant**: passed ≤ covered ≤ given.
 ///
@@ -20,12 +21,12 @@ final class OwedFences {
     private final AtomicLong given = new AtomicLong();
     private volatile long passed;
 
-    /// What the fences up to `covered` wait for; 0 if nobody has asked. Guarded by this.
+    /// The event that stands for the fences up to `covered`; 0 if there is none. Guarded by this.
     private long event;
 
     private long covered;
 
-    /// Whether the driver refused when it was asked last, outside captures.
+    /// Whether the driver refused the last request outside captures.
     private volatile boolean refused;
 
     OwedFences(CudaDriver driver, EventOrder order, int device) {
@@ -38,7 +39,7 @@ final class OwedFences {
         return -given.incrementAndGet();
     }
 
-    /// A new fence, or 0 if the driver lets the host wait for all.
+    /// Returns a new fence, or 0 if the driver let the host wait for all work.
     long nextUnlessWaited() {
         refused = !waitsForAll();
         return refused ? next() : 0;
@@ -48,12 +49,12 @@ final class OwedFences {
         return -fence <= passed;
     }
 
-    /// Asks no driver.
+    /// Makes no driver call.
     boolean isAwaitable(long fence) {
         return isPast(fence) || !(refused || driver.graphs().isSheltered(device));
     }
 
-    /// Asks the driver for an event, or whether it has passed; where it gives none, the host waits.
+    /// Asks the driver for an event, or whether the event has passed. If the driver refuses, the host waits.
     boolean hasPassed(long fence) {
         try {
             return isPast(fence) || passes(fence);
@@ -63,10 +64,10 @@ final class OwedFences {
     }
 
     private synchronized boolean passes(long fence) {
-        // Ends: a second event comes after the fence.
+        // The loop ends: a second event comes after the fence.
         while (!isPast(fence)) {
             if (event == 0) {
-                covered = given.get(); // first, since the event stands for no later ones
+                covered = given.get(); // before the event, which stands for no later fences
                 event = order.eventOverAll(device);
                 refused = refused && event == 0;
             }
@@ -79,7 +80,7 @@ final class OwedFences {
         return true;
     }
 
-    /// Takes the event, to be ended.
+    /// Takes the event; the caller releases it.
     synchronized long take() {
         long taken = event;
         event = 0;

@@ -4,7 +4,7 @@ import java.util.AbstractList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// A list that is made once, when it is first read: by the reader, or by another thread for which the reader waits.
+/// A list that is made once, at the first read: by the reader, or by another thread for which the reader waits.
 ///
 /// **Threads.** Any.
 abstract class LazyList<T> extends AbstractList<T> {
@@ -12,7 +12,7 @@ abstract class LazyList<T> extends AbstractList<T> {
 
     abstract List<T> make();
 
-    /// Makes it, if nobody has; nothing is in it if it can't be made.
+    /// Makes the list, if nobody has. It is empty if making it fails.
     final synchronized List<T> list() {
         List<T> known = made;
         if (known == null) {

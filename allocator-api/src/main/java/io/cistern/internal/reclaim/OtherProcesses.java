@@ -9,16 +9,16 @@ import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/// Asks the system which other processes hold memory of a device. That takes tens of milliseconds (the
-/// management library is loaded and initialised), so it is asked on a thread of its own when a report is made.
-/// A thread that reads the answer waits for it.
+/// Asks the system which other processes hold memory of a device. That takes long (the management library is
+/// loaded and initialised), so a thread of its own asks when a report is made. A thread that reads the answer
+/// waits for it.
 ///
-/// No lambdas here nor in [OutOfMemoryReporter]: out of memory comes once in many programs, and linking half a dozen
-/// costs more than all else of a report.
+/// This class and [OutOfMemoryReporter] use no lambdas. Many programs run out of memory once, and linking the
+/// lambdas would cost more than the rest of a report.
 ///
 /// **Threads.** Any.
 final class OtherProcesses {
-    /// An answer serves for so long, since some programs run out of memory over and over.
+    /// How long an answer serves, since some programs run out of memory over and over.
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final CudaDriver driver;
@@ -29,7 +29,7 @@ final class OtherProcesses {
         this.answers = new Answer[deviceCount];
     }
 
-    /// Asks, or tells what the system said a moment ago.
+    /// Asks, or returns the answer of a moment ago.
     synchronized List<ProcessMemory> ask(int device) {
         Answer recent = answers[device];
         if (recent != null && System.nanoTime() - recent.askedNanos < FRESH_NANOS) {

@@ -16,21 +16,21 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// Looks for memory when an allocator has none for a request, after the allocator's own search. [ReclaimAttempt]
-/// lists the steps. After each step that gave something the allocator is asked again.
+/// Looks for memory when an allocator has none for a request, after the allocator's own search.
+/// [ReclaimAttempt] lists the steps. After each step that gave something, it asks the allocator again.
 ///
-/// **No livelock.** One thread a device at a time takes memory from others ([ReclaimTurn]). A thread asks the
-/// allocator again whenever any thread's step gave something on the device since it asked last. Each step is taken
-/// once. Only a thread that waits for frees repeats them, when there were some. It backs off exponentially, so
-/// running threads get time to free.
+/// **No livelock.** For each device, one thread at a time takes memory from others ([ReclaimTurn]). A thread
+/// asks the allocator again whenever any thread's step has given something on the device since it last asked.
+/// Each step is taken once. Only a thread that waits for frees repeats steps, after there were some. It backs
+/// off exponentially, so running threads get time to free.
 ///
 /// **No deadlock.** Nothing is locked while listeners, allocators or the driver are called, since each of them
-/// may wait for another thread that needs memory. A turn to take memory never covers a wait for work. One
-/// thread a device waits for the work that used other allocators' idle memory; the others wait for that thread,
-/// with a bound.
+/// may wait for another thread that needs memory. A turn to take memory never covers a wait for work. For each
+/// device, one thread waits for the work that used other allocators' idle memory; the others wait for that
+/// thread, with a bound.
 ///
-/// A request that a limit refused gets only the steps after which less is charged to it. A request whose allocator
-/// closes meanwhile begins anew with the one that serves it now.
+/// A request that a limit refused gets only the steps after which less is charged to that limit. If the
+/// allocator of a request closes meanwhile, the request begins anew with the allocator that serves it now.
 ///
 /// **Threads.** Any.
 public final class OutOfMemoryHandler {
@@ -70,10 +70,10 @@ public final class OutOfMemoryHandler {
                 .toList();
     }
 
-    /// Asks a listener in a step from now on.
+    /// Adds a listener, which is asked in a step from now on.
     ///
-    /// @return removes the listener
-    /// @throws IllegalArgumentException if it is no step that asks listeners
+    /// @return an action that removes the listener
+    /// @throws IllegalArgumentException if the step asks no listeners
     public Runnable add(ReclaimStep step, MemoryReleaser listener) {
         List<MemoryReleaser> asked = switch (step) {
             case CALLBACKS -> listeners;
@@ -84,7 +84,7 @@ public final class OutOfMemoryHandler {
         return () -> asked.remove(listener);
     }
 
-    /// Who may move live memory.
+    /// Returns the object that decides whether live memory may move.
     public ProgramPause pause() {
         return pause;
     }
@@ -92,12 +92,13 @@ public final class OutOfMemoryHandler {
     /// Moves live memory of an allocator together.
     ///
     /// @param byteSize see [MemoryReclaim#compact][io.cistern.spi.MemoryReclaim#compact]
-    /// @param promised whether the caller promises that other threads give no work
+    /// @param promised whether the caller promises that other threads give the device no work
     public CompactionResult compact(OpenAllocator allocator, int device, long byteSize, boolean promised) {
         return pause.during(device, promised, () -> allocator.compact(device, byteSize), CompactionResult::nothing);
     }
 
-    /// Whether the calling thread is looking for memory for a request to an allocator: in a listener, for example.
+    /// Returns whether the calling thread is looking for memory for a request to an allocator: in a listener,
+    /// for example.
     public boolean isReclaimingFor(OpenAllocator allocator) {
         for (ReclaimAttempt attempt = attempts.get(); attempt != null; attempt = attempt.outer) {
             if (allocator.leads(attempt.route())) {
@@ -109,8 +110,8 @@ public final class OutOfMemoryHandler {
 
     /// A request that a route could not serve.
     ///
-    /// @param limit that of the scope which chose the route, or null
-    /// @param next the route of the request instead of one that is closed; throws if there is none
+    /// @param limit the limit of the scope that chose the route, or null
+    /// @param next returns the route that serves the request in place of a closed one; throws if there is none
     public record Request(
             Route refusing, @Nullable LimitHandle limit, long byteSize, long stream, UnaryOperator<Route> next) {}
 

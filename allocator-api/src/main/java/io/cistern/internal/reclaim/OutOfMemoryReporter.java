@@ -19,8 +19,8 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
 
-/// Collects what is known when memory has run out. Never throws and allocates no device memory: what can't be found
-/// out is missing in the report.
+/// Collects the facts known when memory has run out. It never throws and allocates no device memory. Facts that
+/// it can't find out are missing in the report.
 final class OutOfMemoryReporter {
     private final Registry registry;
     private final OtherProcesses system;
@@ -44,7 +44,7 @@ final class OutOfMemoryReporter {
             free = OptionalLong.of(info.freeBytes());
             total = OptionalLong.of(info.totalBytes());
         } catch (RuntimeException unavailable) {
-            // What is not known by now is missing.
+            // Facts not known by now are missing.
         }
         List<ProcessMemory> processes = system.ask(device); // last, since its thread wants a processor too
         return new OutOfMemoryReport(
@@ -97,7 +97,7 @@ final class OutOfMemoryReporter {
                 own == null ? List.of() : own.heldByStream(device));
     }
 
-    /// Only what applies.
+    /// The sentences of advice that apply.
     private static final class Advice extends LazyList<String> {
         private final DeviceOutOfMemoryException failure;
         private final List<AllocatorMemory> allocators;

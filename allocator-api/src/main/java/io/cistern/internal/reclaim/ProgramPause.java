@@ -6,18 +6,19 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/// Makes sure that nobody gives a device work while live memory moves: for a moment an address has no
-/// memory, and a kernel that uses it then ends the context.
+/// Ensures that no thread gives a device work while live memory moves. For a moment an address has no memory,
+/// and a kernel that uses the address then ends the context.
 ///
-/// 1. A program that registered pauses is asked; all of them must agree.
-/// 2. Without any, a thread that alone uses the device memory needs none: it is here, and gives no work.
+/// 1. If the program registered pauses, all of them are asked and must agree.
+/// 2. If it registered none, live memory moves only if one thread alone uses the device memory: that thread is
+///    here, and gives no work.
 ///
 /// **Threads.** Any; pauses are asked and ended on the thread that compacts, under no lock.
 public final class ProgramPause {
-    /// Stops a program.
+    /// Stops the program's threads.
     @FunctionalInterface
     public interface Pause {
-        /// Returns what ends the pause, or null if the program can't stop now.
+        /// Returns an action that ends the pause, or null if the program can't stop now.
         @Nullable
         Runnable begin(int device);
     }
@@ -30,25 +31,25 @@ public final class ProgramPause {
         this.isAlone = isAlone;
     }
 
-    /// Asks a pause from now on.
+    /// Adds a pause, which is asked from now on.
     ///
-    /// @return removes it
+    /// @return an action that removes the pause
     public Runnable add(Pause pause) {
         pauses.add(pause);
         return () -> pauses.remove(pause);
     }
 
-    /// Work for a paused program.
+    /// Work to do while the program pauses.
     @FunctionalInterface
     interface Work<T> {
-        /// Does it.
+        /// Does the work.
         T run();
     }
 
-    /// Does something while the program pauses.
+    /// Does some work while the program pauses.
     ///
-    /// @param promised whether the caller promises that other threads give no work
-    /// @param refused what to return instead if the program can't pause, told why
+    /// @param promised whether the caller promises that other threads give the device no work
+    /// @param refused makes the result from the reason, if the program can't pause
     <T> T during(int device, boolean promised, Work<T> work, Function<String, T> refused) {
         List<Pause> asked = List.copyOf(pauses);
         if (asked.isEmpty()) {

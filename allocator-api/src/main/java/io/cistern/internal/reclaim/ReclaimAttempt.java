@@ -25,31 +25,32 @@ import java.util.function.Supplier;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
-/// One request's way through the steps of an [OutOfMemoryHandler].
+/// Takes one request through the steps of an [OutOfMemoryHandler].
 ///
-/// **Threads.** The request's alone; what it has in common with others is in [Shared].
+/// **Threads.** The request's thread alone. [Shared] has the state that attempts on one device share.
 final class ReclaimAttempt {
-    /// How often an allocator is asked to give back after waiting: what waits on the stream of the request,
-    /// what is idle on others, and all the rest.
+    /// How often an allocator is asked to give back after waiting: for memory that waits on the stream of the
+    /// request, for idle memory of other streams, and for all the rest.
     private static final int MAX_ROUNDS = 3;
 
-    /// So long a thread waits for the turns of others while nobody gets on: longer than the work that is
-    /// enqueued on a device takes as a rule. Then it takes what it can have without a turn and without waiting.
+    /// How long a thread waits for the turns of others while no turn ends: longer than the enqueued work of a
+    /// device usually takes. After that it takes the memory that it can have without a turn and without
+    /// waiting.
     private static final long PATIENCE_NANOS = 10_000_000_000L;
 
-    /// Between two looks at what other threads have freed, at first: what a free and an allocation of the
-    /// driver take.
+    /// The first pause between two checks of other threads' frees: about the time of a free and an allocation
+    /// of the driver.
     private static final long PAUSE_NANOS = 100_000;
 
-    /// At last: still short for people.
+    /// The longest pause: still short for people.
     private static final long LONGEST_PAUSE_NANOS = 10_000_000;
 
     private static final String[] NO_NOTE = {""};
 
-    /// What the attempts on one device share.
+    /// The state that the attempts on one device share.
     ///
-    /// @param taking to take idle memory from others
-    /// @param waiting to wait for the work of others
+    /// @param taking the turn to take idle memory from others
+    /// @param waiting the turn to wait for the work of others
     /// @param given how often a step gave something
     record Shared(ReclaimTurn taking, ReclaimTurn waiting, AtomicLong given) {
         Shared() {
@@ -64,7 +65,7 @@ final class ReclaimAttempt {
         long serve();
     }
 
-    /// What is tried, in this order, until memory is found.
+    /// The steps, in order, until memory is found.
     private final List<Step> order = List.of(
             this::collectGraphs,
             this::askListeners,
@@ -75,10 +76,10 @@ final class ReclaimAttempt {
             this::waitForFrees,
             this::askIfGiven);
 
-    /// That of it which a thread tries again while it waits for frees.
+    /// The steps that a thread repeats while it waits for frees.
     private final List<Step> repeated = List.of(this::borrow, this::takeIdle);
 
-    /// That of the same thread in the course of which this one began.
+    /// The attempt of the same thread in the course of which this one began.
     final @Nullable ReclaimAttempt outer;
 
     private final OutOfMemoryHandler handler;
@@ -91,13 +92,13 @@ final class ReclaimAttempt {
     private Route route;
     private DeviceOutOfMemoryException last;
 
-    /// What had been given when the route was asked last.
+    /// The value of [Shared#given] when the route was last asked.
     private long asked;
 
-    /// By allocators when they were asked to give back.
+    /// Exceptions of allocators that were asked to give back.
     private final List<RuntimeException> thrown = new ArrayList<>();
 
-    /// Whether what is tried is tried again.
+    /// Whether the thread waits for frees, and so repeats steps.
     private boolean waits;
 
     private boolean asksListeners;
@@ -127,7 +128,7 @@ final class ReclaimAttempt {
         return route;
     }
 
-    /// Serves the request. Begins anew after each swap meanwhile.
+    /// Serves the request. It begins anew after each swap meanwhile.
     ///
     /// @throws DeviceOutOfMemoryException if nothing helps
     long run() {
@@ -165,7 +166,7 @@ final class ReclaimAttempt {
         return last.with(report);
     }
 
-    /// Idle memory that goes back to the driver does not help where a limit refused.
+    /// If a limit refused, idle memory that goes back to the driver does not help.
     private long takeIdle() {
         if (last.isByLimit()) {
             return 0;
@@ -184,7 +185,8 @@ final class ReclaimAttempt {
         return address;
     }
 
-    /// What others gave up after their work may have gone to a third one, whose turn it was.
+    /// Memory that others gave up after their work may have gone to a third thread, whose turn it was; so the
+    /// others' idle memory is tried once more.
     private long takeFromOthers() {
         long address = alone(ReclaimStep.OTHER_ALLOCATORS, () -> trim(false, false));
         if (address != 0 || !steps.contains(ReclaimStep.SYNCHRONIZE)) {
@@ -196,14 +198,15 @@ final class ReclaimAttempt {
         return address == 0 && gave ? alone(ReclaimStep.OTHER_ALLOCATORS, () -> trim(false, false)) : address;
     }
 
-    /// Takes what others give up after their work. If another thread waits for that too long, this one does
-    /// not: it may be the one that has to let the work go on. It takes what has become idle meanwhile.
+    /// Takes the memory that others give up after their work. If another thread waits for that too long, this
+    /// thread does not, since it may be the one that must let the work go on. It takes the memory that has
+    /// become idle meanwhile.
     private long waitForOthers() {
         return inTurn(shared.waiting, ReclaimStep.OTHER_ALLOCATORS, mine -> trim(mine, false), NO_NOTE);
     }
 
-    /// First the allocator that refused, then all others. Live memory that moves does not help where a limit
-    /// refused.
+    /// Compacts the allocator that refused first, then all others. If a limit refused, moving live memory does
+    /// not help.
     private long compact() {
         if (last.isByLimit()) {
             return 0;
@@ -231,20 +234,20 @@ final class ReclaimAttempt {
         return done.freedBytes();
     }
 
-    /// What was spilled was freed behind copies that may not be done.
+    /// Spilled memory was freed after copies that may not be done, so the own idle memory is tried again.
     private long spill() {
         long[] given = {0};
         long address = after(ReclaimStep.SPILL, () -> given[0] = ask(handler.stores));
         return address == 0 && given[0] > 0 ? takeOwnIdle() : address;
     }
 
-    /// Takes idle memory from others in turn: see [#after].
+    /// Takes idle memory from others, in its turn: see [#after].
     private long alone(ReclaimStep step, LongSupplier taking) {
         return inTurn(shared.taking, step, _ -> taking.getAsLong(), NO_NOTE);
     }
 
     /// @param taking is told whether this thread got its turn in time
-    /// @param note gets what else is to be said of the step
+    /// @param note receives a remark about the step
     private long inTurn(ReclaimTurn turn, ReclaimStep step, ToLongFunction<Boolean> taking, String[] note) {
         boolean mine = turn.begin(PATIENCE_NANOS);
         try {
@@ -256,7 +259,8 @@ final class ReclaimAttempt {
         }
     }
 
-    /// Takes a step, and asks again if it gave something; before it, if another thread's did.
+    /// Takes a step, and asks the route again if the step gave something. If another thread's step has given
+    /// something before, it asks first.
     private long after(ReclaimStep step, LongSupplier taking) {
         return after(step, taking, NO_NOTE);
     }
@@ -278,7 +282,7 @@ final class ReclaimAttempt {
         return askIfGiven();
     }
 
-    /// What a step gave in several goes is told as one.
+    /// Notes a step. Several rounds of one step are noted as one.
     private void note(ReclaimStep step, long given, long begun) {
         note(step, given, begun, "");
     }
@@ -299,9 +303,9 @@ final class ReclaimAttempt {
         return shared.given.get() == asked ? 0 : again();
     }
 
-    /// Asks the route again; if it is closed, the next one. Ends, since each turn needs one more swap.
+    /// Asks the route again; if it is closed, the next one. The loop ends, since each turn needs one more swap.
     ///
-    /// @return 0 if it still has none
+    /// @return 0 if it still has no memory
     private long again() {
         asked = shared.given.get();
         try {
@@ -378,7 +382,7 @@ final class ReclaimAttempt {
         return given.isPresent() ? given.getAsLong() : trim(step == ReclaimStep.SYNCHRONIZE, true);
     }
 
-    /// What an allocator gave back; nothing if it throws.
+    /// Returns the bytes that an allocator gave back; `nothing` if it throws.
     ///
     /// @throws CudaException if the context is dead
     private <T> T unlessBroken(Supplier<T> givingBack, T nothing) {
@@ -432,7 +436,7 @@ final class ReclaimAttempt {
     private long lookForFrees(long deadline) {
         long address = 0;
         long pause = PAUSE_NANOS;
-        long seen = -1; // others may have freed since the last attempt
+        long seen = -1; // other threads may have freed since the last attempt
         while (address == 0
                 && System.nanoTime() - deadline < 0
                 && !Thread.currentThread().isInterrupted()) {

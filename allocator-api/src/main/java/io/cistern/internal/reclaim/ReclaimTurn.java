@@ -5,23 +5,24 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// Lets one thread at a time reclaim memory: threads that run out together would else take from one another what each
-/// has just obtained.
+/// Lets one thread at a time reclaim memory. Threads that run out together would otherwise take from each other
+/// the memory that each has just obtained.
 ///
-/// It is no lock. A thread that finds another one's turn waits for its own, as long as turns end; when none has ended
-/// for a bounded time, it goes on beside it: the other thread may be in a plug-in that waits for this very thread.
+/// It is no lock. A thread waits for its turn as long as other turns end. If none has ended for a bounded time,
+/// the thread goes on without a turn, since the other thread may be in a plug-in that waits for this very
+/// thread.
 ///
 /// **Threads.** Any. The thread that began a turn ends it.
 final class ReclaimTurn {
     private final Semaphore free = new Semaphore(1, true);
     private volatile @Nullable Thread owner;
 
-    /// How many turns have ended.
+    /// The number of turns that have ended.
     private final AtomicLong ended = new AtomicLong();
 
     /// Begins a turn.
     ///
-    /// @param nanos how long to wait for the end of one other thread's turn
+    /// @param nanos how long to wait until one other thread's turn ends
     /// @return false if one did not end in time, if the calling thread is interrupted, or if it has the turn
     ///     already: then there is nothing to [end][#end]
     boolean begin(long nanos) {
@@ -42,7 +43,7 @@ final class ReclaimTurn {
         }
     }
 
-    /// Goes on only if another thread got on meanwhile.
+    /// Waits again only if another turn has ended meanwhile.
     private boolean awaitTurn(long nanos) throws InterruptedException {
         long seen;
         do {

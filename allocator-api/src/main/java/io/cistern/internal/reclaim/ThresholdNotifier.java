@@ -17,9 +17,9 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
-/// Calls the listeners for thresholds and for the driver's budget, on one thread, which is there while there are
-/// listeners. A thread that sees a crossing may be in the middle of an allocation, hold an allocator's locks, or be
-/// the driver's. So it puts a notice into a queue and wakes the notifying thread, no more.
+/// Calls the listeners for thresholds and for the driver's budget, on one thread, which exists while there are
+/// listeners. A thread that sees a crossing may be in the middle of an allocation, hold an allocator's locks,
+/// or belong to the driver. So it only puts a notice into a queue and wakes the notifying thread.
 ///
 /// **Threads.** Any.
 public final class ThresholdNotifier {
@@ -27,10 +27,10 @@ public final class ThresholdNotifier {
     private final Thresholds thresholds;
     private final Queue<Notice> due = new ConcurrentLinkedQueue<>();
 
-    /// What is registered. Guarded by this.
+    /// Guarded by this.
     private final List<Notice> registered = new ArrayList<>();
 
-    /// There while anything is. Written under the lock of this.
+    /// The notifying thread; null if nothing is registered. Written under the lock of this.
     private volatile @Nullable Thread thread;
 
     public ThresholdNotifier(CudaDriver driver, Thresholds thresholds) {
@@ -38,10 +38,11 @@ public final class ThresholdNotifier {
         this.thresholds = thresholds;
     }
 
-    /// Has a listener hear of each crossing.
+    /// Registers a listener that is told of each crossing.
     ///
     /// @param ofReserved whether reserved bytes count, else requested ones
-    /// @param only a route of the allocator that counts; null for all of the device
+    /// @param only a route of the only allocator that counts; null for all allocators of the device
+    /// @return an action that removes the listener
     public Runnable onThreshold(
             int device, boolean ofReserved, long byteSize, @Nullable Route only, LongConsumer listener) {
         Sizes.notNegative("byteSize", byteSize);
@@ -54,7 +55,9 @@ public final class ThresholdNotifier {
         return () -> end(notice);
     }
 
-    /// Has a listener hear of each time that the driver says that the process is over its budget.
+    /// Registers a listener that is told each time when the driver says that the process is over its budget.
+    ///
+    /// @return an action that removes the listener
     public Runnable onOverBudget(int device, LongConsumer listener) {
         Notice notice = new Notice();
         AtomicLong over = new AtomicLong();
@@ -105,7 +108,7 @@ public final class ThresholdNotifier {
         return registered.contains(notice);
     }
 
-    /// Ends all, whatever the driver says of one.
+    /// Removes all listeners, even if the driver refuses to remove one.
     public void close() {
         List<Notice> all;
         synchronized (this) {
@@ -124,13 +127,13 @@ public final class ThresholdNotifier {
         return System.getLogger(ThresholdNotifier.class.getName());
     }
 
-    /// One listener's.
+    /// The notice of one listener.
     private final class Notice {
         private final AtomicBoolean due = new AtomicBoolean();
         private Runnable call = () -> {};
         private Runnable stop = () -> {};
 
-        /// The listener is to be called.
+        /// Makes the notifying thread call the listener.
         void isDue() {
             if (due.compareAndSet(false, true)) {
                 ThresholdNotifier.this.due.add(this);

@@ -10,12 +10,12 @@ import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/// The allocators that the configuration names, opened when a device first needs one, and exchanged when somebody
-/// asks for that. Devices with the same spec share an allocator.
+/// Opens the allocators that the configuration names, when a device first needs one, and exchanges them on
+/// request. Devices with the same spec share an allocator.
 ///
-/// **Reload.** Providers and configuration are looked for again; for each device that has what the configuration
-/// named, the new choice is opened; and only when all are open, they become current in an ordinary swap. Nothing
-/// is exchanged where neither the choice nor any plug-in changed.
+/// **Reload.** It looks for providers and configuration again. For each device whose allocator the
+/// configuration named, it opens the new choice. Once all are open, they become current in an ordinary swap. If
+/// neither the choice of a device nor any plug-in changed, nothing is exchanged.
 ///
 /// **Threads.** One at a time: the callers hold a lock.
 final class ConfiguredAllocators {
@@ -26,7 +26,7 @@ final class ConfiguredAllocators {
         this.registry = registry;
     }
 
-    /// The one that the configuration names for a device.
+    /// Returns the allocator that the configuration names for a device.
     OpenAllocator get(int device) {
         Catalog.Choice choice = choice(registry.catalog(), device);
         bySpec.values().removeIf(OpenAllocator::isClosed);
@@ -37,8 +37,8 @@ final class ConfiguredAllocators {
         return catalog.choose(registry.environment(), device);
     }
 
-    /// @throws ConfigurationException if the spec can't be followed, or its plug-in throws something of its own, with
-    ///     who set it
+    /// @throws ConfigurationException if the spec can't be followed, or its plug-in throws an exception of its
+    ///     own. The message names the source of the setting
     /// @throws IllegalStateException if the device memory is closed
     private OpenAllocator open(Catalog.Choice choice) {
         registry.requireOpen();
@@ -53,11 +53,11 @@ final class ConfiguredAllocators {
         }
     }
 
-    /// Opens what is named now.
+    /// Opens the allocators that are named now.
     ///
-    /// @param former what is current by the former configuration, by device
-    /// @return what shall be current instead, by device; those that stay are not in it
-    /// @throws ConfigurationException if any can't be opened: then none is
+    /// @param former the allocators that are current by the former configuration, by device
+    /// @return the allocators that replace them, by device, without those that stay
+    /// @throws ConfigurationException if one of them can't be opened; then none stays open
     SortedMap<Integer, OpenAllocator> reload(SortedMap<Integer, OpenAllocator> former) {
         Catalog before = registry.catalog();
         Catalog next = before.refreshed();
@@ -82,7 +82,7 @@ final class ConfiguredAllocators {
         return changed;
     }
 
-    /// What a reload changed, for people.
+    /// Returns the changes of a reload, for people.
     static List<String> told(SortedMap<Integer, OpenAllocator> former, SortedMap<Integer, OpenAllocator> changed) {
         List<String> lines = new ArrayList<>();
         changed.forEach((device, now) -> lines.add("device " + device + ": " + former.get(device) + " -> " + now));

@@ -15,10 +15,10 @@ import java.util.TreeMap;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
-/// Which allocator is current on each device, outside scopes.
+/// Holds the allocator that is current on each device, outside scopes.
 ///
-/// A change writes one route a device with a release store. An allocation that read the route before either
-/// gets in before its allocator closes, and is waited for, or is refused and looks again.
+/// A change writes one route for each device with a release store. An allocation that read the former route
+/// either gets in before its allocator closes, which then waits for it, or is refused and reads again.
 ///
 /// **Threads.** Any; changes are made one at a time.
 public final class CurrentAllocators {
@@ -27,7 +27,7 @@ public final class CurrentAllocators {
     /// By device. Null before the first choice.
     private final @Nullable OpenAllocator[] chosen;
 
-    /// By device. Null before the first choice, and always where no route is to be published.
+    /// By device. Null before the first choice, and always if routes are not published.
     private final @Nullable Route[] routes;
 
     /// By device, whether the configuration chose and not the program.
@@ -37,12 +37,12 @@ public final class CurrentAllocators {
     private final IntFunction<OpenAllocator> configured;
     private final Observers observers;
 
-    /// Of the former one.
+    /// Makes an event from the former allocator.
     private final Events.Maker<String> changed = (former, device, _, _, _, _) -> changed(former, device);
 
-    /// @param routes what [#route] reads, by device; all null
-    /// @param publishes whether routes are written, or each allocation outside scopes is to ask here
-    /// @param configured gives the open allocator that is current on a device where the program chose none
+    /// @param routes the array that [#route] reads, by device; all null
+    /// @param publishes whether routes are written; if not, each allocation outside scopes asks here
+    /// @param configured returns the open allocator that is current on a device if the program chose none
     CurrentAllocators(
             @Nullable Route[] routes, boolean publishes, IntFunction<OpenAllocator> configured, Observers observers) {
         this.chosen = new OpenAllocator[routes.length];
@@ -53,10 +53,11 @@ public final class CurrentAllocators {
         this.observers = observers;
     }
 
-    /// The route of the current allocator on a device, in one read; null where there is none yet, or none is
-    /// published.
+    /// Returns the route of the current allocator on a device, in one read; null if there is none yet, or
+    /// routes are not published.
     ///
-    /// @param routes those given to the constructor, which the caller holds too, to save the way through here
+    /// @param routes the array given to the constructor. The caller holds it too, which saves a read of this
+    ///     object
     /// @throws IndexOutOfBoundsException if there is no such device
     public static @Nullable Route route(@Nullable Route[] routes, int device) {
         try {
@@ -66,7 +67,7 @@ public final class CurrentAllocators {
         }
     }
 
-    /// The current allocator on a device, opened now if need be.
+    /// Returns the current allocator on a device, and opens it if necessary.
     public synchronized OpenAllocator get(int device) {
         OpenAllocator present = chosen[Devices.check(device, chosen.length)];
         return present != null ? present : configure(device, configured.apply(device));
@@ -79,8 +80,8 @@ public final class CurrentAllocators {
         return choice;
     }
 
-    /// By device, what is current by the configuration; not where the program chose, or nothing was asked for
-    /// yet.
+    /// Returns, by device, the allocators that are current by the configuration: none for a device for which
+    /// the program chose, or for which nobody has asked yet.
     public synchronized SortedMap<Integer, OpenAllocator> configured() {
         SortedMap<Integer, OpenAllocator> found = new TreeMap<>();
         for (int device = 0; device < chosen.length; device++) {
@@ -92,17 +93,17 @@ public final class CurrentAllocators {
         return found;
     }
 
-    /// Whether an allocator is current anywhere.
+    /// Returns whether an allocator is current anywhere.
     public synchronized boolean isCurrent(OpenAllocator allocator) {
         return Arrays.asList(chosen).contains(allocator);
     }
 
-    /// Whether an allocator is current on a device.
+    /// Returns whether an allocator is current on a device.
     public synchronized boolean isCurrent(int device, OpenAllocator allocator) {
         return chosen[Devices.check(device, chosen.length)] == allocator;
     }
 
-    /// Those that are current on any device.
+    /// Returns the allocators that are current on any device.
     public synchronized Set<OpenAllocator> all() {
         Set<OpenAllocator> all = new LinkedHashSet<>();
         for (OpenAllocator present : chosen) {
@@ -131,7 +132,7 @@ public final class CurrentAllocators {
 
     /// Makes an allocator current on all devices.
     ///
-    /// @return those that were
+    /// @return the former ones
     public synchronized Set<OpenAllocator> setAll(OpenAllocator next) {
         Set<OpenAllocator> former = new LinkedHashSet<>();
         for (int device = 0; device < chosen.length; device++) {

@@ -16,15 +16,15 @@ import java.util.WeakHashMap;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
-/// The ways to one allocator for scopes with a limit: a set of routes, by device, for each limit in use.
+/// The routes to one allocator for scopes with a limit: a set of routes, by device, for each limit in use.
 ///
-/// An owner record names a route, and has room for few. So the routes of a limit that nothing refers to any more
-/// serve the next new limit, as soon as their last block is gone: programs may make a limit for each request. A
-/// scope or a carrier that holds such routes holds their limit too.
+/// Owner records have room for the numbers of few routes, while programs may make a limit for each request. So
+/// the routes of a limit that nothing refers to any more serve the next new limit, as soon as their last block
+/// is gone. A scope or a carrier that holds such routes holds their limit too.
 ///
 /// **Threads.** Any.
 final class LimitedRoutes {
-    /// Retired routes that are looked at for one new limit: where most have live blocks, others serve.
+    /// The most retired routes to check for one new limit. If most have live blocks, new routes are opened.
     private static final int MAX_TRIES = 8;
 
     private final Routes routing;
@@ -35,13 +35,13 @@ final class LimitedRoutes {
     private final Map<LimitHandle, Use> inUse = new WeakHashMap<>();
     private final ReferenceQueue<LimitHandle> forgotten = new ReferenceQueue<>();
 
-    /// Routes whose limit is gone; some of them may still have live blocks. The one looked at longest ago is
+    /// Routes whose limit is gone; some of them may still have live blocks. Those checked longest ago come
     /// first.
     private final Deque<Route[]> retired = new ArrayDeque<>();
 
     private final ArrayList<Route> all = new ArrayList<>();
 
-    /// Tells when a limit is gone.
+    /// Shows when a limit is gone.
     private static final class Use extends WeakReference<LimitHandle> {
         final Route[] routes;
 
@@ -53,8 +53,8 @@ final class LimitedRoutes {
 
     /// @param maker the allocator
     /// @param unlimited the allocator's own routes by device
-    /// @param budgets what the allocator's blocks are charged to in any case, by device
-    /// @param whenDrained runs for each route that closed and has no block left
+    /// @param budgets the budgets to which the allocator's blocks are charged in any case, by device
+    /// @param whenDrained runs for each route that has closed and has no block left
     LimitedRoutes(
             Routes routing,
             DeviceAllocator maker,
@@ -68,7 +68,7 @@ final class LimitedRoutes {
         this.whenDrained = whenDrained;
     }
 
-    /// The routes for a limit.
+    /// Returns the routes for a limit.
     ///
     /// @param whenOpening runs before each route that has to be opened; if that fails, `whenDrained` runs
     /// @throws IllegalStateException if there are too many routes
@@ -123,7 +123,7 @@ final class LimitedRoutes {
                 all.add(routes[device]);
             }
         } catch (Throwable failure) {
-            for (Route route : routes) { // which are of no use without the others
+            for (Route route : routes) { // they are of no use without the others
                 if (route != null) {
                     all.remove(route);
                     routing.close(route);

@@ -32,13 +32,13 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/// An allocator that was opened: a plug-in's object with its routes, limit and figures.
+/// An opened allocator: a plug-in's object with its routes, limit and figures.
 ///
 /// **Life.** Open → closing: its routes refuse, and live blocks are counted down → drained: the plug-in's
-/// object is closed. A block that is freed last drains it, on whichever thread that is.
+/// object is closed. The free of the last block drains it, on the thread of that free.
 ///
-/// **Invariant**: undrained = open routes, beside routes included, + calls that use the plug-in's object
-/// directly, + allocators and graphs that are built on it.
+/// **Invariant**: undrained = open routes, including those beside others + calls that use the plug-in's object
+/// directly + allocators and graphs that are built on it.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class OpenAllocator {
@@ -50,14 +50,14 @@ public final class OpenAllocator {
     private final Route[] routes;
     private final Runnable whenDrained;
 
-    /// Made before they are wanted, so that a full Java heap keeps nothing open.
+    /// Made in advance, so that a full Java heap keeps nothing open.
     private final Runnable oneDrained = this::drained;
 
     private final NodeQueue.Node<Runnable> whenNoneIsLeft = new NodeQueue.Node<>(this::closeBackend);
     private final AtomicInteger undrained;
     private final LimitedRoutes limited;
 
-    /// By device, what was counted before the last reset.
+    /// By device, the counts at the last reset.
     private final AtomicReferenceArray<RouteStatistics> atReset;
 
     private final @Nullable LimitHandle limit;
@@ -70,7 +70,7 @@ public final class OpenAllocator {
     /// @param lends whether its idle blocks may serve others now
     public record Pool(String tag, BooleanSupplier lends) {}
 
-    /// @param whenDrained runs when it has closed and its last block is gone, after the backend's close
+    /// @param whenDrained runs after the backend's close, when this has closed and its last block is gone
     OpenAllocator(
             AllocatorSpec spec,
             DeviceAllocator backend,
@@ -104,7 +104,7 @@ public final class OpenAllocator {
                 new LimitedRoutes(routing, backend, routes, device -> registry.budgets(device, limit), oneDrained);
     }
 
-    /// Closes what was opened before a failure.
+    /// Closes the routes that were opened before a failure.
     private void giveUp(Throwable why) {
         for (Route route : routes) {
             try {
@@ -127,7 +127,7 @@ public final class OpenAllocator {
         return limit;
     }
 
-    /// Whether its provider opens private allocators for graphs.
+    /// Returns whether its provider opens private allocators for graphs.
     public boolean servesGraphs() {
         return servesGraphs;
     }
@@ -144,14 +144,15 @@ public final class OpenAllocator {
         return backend.extension(type);
     }
 
-    /// The route of a device.
+    /// Returns the route of a device.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public Route route(int device) {
         return routes[checkedDevice(device)];
     }
 
-    /// The route for blocks that are charged to a scope's limit too; one that refuses, after closing.
+    /// Returns the route for blocks that are also charged to a scope's limit; a route that refuses, after
+    /// closing.
     public Route route(int device, @Nullable LimitHandle scopeLimit) {
         synchronized (limited) {
             return scopeLimit == null || isClosed() ? route(device) : openRoutes(scopeLimit)[device];
@@ -165,7 +166,7 @@ public final class OpenAllocator {
         return Devices.check(device, routes.length);
     }
 
-    /// Puts this allocator on top of a region, for one device or all and one stream or all.
+    /// Returns a scope stack with this allocator on top, for one device or all and one stream or all.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if this allocator is closed
@@ -208,7 +209,7 @@ public final class OpenAllocator {
 
     /// Opens one more route to this allocator, whose blocks are charged to no limit.
     ///
-    /// @throws IllegalStateException if it has drained
+    /// @throws IllegalStateException if this allocator has drained
     public Route openBeside(int device) {
         if (undrained.getAndUpdate(routes -> routes == 0 ? 0 : routes + 1) == 0) {
             throw closed();
@@ -221,12 +222,13 @@ public final class OpenAllocator {
         }
     }
 
-    /// The plug-in's object, also once its routes have drained.
+    /// Returns the plug-in's object, also after its routes have drained.
     public DeviceAllocator backend() {
         return backend;
     }
 
-    /// What was counted on a device since the totals were reset; what is alive and the peak are not reset so.
+    /// Returns the counts of a device since the totals were reset. Live bytes and the peak are not affected by
+    /// that reset.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public RouteStatistics statistics(int device) {
@@ -245,17 +247,17 @@ public final class OpenAllocator {
         return counted.allocations() - counted.frees();
     }
 
-    /// Bytes of the blocks that were freed since the totals were reset.
+    /// Returns the bytes of the blocks that were freed since the totals were reset.
     public long freedBytes(int device) {
         return route(device).statistics().freedBytes() - atReset.get(device).freedBytes();
     }
 
-    /// Frees since the allocator was opened.
+    /// Returns the number of frees since the allocator was opened.
     public long countedFrees(int device) {
         return routes[device].statistics().frees();
     }
 
-    /// Lets all peaks begin at what is alive or reserved now.
+    /// Sets all peaks to the bytes that are alive or reserved now.
     public void resetPeaks(int device) {
         routing.resetPeak(route(device));
         if (!isDrained()) {
@@ -263,7 +265,7 @@ public final class OpenAllocator {
         }
     }
 
-    /// Lets all that is added up begin at 0.
+    /// Sets all totals to 0.
     public void resetTotals(int device) {
         atReset.set(device, route(device).statistics());
         if (!isDrained()) {
@@ -271,7 +273,8 @@ public final class OpenAllocator {
         }
     }
 
-    /// Bytes that the allocator holds from the driver: none once it is drained; empty if it can't tell.
+    /// Returns the bytes that the allocator holds from the driver: 0 once it is drained, empty if it can't
+    /// tell.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
@@ -321,7 +324,7 @@ public final class OpenAllocator {
 
     /// Obtains memory from the driver and keeps it idle, if the allocator keeps any.
     ///
-    /// @throws IllegalStateException if it is closed; while this runs its memory does not go back
+    /// @throws IllegalStateException if it is closed. While this runs, its memory does not go back
     public void reserve(long byteSize, int device, long stream) {
         route(device);
         synchronized (limited) {
@@ -335,7 +338,7 @@ public final class OpenAllocator {
         }
     }
 
-    /// Keeps the plug-in's object open for what is built on it, another allocator or graphs, until [#endBuiltOn].
+    /// Keeps the plug-in's object open for another allocator or graphs built on it, until [#endBuiltOn].
     ///
     /// @throws IllegalStateException if it is closed
     public void beginBuiltOn() {
@@ -345,7 +348,7 @@ public final class OpenAllocator {
         }
     }
 
-    /// What was built on it is gone.
+    /// Ends [#beginBuiltOn], since the allocator or the graphs are gone.
     public void endBuiltOn() {
         drained();
     }
@@ -365,8 +368,8 @@ public final class OpenAllocator {
 
     /// Refuses further allocations and waits for those under way in other threads. Closing twice does nothing.
     ///
-    /// @throws IllegalStateException as [#requireOutside]; then it stays open
-    /// @throws RuntimeException what the driver or the plug-in throws; the allocator is closed then
+    /// @throws IllegalStateException as for [#requireOutside]; then it stays open
+    /// @throws RuntimeException if the driver or the plug-in throws it; the allocator is closed then
     public void close() {
         requireOutside();
         Failures failures = new Failures();
@@ -374,7 +377,7 @@ public final class OpenAllocator {
         Route[] all;
         Runnable end;
         StackRoom.require();
-        synchronized (limited) { // what fails after the end has begun can't be tried again
+        synchronized (limited) { // a failure after the closing has begun can't be retried
             List<Route> ways = allRoutes();
             all = ways.toArray(Route[]::new);
             if (isClosed()) {
@@ -386,7 +389,7 @@ public final class OpenAllocator {
             }
             closing.set(true);
         }
-        for (Route route : all) { // without the Java heap, which may be full
+        for (Route route : all) { // needs no Java heap, which may be full
             try {
                 routing.close(route);
             } catch (RuntimeException | Error failure) {
@@ -404,7 +407,8 @@ public final class OpenAllocator {
         return all;
     }
 
-    /// Throws where this allocator can't be closed: closing waits for the calls that are under way.
+    /// Throws if the calling thread can't close this allocator, because closing waits for the calls that are
+    /// under way.
     ///
     /// @throws IllegalStateException if it is open and the calling thread is in one of its calls, or looks for
     ///     memory for it
@@ -420,7 +424,7 @@ public final class OpenAllocator {
                 + " in one waits for: close it after that call, or on another thread that the call doesn't wait for");
     }
 
-    /// Whether any block is alive, also one that only a graph keeps.
+    /// Returns whether any block is alive, including blocks that only a graph keeps.
     public boolean hasLiveBlocks() {
         return leaks.anyAlive(this::leads);
     }
@@ -429,7 +433,7 @@ public final class OpenAllocator {
         return closing.get();
     }
 
-    /// Whether it was closed and its last block is gone, so that its memory is back with the driver.
+    /// Returns whether it was closed and its last block is gone, so that its memory is back with the driver.
     public boolean isDrained() {
         return undrained.get() == 0;
     }

@@ -28,10 +28,10 @@ import java.util.Set;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// What one plug-in is given while it is open. What it took from here, upstream allocators and segment sources,
-/// is closed after it, the last first.
+/// The context of one plug-in as long as it is open. Upstream allocators and segment sources that the plug-in
+/// opened here are closed after it, the last first.
 public final class OpenContext implements AllocatorContext {
-    /// Enough for the fences between some tens of streams that are under way at a time.
+    /// Enough for the fences that some tens of streams have under way at a time.
     private static final int MAX_IDLE_EVENTS = 64;
 
     private final Registry registry;
@@ -42,27 +42,27 @@ public final class OpenContext implements AllocatorContext {
     private final MemoryReclaim.Choice reclaimChoice;
     private final Deque<Runnable> closings = new ArrayDeque<>();
 
-    /// Made before the first closing is: what is closed in a full Java heap is closed once.
+    /// Made in advance, since closing happens once and the Java heap may be full then.
     private final Failures failures = new Failures();
 
     /// Prepares to open a plug-in from a spec.
     ///
-    /// @param name what events call it
-    /// @param ownSources open sources by the names under which the plug-in, and those that it builds on, find
-    ///     them, before those of the catalogue; they are not closed here
+    /// @param name the allocator's name in events
+    /// @param ownSources open sources by name. The plug-in, and those that it builds on, find them before those
+    ///     of the catalogue. They are not closed here
     public OpenContext(Registry registry, AllocatorSpec spec, String name, Map<String, SegmentSource> ownSources) {
         this(registry, new SpecOptions(spec), ownSources, registry.reserved(name), inCall(registry), null);
     }
 
     /// Prepares to open a plug-in from a spec for graphs.
     ///
-    /// @param name what events call it
-    /// @param order between captured streams
+    /// @param name the allocator's name in events
+    /// @param order orders captured streams
     public OpenContext(Registry registry, AllocatorSpec spec, String name, StreamOrder order) {
         this(registry, new SpecOptions(spec), Map.of(), registry.reserved(name), whole(registry), order);
     }
 
-    /// @param order null for one of its own
+    /// @param order null to make an own one
     private OpenContext(
             Registry registry,
             SpecOptions options,
@@ -84,7 +84,8 @@ public final class OpenContext implements AllocatorContext {
         return order;
     }
 
-    /// What routes lead to is asked for the rest after callbacks and pools that lend.
+    /// Returns the choice for an allocator that routes lead to. The framework asks it for the other steps
+    /// later, after callbacks and pools that lend.
     private static MemoryReclaim.Choice inCall(Registry registry) {
         Set<ReclaimStep> steps = EnumSet.noneOf(ReclaimStep.class);
         steps.addAll(registry.reclaimSteps());
@@ -92,18 +93,19 @@ public final class OpenContext implements AllocatorContext {
         return new MemoryReclaim.Choice(steps, true);
     }
 
-    /// Nobody asks what is behind an adaptor again, nor what serves graphs.
+    /// Returns the choice for an adaptor's upstream and for an allocator that serves graphs, which nobody asks
+    /// again.
     private static MemoryReclaim.Choice whole(Registry registry) {
         return new MemoryReclaim.Choice(registry.reclaimSteps());
     }
 
-    /// What the plug-in and all that it is built on tell of the memory that they hold.
+    /// Returns the reports of the plug-in, and of all that it is built on, about the memory that they hold.
     public ReservedBytes reserved() {
         return reserved;
     }
 
-    /// Opens a plug-in, and refuses options that it did not ask for. If that fails, all that it took is closed,
-    /// and what was thrown has a note of the spec.
+    /// Opens a plug-in, and refuses options that it did not read. If that fails, everything that it took is
+    /// closed, and the exception gets a note of the spec.
     public <T extends AutoCloseable> T open(Supplier<T> opening) {
         try {
             T opened = opening.get();
@@ -129,7 +131,7 @@ public final class OpenContext implements AllocatorContext {
         }
     }
 
-    /// Closes what the plug-in took.
+    /// Closes everything that the plug-in took.
     ///
     /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed
     ///     then

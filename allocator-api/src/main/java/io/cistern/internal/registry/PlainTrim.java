@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 
-/// Trims an allocator that can only say how much it gave back. It tells no reasons.
+/// Trims an allocator that can only say how much it gave back. The results have no reasons.
 public record PlainTrim(DeviceAllocator allocator, CudaDriver driver) {
     TrimResult trim(int device, long keepBytes, TrimMode mode) {
         if (mode == TrimMode.SYNCHRONIZE) {
@@ -31,7 +31,8 @@ public record PlainTrim(DeviceAllocator allocator, CudaDriver driver) {
         }
     }
 
-    /// Trims several allocators, in the order of opening, until they have reserved so much together.
+    /// Trims several allocators, in the order of opening, until together they have at most `keepBytes`
+    /// reserved.
     public static TrimResult all(List<OpenAllocator> allocators, int device, long keepBytes, TrimMode mode) {
         long excess = -Sizes.notNegative("keepBytes", keepBytes);
         for (OpenAllocator allocator : allocators) {
@@ -41,14 +42,16 @@ public record PlainTrim(DeviceAllocator allocator, CudaDriver driver) {
         for (OpenAllocator allocator : allocators) {
             OptionalLong reserved = allocator.reservedBytes(device);
             TrimResult result = allocator.trim(device, keep(reserved, excess), mode);
-            // What it does not count went beside, as memory of graphs that are gone does.
+            // Bytes that the allocator does not count as its own, such as those of graphs that are gone, don't
+            // lower the excess.
             excess -= Math.min(result.returnedBytes(), reserved.orElse(Long.MAX_VALUE));
             results.add(result);
         }
         return TrimResult.sum(results);
     }
 
-    /// What one may keep so that the excess goes; all or nothing where it is unknown what it has.
+    /// Returns the bytes that one allocator may keep so that the excess goes. If its reserved bytes are
+    /// unknown, that is all or nothing.
     private static long keep(OptionalLong reserved, long excess) {
         if (reserved.isEmpty()) {
             return excess > 0 ? 0 : Long.MAX_VALUE;

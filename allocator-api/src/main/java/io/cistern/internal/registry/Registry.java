@@ -35,12 +35,11 @@ import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// The allocators of one device memory that are open, and which of them are current: they are opened by spec
-/// or from an object, chosen, exchanged and listed.
+/// Opens the allocators of one device memory, by spec or from an object, and chooses, exchanges and lists them.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Registry {
-    /// What the layers above tell the registry.
+    /// Calls to the layers above the registry.
     ///
     /// @param outsideCaptures runs an action that a capture forbids: now, or when no capture is under way
     /// @param isReclaimingFor whether the calling thread looks for memory for a request to an allocator
@@ -61,12 +60,13 @@ public final class Registry {
     private volatile Catalog catalog;
     private volatile boolean closed;
 
-    /// Starts without any allocator.
+    /// Starts without allocators.
     ///
-    /// @param reclaimSteps what may be tried when memory runs out
-    /// @param budgets what all blocks of a device are charged to
-    /// @param currentRoutes where the route of each device's current allocator is published; all null
-    /// @param publishes whether it is
+    /// @param reclaimSteps the steps that may be tried when memory runs out
+    /// @param budgets returns the budgets that all blocks of a device are charged to
+    /// @param currentRoutes the array in which the route of each device's current allocator is published; all
+    ///     null
+    /// @param publishes whether routes are published
     public Registry(
             CudaDriver driver,
             Catalog catalog,
@@ -115,12 +115,12 @@ public final class Registry {
         return add(new AllocatorSpec(name, Map.of(), name), made, nothingTold, limit, false, () -> {});
     }
 
-    /// Opens an adaptor around an allocator that is open, which stays open itself: its memory goes back once
-    /// both are closed.
+    /// Opens an adaptor around an open allocator, which stays open itself. Its memory goes back once both are
+    /// closed.
     ///
     /// @param name a name for statistics and messages
-    /// @param limit on the adaptor's blocks; without one that of the upstream holds
-    /// @throws IllegalArgumentException if the upstream is closed, or of other device memory
+    /// @param limit a limit on the adaptor's blocks; if null, that of the upstream holds
+    /// @throws IllegalArgumentException if the upstream is closed, or belongs to another device memory
     /// @throws IllegalStateException if the device memory is closed
     public OpenAllocator openAround(
             String name, OpenAllocator upstream, UnaryOperator<DeviceAllocator> adaptor, @Nullable LimitHandle limit) {
@@ -152,7 +152,8 @@ public final class Registry {
 
     /// Opens the private allocator of graphs.
     ///
-    /// @param usual the one that serves when nothing is captured, which [can][OpenAllocator#servesGraphs]
+    /// @param usual the allocator that serves when nothing is captured; it [serves
+    ///     graphs][OpenAllocator#servesGraphs]
     /// @param whenDrained runs when it has closed and its last block is gone
     public OpenAllocator openForGraphs(OpenAllocator usual, StreamOrder order, Runnable whenDrained) {
         AllocatorSpec spec = usual.spec();
@@ -167,9 +168,9 @@ public final class Registry {
         });
     }
 
-    /// Opens what a pool allocates from.
+    /// Opens the allocator of a pool.
     ///
-    /// @param poolName the pool for people
+    /// @param poolName the pool's name for people
     /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed with the
     ///     pool
     /// @param whenDrained runs when the pool's last use has ended and its last block is gone
@@ -194,8 +195,8 @@ public final class Registry {
         return add(named, backend, context.reserved(), limit, false, end);
     }
 
-    /// What follows the last use of a pool, each step whatever the others did. It needs no memory of the Java
-    /// heap: nobody takes the steps again.
+    /// Takes the steps after the last use of a pool, each even if others failed. It needs no Java heap, since
+    /// nobody takes the steps again.
     private static final class PoolEnd implements Runnable {
         private final Failures failures = new Failures();
         private final Runnable[] steps;
@@ -220,14 +221,14 @@ public final class Registry {
         return new OpenContext(this, spec, name, ownSources);
     }
 
-    /// For what an allocator tells of its memory.
+    /// Returns a receiver of an allocator's reports of its memory.
     ///
-    /// @param name what events call it
+    /// @param name the allocator's name in events
     ReservedBytes reserved(String name) {
         return new ReservedBytes(name, environment.deviceCount(), observers);
     }
 
-    /// Who is told of events.
+    /// Returns the observers, which are told of events.
     public Observers observers() {
         return observers;
     }
@@ -251,19 +252,19 @@ public final class Registry {
             whenDrained.run();
         });
         allocators.add(opened[0]);
-        if (closed) { // meanwhile, and perhaps before it was there to be closed
+        if (closed) { // closed meanwhile, perhaps before the new allocator was in the list
             opened[0].close();
             requireOpen();
         }
         return opened[0];
     }
 
-    /// The allocators that are open or still have live blocks, in the order of opening.
+    /// Returns the allocators that are open or still have live blocks, in the order of opening.
     public List<OpenAllocator> all() {
         return List.copyOf(allocators);
     }
 
-    /// The allocator that a route leads to.
+    /// Returns the allocator that a route leads to.
     ///
     /// @throws IllegalStateException if it has drained
     public OpenAllocator ownerOf(Route route) {
@@ -275,10 +276,10 @@ public final class Registry {
         throw new IllegalStateException("allocator " + route + " is closed");
     }
 
-    /// Serves a request that a route could not, from idle blocks of pools that lend. What is lent is charged
-    /// to the lender's limits and to that of the scope that asks.
+    /// Serves a request that a route could not, from idle blocks of pools that lend. A lent block is charged to
+    /// the lender's limits and to that of the scope that asks.
     ///
-    /// @param limit that of the scope which chose the route, or null
+    /// @param limit the limit of the scope that chose the route, or null
     /// @return 0 if the route is a pool's own or no pool can help
     public long lend(Route refusing, @Nullable LimitHandle limit, long byteSize, long stream) {
         for (OpenAllocator each : allocators) {
@@ -304,7 +305,7 @@ public final class Registry {
 
     /// Returns the allocator.
     ///
-    /// @throws IllegalArgumentException if it is closed, or of other device memory
+    /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
     public OpenAllocator requireMember(OpenAllocator allocator) {
         if (allocator.isClosed() || !allocators.contains(allocator)) {
             throw new IllegalArgumentException("allocator " + allocator + " is closed, or of other device memory");
@@ -312,12 +313,12 @@ public final class Registry {
         return allocator;
     }
 
-    /// Opens an allocator, makes it current for all devices, and closes those that were.
+    /// Opens an allocator, makes it current for all devices, and closes the former ones.
     ///
     /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
-    /// @throws IllegalStateException as [OpenAllocator#requireOutside]: it stays then too
-    /// @throws RuntimeException the first failure of a former allocator that closes, with the others
-    ///     suppressed in it; all of them are closed then, and the new one is current
+    /// @throws IllegalStateException as for [OpenAllocator#requireOutside]; it stays then too
+    /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
+    ///     suppressed in it. All of them are closed then, and the new one is current
     public OpenAllocator swap(AllocatorSpec spec) {
         currents.all().forEach(OpenAllocator::requireOutside);
         OpenAllocator next = open(spec, null);
@@ -325,9 +326,10 @@ public final class Registry {
         return next;
     }
 
-    /// Looks for plug-ins and configuration again, and exchanges what the configuration had chosen.
+    /// Looks for plug-ins and configuration again, and exchanges the allocators that the configuration had
+    /// chosen.
     ///
-    /// @return what was exchanged, a line for each device
+    /// @return the exchanges, a line for each device
     public List<String> reload() {
         SortedMap<Integer, OpenAllocator> former;
         SortedMap<Integer, OpenAllocator> changed;
@@ -353,7 +355,7 @@ public final class Registry {
         closed = true;
     }
 
-    /// Throws if nothing is opened any more.
+    /// Throws if the registry opens nothing any more.
     ///
     /// @throws IllegalStateException if the device memory is closed
     public void requireOpen() {
@@ -380,7 +382,7 @@ public final class Registry {
         catalog = other;
     }
 
-    /// The allocators and sources that can be opened, as they were found last.
+    /// Returns the allocators and sources that can be opened, as found by the last search.
     public Catalog catalog() {
         return catalog;
     }
@@ -413,7 +415,7 @@ public final class Registry {
         surroundings.outsideCaptures().accept(action);
     }
 
-    /// What the blocks of an allocator on a device are charged to.
+    /// Returns the budgets that the blocks of an allocator on a device are charged to.
     @Nullable
     Budgets budgets(int device, @Nullable LimitHandle limit) {
         return Budgets.of(budgets[device], limit == null ? null : limit.budget());

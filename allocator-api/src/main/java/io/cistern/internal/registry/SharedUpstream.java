@@ -12,9 +12,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// An allocator that is open, as the upstream of an adaptor. The framework itself asks it for its bytes and for
-/// what it can give back, announces ends of streams to it, and closes it. So these calls do nothing when they come
-/// through the adaptor.
+/// An open allocator as the upstream of an adaptor. The framework itself asks it for its bytes, trims it,
+/// announces ends of streams to it, and closes it. So these calls do nothing when they come through the
+/// adaptor.
 ///
 /// **Threads.** Any.
 final class SharedUpstream extends AllocatorAdaptor {
@@ -32,7 +32,7 @@ final class SharedUpstream extends AllocatorAdaptor {
         return 0;
     }
 
-    /// The upstream hears of streams itself, as an open allocator.
+    /// The upstream is told of streams itself, as an open allocator.
     @Override
     public void streamClosing(int device, long stream) {}
 
@@ -47,7 +47,7 @@ final class SharedUpstream extends AllocatorAdaptor {
                 : ability;
     }
 
-    /// What a refused request needs comes from the upstream; a trim is the upstream's own.
+    /// Passes on the reclaim for a refused request, but no trim, which is the upstream's own.
     private record Reclaim(MemoryReclaim upstream) implements MemoryReclaim {
         @Override
         public Optional<CompactionResult> compact(int device, long byteSize) {

@@ -2,21 +2,21 @@ package io.cistern.internal.routing;
 
 import io.cistern.errors.AllocatorContractException;
 
-/// What an allocator returned: whether it may be a block, and the way back for one that can't be used.
+/// Checks the address that an allocator returned, and gives a block back that can't be used.
 final class AddressCheck {
     /// Addresses below 2^49 that are multiples of 256, without 0.
     private static final long LEGAL_ADDRESSES = (1L << (OwnerTable.ADDRESS_BITS - 8)) - 1;
 
     private AddressCheck() {}
 
-    /// Whether an address is a multiple of 256, not 0, and below the table's end, in one comparison: rotated,
-    /// low bits that are set become high ones.
+    /// Returns whether an address is a multiple of 256, not 0, and below the table's end, in one comparison:
+    /// the rotation turns set low bits into high ones.
     static boolean isLegal(long address) {
         return Long.compareUnsigned(Long.rotateRight(address, 8) - 1, LEGAL_ADDRESSES) < 0;
     }
 
-    /// Gives back a block that could not be recorded, for want of heap most likely; one that must not be recorded
-    /// was dealt with before.
+    /// Gives back a block that could not be recorded, most likely because the Java heap is full. [#illegal] has
+    /// dealt with a block that must not be recorded.
     static void giveBackUnrecorded(Route route, long address, long byteSize, long stream, Throwable failure) {
         if (!(failure instanceof AllocatorContractException)) {
             giveBack(route, address, byteSize, stream, failure);
@@ -33,7 +33,8 @@ final class AddressCheck {
         }
     }
 
-    /// What the caller gets for a block that can't be one; it goes back, unless that would free another's.
+    /// Returns the exception for an address that can't be a block's. The block goes back, unless that would
+    /// free another one.
     static AllocatorContractException illegal(Route route, long address, long byteSize, long stream) {
         boolean wellFormed = isLegal(address);
         String fault = wellFormed

@@ -11,40 +11,40 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/// Takes care of blocks that are used on other streams than that of their free, for allocators that can't
+/// Handles blocks that are used on streams other than that of their free, for allocators that can't do this
 /// themselves.
 ///
-/// **Idea.** Any allocator is right about the stream of the free. So at the free that stream is made to wait for the
-/// present ends of the others, and the allocator needs to know nothing of them.
+/// **Idea.** Every allocator orders reuse after the stream of the free. So the free makes that stream wait for
+/// the present ends of the other streams, and the allocator needs to know nothing of them.
 ///
-/// **Steps.** 1. A use is offered to the allocator ([StreamUses]). 2. If it does not take it, it is noted here, and
-/// the owner record is marked. 3. The free of a marked record comes here before it goes to the allocator; the frees
-/// of all other blocks know nothing of this. 4. When a stream ends, its fence is taken once for all blocks that it
-/// uses, and waited for at their frees.
+/// **Steps.** 1. A use is offered to the allocator ([StreamUses]). 2. If the allocator does not take it, the
+/// use is noted here and the owner record is marked. 3. The free of a marked record comes here before it goes
+/// to the allocator; the frees of all other blocks know nothing of this. 4. When a stream ends, one fence is
+/// recorded on it for all its blocks, and their frees wait for that fence.
 ///
-/// **Invariant**: the blocks of a stream = the blocks noted here with it; a fence is open exactly while its stream
-/// has ended and has blocks.
+/// **Invariant**: the blocks of a stream = the blocks noted here with it; a fence is open exactly while its
+/// stream has ended and has blocks.
 ///
-/// **Threads.** Any; one lock, held also across driver calls, so that no stream ends between being looked up and
-/// being recorded on.
+/// **Threads.** Any. One lock is held also across driver calls, so that no stream ends between the look-up and
+/// the record of its fence.
 public final class BlockUses {
     /// No stream has this handle.
     private static final long NONE = Long.MIN_VALUE;
 
-    /// A stream that exists.
+    /// The name of an existing stream.
     ///
-    /// @param thread whose stream it is, for the per-thread default stream; else 0
+    /// @param thread the thread of a per-thread default stream; else 0
     private record Name(int device, long stream, long thread) {}
 
-    /// One stream that uses blocks, from the first use that was recorded to its end. What its handle names after that
-    /// is another one of these: so nothing that was recorded for a stream is taken for its successor.
+    /// One stream that uses blocks, from its first recorded use to its end. If the handle comes again, the new
+    /// stream gets another object, so no record of the first stream applies to the second.
     private static final class StreamUse {
         final Name name;
 
-        /// Blocks that are alive and used on it.
+        /// The number of live blocks that are used on it.
         int blocks;
 
-        /// Whether the stream has ended; then `fence` stands behind its last work.
+        /// Whether the stream has ended; then `fence` comes after its last work.
         boolean ended;
 
         long fence;
@@ -68,7 +68,7 @@ public final class BlockUses {
         router.uses = this;
     }
 
-    /// Notes that a live block is used on a stream too, by work enqueued until it is freed.
+    /// Notes that a live block is also used on a stream, by work enqueued there until the block is freed.
     ///
     /// @throws UnknownAddressException if no live block begins there
     /// @throws io.cistern.errors.UnusableStreamException for the per-thread default stream on a virtual thread
@@ -81,7 +81,7 @@ public final class BlockUses {
         }
     }
 
-    /// The mark comes first: a thread that frees a marked block waits here until the use is noted.
+    /// Marks the record first: a thread that frees a marked block waits here until the use is noted.
     private synchronized void note(long address, Name name) {
         if (!router.owners.markUsed(address)) {
             throw new UnknownAddressException(address);
@@ -92,12 +92,12 @@ public final class BlockUses {
         }
     }
 
-    /// What was done about the uses of a block before its record goes.
+    /// The uses of a block that is being freed, and the waits that were made for them before its record goes.
     static final class Waits {
         private final Long address;
         private final StreamUse[] uses;
 
-        /// One of the streams, if it is captured: nobody waits for the others then. Or [#NONE].
+        /// One of the streams that is captured; nobody waits for the others then. [#NONE] if none is.
         final long captured;
 
         /// Whether the stream of the free waits for all of them.
@@ -115,12 +115,12 @@ public final class BlockUses {
         }
     }
 
-    /// Makes the stream of a free wait for the other uses of a block, while the block has its record: an error of
-    /// the Java heap leaves it as it was. Throws nothing else: if an order between streams can't be had, the host
-    /// waits.
+    /// Makes the stream of a free wait for the other uses of a block, while the block has its record, so that a
+    /// full Java heap leaves the block as it was. It throws nothing else: if the driver refuses to order
+    /// streams, the host waits.
     ///
-    /// A captured stream waits for no other, and no other for it: the block goes back only with the graph, behind
-    /// all work of the context.
+    /// A captured stream waits for no other stream, and no other waits for it: the block goes back with the
+    /// graph, after all work of the context.
     synchronized Waits await(@Nullable CaptureRoutes captures, long address, int device, long stream) {
         Long key = address;
         StreamUse[] uses = usesOfBlocks.getOrDefault(key, Set.of()).toArray(StreamUse[]::new);
@@ -129,21 +129,21 @@ public final class BlockUses {
         return new Waits(key, uses, captured, ordered);
     }
 
-    /// Forgets the block, before its address may come again.
+    /// Forgets the uses of a block, before its address may come again.
     synchronized void taken(Waits waits) {
         usesOfBlocks.remove(waits.address);
     }
 
-    /// Lets go of the streams that the block used.
+    /// Releases the streams that used the block.
     synchronized void end(Waits waits) {
         for (StreamUse use : waits.uses) {
             forget(use);
         }
     }
 
-    /// Makes the stream of a free wait for the others, now that none of them is captured any more.
+    /// Makes the stream of a free wait for the other streams, none of which is captured any more.
     ///
-    /// @return false if the driver does not allow it now, as beside captures
+    /// @return false if the driver does not allow it now, as during captures
     synchronized boolean order(Waits waits, int device, long stream) {
         return order(waits.uses, device, stream);
     }
@@ -196,7 +196,7 @@ public final class BlockUses {
         return canBeNamed ? order.record(stream.device(), stream.stream()) : order.recordAll(stream.device());
     }
 
-    /// One block fewer is used on a stream.
+    /// Counts one block fewer on a stream.
     private void forget(StreamUse use) {
         if (--use.blocks > 0) {
             return;
@@ -204,11 +204,11 @@ public final class BlockUses {
         if (use.ended) {
             order.release(use.name.device(), use.fence);
         } else {
-            streams.remove(use.name, use); // what has the name now may be its successor
+            streams.remove(use.name, use); // a later stream may have the name now
         }
     }
 
-    /// Takes the fence of a stream that ends, for the blocks that it uses.
+    /// Records the fence of a stream that ends, for the blocks that it uses.
     public synchronized void streamClosing(int device, long stream) {
         StreamUse use = streams.remove(name(device, stream));
         if (use != null) {

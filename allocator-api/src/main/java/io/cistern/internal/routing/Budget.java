@@ -10,11 +10,11 @@ import org.jspecify.annotations.Nullable;
 
 /// One limit in a tree of limits on requested bytes.
 ///
-/// **Invariants**: 0 ≤ leased ≤ limit at any time, unless the limit was lowered below what was in use;
-/// leased = the bytes of live blocks charged here + the credit of the [Lease]s of the routes charged here,
-/// while nobody is between the two.
+/// **Invariants**: 0 ≤ leased ≤ limit at any time, unless the limit was lowered below the bytes in use; leased
+/// = the bytes of live blocks charged here + the credit of the [Lease]s of the routes charged here, while no
+/// thread is moving bytes between the two.
 ///
-/// **Threads.** Bytes are taken and leases recalled as [Budgets] says; they are given back at any time.
+/// **Threads.** Threads take bytes and recall leases as [Budgets] says. They give bytes back at any time.
 public final class Budget {
     private final String name;
 
@@ -24,7 +24,7 @@ public final class Budget {
     private final @Nullable Budget parent;
     private final AtomicLong leased = new AtomicLong();
 
-    /// The routes whose blocks are charged here: thousands, where each request has a limit under this one.
+    /// The routes whose blocks are charged here: thousands, if each request has a limit under this one.
     private final Set<Route> routes = ConcurrentHashMap.newKeySet();
 
     /// Sets a limit.
@@ -45,7 +45,7 @@ public final class Budget {
         return limitBytes;
     }
 
-    /// Changes the limit. Lowered below what is in use, it refuses every request until there is room.
+    /// Changes the limit. A limit below the bytes in use refuses every request until there is room.
     public void setLimitBytes(long bytes) {
         checked(bytes);
         StackRoom.require();
@@ -54,7 +54,7 @@ public final class Budget {
             boolean lowered = bytes < limitBytes;
             limitBytes = bytes;
             if (lowered) {
-                recall(); // leases are a part of the limit that they were taken from
+                recall(); // leases were taken from the higher limit
             }
         } finally {
             Budgets.ORDER.unlockWrite(stamp);
@@ -70,7 +70,7 @@ public final class Budget {
         return parent;
     }
 
-    /// Bytes of the live blocks charged here: exact at rest.
+    /// Returns the bytes of the live blocks charged here, exact at rest.
     public long usedBytes() {
         long used = leased.get();
         for (Route route : routes) {
@@ -94,7 +94,7 @@ public final class Budget {
         leased.addAndGet(-byteSize);
     }
 
-    /// Bytes that nobody has leased.
+    /// Returns the bytes that nobody has leased.
     long room() {
         return limitBytes - leased.get();
     }
@@ -107,10 +107,10 @@ public final class Budget {
         routes.remove(route);
     }
 
-    /// Takes back what threads leased of this budget and have not spent; under the exclusive lock of
+    /// Takes back the bytes that threads leased of this budget and have not spent; under the exclusive lock of
     /// [Budgets].
     ///
-    /// @return whether that was anything
+    /// @return whether there were any
     boolean recall() {
         boolean any = false;
         for (Route route : routes) {

@@ -10,29 +10,28 @@ import java.util.Set;
 import java.util.concurrent.locks.StampedLock;
 import org.jspecify.annotations.Nullable;
 
-/// The budgets that each block of a route is charged to, each of them once.
+/// The budgets that each block of a route is charged to, once each.
 ///
-/// **Idea.** A budget is never exceeded, since bytes are taken from all of them before the allocator is asked.
-/// Nothing that fits is refused, since a refusal is decided alone: under the exclusive side of one lock, after
-/// all that threads leased of the full budget, and did not spend, was taken back.
+/// **Idea.** No budget is ever exceeded, since a thread takes the bytes from all budgets before it asks the
+/// allocator. No request that fits is refused, since a thread decides a refusal alone: under the exclusive side
+/// of one lock, after it has taken back the unspent leases of the full budget.
 ///
-/// **Steps.** 1. A thread spends what it leased ([Lease]); no lock, no atomic instruction. 2. When
-/// that is not enough, it takes what it needs, and more to come if there is plenty, from each budget under the
-/// shared side of the lock; if one has not enough, what was taken from the others goes back. 3. Then, under the
-/// exclusive side, the leases of the full budget are recalled, and the request is tried again or refused. So
-/// nobody sees the bytes of a request that is half done and will be taken back.
+/// **Steps.** 1. A thread spends its leased bytes ([Lease]), without a lock or an atomic instruction. 2. If
+/// they are not enough, it takes the missing bytes from each budget under the shared side of the lock, and more
+/// in advance if there is plenty. If one budget has too few, the thread gives the bytes of the others back. 3.
+/// Then, under the exclusive side, it recalls the leases of the full budget, and tries the request again or
+/// refuses it. So nobody sees the bytes of a half-done request that will be taken back.
 ///
 /// **Threads.** Any. Giving back needs no lock.
 public final class Budgets {
-    /// One for all budgets, since a block may be charged to budgets of several trees. It is taken once for some
-    /// MiB.
+    /// One for all budgets, since a block may be charged to budgets of several trees. A thread takes it once
+    /// for some MiB.
     static final StampedLock ORDER = new StampedLock();
 
-    /// A thread keeps at most this part of the smallest budget, so that 16 threads keep at
-    /// most a quarter.
+    /// A thread keeps at most this part of the smallest budget, so 16 threads keep at most a quarter.
     private static final int CREDIT_PART = 64;
 
-    /// Threads' counters lease only while this part of each budget is free: near the limit recalls would cost
+    /// Threads lease in advance only while this part of each budget is free. Near the limit recalls would cost
     /// more than leases save.
     private static final int ROOM_PART = 8;
 
@@ -51,7 +50,7 @@ public final class Budgets {
         return smallest / CREDIT_PART;
     }
 
-    /// Combines budgets that apply already with one more and all above it.
+    /// Combines budgets that apply already with one more budget and all above it.
     ///
     /// @return null if there is none
     public static @Nullable Budgets of(@Nullable Budgets outer, @Nullable Budget leaf) {
@@ -67,8 +66,9 @@ public final class Budgets {
 
     /// Takes bytes from each budget.
     ///
-    /// @param lease that of the calling thread, which takes some for later too if there is plenty; null without one
-    /// @throws DeviceOutOfMemoryException if they don't fit; nothing is taken then
+    /// @param lease the calling thread's lease, which takes some bytes in advance if there is plenty; null if
+    ///     it has none
+    /// @throws DeviceOutOfMemoryException if the bytes don't fit; nothing is taken then
     void take(Route route, long byteSize, @Nullable Lease lease) {
         StackRoom.require();
         long stamp = ORDER.readLock();
@@ -86,7 +86,7 @@ public final class Budgets {
         }
     }
 
-    /// Takes bytes from each budget after the leases of those that are full were recalled.
+    /// Recalls the leases of full budgets, and takes bytes from each budget.
     private void takeOrRefuse(Route route, long byteSize) {
         String refusal;
         long stamp = ORDER.writeLock();
@@ -114,7 +114,7 @@ public final class Budgets {
 
     /// Takes bytes from each budget; under either side of the lock.
     ///
-    /// @return false if they don't fit; nothing is taken then
+    /// @return false if the bytes don't fit; nothing is taken then
     boolean tryTake(long byteSize) {
         for (int i = 0; i < budgets.length; i++) {
             if (!budgets[i].tryTake(byteSize)) {
@@ -133,7 +133,7 @@ public final class Budgets {
         }
     }
 
-    /// Whether there is plenty left in each budget.
+    /// Returns whether there is plenty left in each budget.
     private boolean isRoomy() {
         for (Budget budget : budgets) {
             if (budget.room() < budget.limitBytes() / ROOM_PART) {
@@ -145,7 +145,7 @@ public final class Budgets {
 
     /// Lets blocks of a route be charged here.
     ///
-    /// @param former where it is charged already, which stays as it is after an error
+    /// @param former the budgets that it is charged to already; after an error they stay as they are
     void attach(Route route, @Nullable Budgets former) {
         boolean attached = false;
         try {
@@ -160,9 +160,9 @@ public final class Budgets {
         }
     }
 
-    /// Stops charging blocks of a route here, after what threads leased was [recalled][#recall].
+    /// Stops charging blocks of a route here, after the leases of its threads were [recalled][#recall].
     ///
-    /// @param next where it is charged from now on
+    /// @param next the budgets that it is charged to from now on
     void detach(Route route, @Nullable Budgets next) {
         unchargeUnlessIn(next, route);
     }
@@ -184,8 +184,8 @@ public final class Budgets {
         return false;
     }
 
-    /// Takes back what threads leased for a route that has no live blocks and no allocation under way.
-    /// So no owner of a lease is between its check and its write, and no fence is needed.
+    /// Takes back the leases for a route that has no live blocks and no allocation under way. So no owner of a
+    /// lease is between its check and its write, and no fence is needed.
     static void recall(Route route) {
         long stamp = ORDER.writeLock();
         try {

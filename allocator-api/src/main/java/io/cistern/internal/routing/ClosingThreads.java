@@ -7,28 +7,29 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/// The threads that close allocators. Each waits for the threads in calls of its allocator; where one of these
-/// closes another allocator meanwhile, and so on, and one waits for a call that the first thread is in, all would
-/// wait for ever. A thread that would close such a ring gets an exception instead.
+/// Detects threads that would wait for each other while they close allocators. A thread that closes an
+/// allocator waits for the threads in calls of that allocator. One of these may itself close another allocator,
+/// and so on; if one of them waits for a call that the first thread is in, all would wait for ever. A thread
+/// that would close such a ring gets an exception instead.
 ///
-/// **The calls that a thread is in.** An allocation on a platform thread stands in the thread's own counters. A free
-/// leaves no trace before it has ended, and an allocation on a virtual thread none that tells which thread it is: to
-/// leave one would make each of them slower. So these are looked for on the stack, by the methods of the allocator's
-/// class.
+/// **The calls that a thread is in.** The counters of a platform thread show its allocations. A free leaves no
+/// trace before it has ended, and an allocation on a virtual thread leaves none that names the thread, since a
+/// trace would make each of them slower. So this class searches the stack for them, by the methods of the
+/// allocator's class.
 ///
 /// **Threads.** Any; the lock covers no wait.
 final class ClosingThreads {
     private static final Set<String> FREES = Set.of("free");
     private static final Set<String> ALL = Set.of("free", "allocate", "tryAllocate");
 
-    /// By the threads that wait.
+    /// One for each thread that waits.
     private final List<Closing> underWay = new ArrayList<>();
 
-    /// One thread that closes an allocator; it stays in the calls that it is in.
+    /// One thread that closes an allocator, and meanwhile stays in its outer calls.
     ///
-    /// @param own its counters; null for a virtual thread
-    /// @param onStack of the methods on its stack that may be calls of which the counters do not tell
-    /// @param routes to the allocator
+    /// @param own the thread's counters; null for a virtual thread
+    /// @param onStack the classes of methods on its stack that may be calls which the counters don't show
+    /// @param routes the routes to the allocator
     record Closing(@Nullable ThreadCounters own, Set<Class<?>> onStack, List<Route> routes) {
         static Closing byCaller(@Nullable ThreadCounters own, List<Route> routes) {
             Set<String> methods = own == null ? ALL : FREES;
@@ -44,8 +45,9 @@ final class ClosingThreads {
             return other.isInside(routes);
         }
 
-        /// Whether the thread is in a call of an allocator; true also if it is in one of another allocator of the
-        /// same class which has frees or allocations under way that only the stack tells of.
+        /// Returns whether the thread is in a call of an allocator. It is true also if the stack shows a call
+        /// of another allocator of the same class, while this one may have frees or allocations under way that
+        /// only the stack shows.
         private boolean isInside(List<Route> ofAllocator) {
             boolean possible = false;
             for (Route route : ofAllocator) {
@@ -59,9 +61,9 @@ final class ClosingThreads {
         }
     }
 
-    /// Enters a thread.
+    /// Adds a thread.
     ///
-    /// @return false if it would wait for itself: then it is not entered
+    /// @return false if the thread would wait for itself; then it is not added
     synchronized boolean begin(Closing closing) {
         return !waitsForItself(closing) && underWay.add(closing);
     }
@@ -71,7 +73,7 @@ final class ClosingThreads {
         underWay.removeIf(each -> each == closing);
     }
 
-    /// Whether a thread that closes an allocator waits for its own end: at once, or by way of others.
+    /// Returns whether a thread that closes an allocator would wait for itself, directly or through others.
     synchronized boolean waitsForItself(Closing closing) {
         List<Closing> reached = new ArrayList<>(List.of(closing));
         for (int i = 0; i < reached.size(); i++) {

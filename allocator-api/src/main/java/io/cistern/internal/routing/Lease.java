@@ -8,18 +8,18 @@ import java.lang.invoke.VarHandle;
 /// Bytes that one thread took from the budgets of one route in advance, and spends without atomic
 /// instructions.
 ///
-/// A recall claims leases, as [BiasedLock] describes. A claimed lease stays claimed until there is plenty again;
-/// its owner goes to the budgets for every block meanwhile. Where there is no process-wide fence, leases stay
-/// claimed for ever.
+/// A recall claims leases, as [BiasedLock] describes. A claimed lease stays claimed until there is plenty
+/// again; meanwhile its owner goes to the budgets for every block. If the system has no process-wide fence,
+/// leases stay claimed for ever.
 ///
-/// **Errors.** A StackOverflowError may come at any call. What an error undoes is therefore done without one, by
-/// writes to fields; bytes that should have gone back to the budgets are owed to them, until somebody recalls the
-/// lease.
+/// **Errors.** Any call may throw a StackOverflowError. So the code that undoes a step after an error makes no
+/// call, it only writes fields. Bytes that should have gone back to the budgets are owed to them, until
+/// somebody recalls the lease.
 ///
 /// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0, unless a recall failed.
 ///
-/// **Threads.** The thread, or the holder of the exclusive lock of [Budgets]. The owner opens the lease and takes
-/// for it under the shared lock, so that it never does while leases are being recalled.
+/// **Threads.** The thread, or the holder of the exclusive lock of [Budgets]. The owner opens the lease and
+/// takes bytes for it under the shared lock, so never while leases are being recalled.
 final class Lease extends BiasedLock {
     private static final VarHandle CREDIT = handle(MethodHandles.lookup(), "credit", long.class);
 
@@ -28,14 +28,14 @@ final class Lease extends BiasedLock {
     private long credit;
     private long maxCredit;
 
-    /// Bytes that an error kept from being given back: all that there ever were. Written by the owner.
+    /// All bytes that errors ever kept from being given back. Written by the owner.
     long owed;
 
-    // Keeps what comes behind on the heap, and the field above that is only read, out of these cache lines.
+    // Keeps later objects on the heap, and the field above that is only read, out of these cache lines.
     @SuppressWarnings("unused")
     private long p1, p2, p3, p4, p5, p6, p7, p8;
 
-    /// Those of the bytes owed that were given back since; under the exclusive lock of [Budgets].
+    /// The owed bytes that were given back since. Written under the exclusive lock of [Budgets].
     private volatile long repaid;
 
     Lease(Route route) {
@@ -46,7 +46,7 @@ final class Lease extends BiasedLock {
 
     /// Takes the bytes of a block before it is allocated.
     ///
-    /// @throws io.cistern.DeviceOutOfMemoryException if they don't fit; nothing is taken then
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if the bytes don't fit; nothing is taken then
     void take(long byteSize) {
         if (!spend(byteSize)) {
             budgets().take(route, byteSize, this);
@@ -55,7 +55,7 @@ final class Lease extends BiasedLock {
 
     /// Gives the bytes of a block back after it was freed, or could not be allocated.
     ///
-    /// @throws StackOverflowError before anything was given back: the caller then owes the bytes
+    /// @throws StackOverflowError before anything was given back; the caller then owes the bytes
     void giveBack(long byteSize) {
         long beyond = keep(byteSize);
         if (beyond != 0) {
@@ -92,7 +92,7 @@ final class Lease extends BiasedLock {
         try {
             if (tryEnter()) {
                 long more = credit + byteSize;
-                // Half remains, so that a thread that only frees does not come here each time.
+                // Half remains, so that a thread that only frees does not come here at each free.
                 long kept = more <= maxCredit ? more : maxCredit / 2;
                 CREDIT.setOpaque(this, kept);
                 beyond = more - kept;
@@ -106,7 +106,7 @@ final class Lease extends BiasedLock {
         return beyond;
     }
 
-    /// Takes some bytes for blocks to come; under the shared lock of [Budgets].
+    /// Takes some bytes in advance for later blocks; under the shared lock of [Budgets].
     void open(Budgets budgets) {
         maxCredit = budgets.maxCredit();
         long more = Math.min(Meter.CHUNK, maxCredit / 2) - credit;
@@ -127,7 +127,7 @@ final class Lease extends BiasedLock {
         return true;
     }
 
-    /// Takes the credit of a lease that was claimed before the last fence, and what is owed.
+    /// Takes the credit of a lease that was claimed before the last fence, and the owed bytes.
     ///
     /// @return bytes given back to the budgets
     long surrender() {
@@ -140,7 +140,7 @@ final class Lease extends BiasedLock {
         return surrendered;
     }
 
-    /// What is not spent; for any thread.
+    /// Returns the bytes that are not spent, owed ones included; for any thread.
     long credit() {
         return (long) CREDIT.getOpaque(this) + owed - repaid;
     }

@@ -2,11 +2,12 @@ package io.cistern.internal.routing;
 
 import org.jspecify.annotations.Nullable;
 
-/// A limit as programs hold it. Routes refer to its budget and not to this, so that a limit that no program holds any
-/// more is noticed.
+/// A limit as programs hold it. Routes refer to its budget and not to this object, so that garbage collection
+/// shows when no program holds the limit any more.
 ///
-/// @param budget what blocks are charged to
-/// @param parent the limit above: while a program holds this one, the routes of that one serve no other limit
+/// @param budget the budget that blocks are charged to
+/// @param parent the limit above. While a program holds this limit, the routes of the parent serve no other
+///     limit
 public record LimitHandle(Budget budget, @Nullable LimitHandle parent) {
     /// Sets a limit under another one, or under none.
     ///

@@ -5,25 +5,25 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// The bytes of one allocator on one device that threads may request, and the most that were requested
-/// since the last reset.
+/// Leases bytes of one allocator on one device to threads, and knows the most bytes that were requested since
+/// the last reset.
 ///
-/// **Invariant**: leased ≥ the sum of all threads' ceilings ≥ requested bytes, but for the blocks of
-/// allocations that have not returned yet. They are equal at rest, and then at most threads ×
-/// [#MAX_CREDIT] above what is requested.
+/// **Invariant**: leased ≥ the sum of all threads' ceilings ≥ requested bytes, except for the blocks of
+/// allocations that have not returned yet. The first two are equal at rest, and then at most threads ×
+/// [#MAX_CREDIT] above the requested bytes.
 ///
-/// **The peak** is what makes ceilings narrow or wide. Bytes leased below a peak that was reached can't raise it,
-/// so threads lease freely up to a limit a little above the highest that all requested together at a
-/// known moment. Beyond that, the thread that wants more has all ceilings lowered to what is requested
-/// ([#recall]), which gives the next known moment. So the peak is at most that little too high, and there are as
-/// many recalls as steps from the first byte to the peak: some hundred.
+/// **The peak** decides how far threads may lease. Bytes leased below the peak so far can't raise it, so
+/// threads lease freely up to a limit a little above the most bytes that all threads together had requested at
+/// a known moment. A thread that wants more lowers all ceilings to the requested bytes ([#recall]), which gives
+/// the next known moment. So the peak is at most that little too high, and there are only as many recalls as
+/// steps of that size from the first byte to the peak.
 ///
-/// **What a change has to tell.** While ceilings stay as they are or rise, the most that was requested is at most
-/// leased − (ceiling − most) of any thread, from the last time that thread's `most` began
-/// anew. So a thread that lowers a ceiling notes that bound first; one that raises it need not.
+/// **Changes of a ceiling.** While ceilings stay or rise, the most bytes requested since a thread's `most`
+/// began anew are at most leased − (ceiling − most) of that thread. So a thread that lowers a ceiling notes
+/// that bound first; a thread that raises one need not.
 final class Meter {
-    /// What a thread leases beyond its need where there is plenty: a mix of blocks up to 1 MiB then
-    /// rarely comes back for more.
+    /// The bytes that a thread leases beyond its need if there is plenty. A thread that allocates blocks up to
+    /// 1 MiB then rarely comes back for more.
     static final long CHUNK = 2L << 20;
 
     /// Twice the chunk, so that a thread that frees and allocates in turn neither leases nor gives back each
@@ -33,10 +33,10 @@ final class Meter {
     /// Below this a recall costs less than the leases that it saves.
     private static final long MIN_CHUNK = 8 << 10;
 
-    /// What the peak may be too high for each thread.
+    /// How much too high the peak may be for each thread.
     private static final long SLACK_BYTES = 64 << 10;
 
-    /// What it may be too high in all, as a shift: less than 2 %.
+    /// How much too high it may be in all, as a shift: less than 2 %.
     private static final int SLACK_SHIFT = 6;
 
     private static final Step CLAIM = (meter, tally) -> {
@@ -50,25 +50,25 @@ final class Meter {
     private final ReservedBytes told;
     private final AtomicLong leased = new AtomicLong();
 
-    /// Up to which threads lease without a recall. Changed by this.
+    /// Threads lease up to this without a recall. Written under the lock of this.
     private volatile long limit;
 
-    /// The highest known sum of what was requested at one moment since the last reset. Guarded by this.
+    /// The most bytes known to have been requested at one moment since the last reset. Guarded by this.
     private long reached;
 
-    /// A thread leases the bytes below the limit shifted by this: so twice as many threads
-    /// as there are have some. As of the last recall.
+    /// A thread leases the bytes left below the limit, shifted right by this, so that they suffice for twice as
+    /// many threads as there are. As of the last recall.
     private volatile int shareShift = 1;
 
-    /// Those for which this meter counts. Written by [Thresholds].
+    /// The thresholds for which this meter counts. Written by [Thresholds].
     volatile Threshold[] thresholds = {};
 
     /// The routes that count here and have not drained. Guarded by this.
     private final List<Route> routes = new ArrayList<>();
 
-    /// What the last recall found: by how much it lowered ceilings together, the most that one thread stayed
-    /// below its ceiling before, and how many threads count for the route that has the most of them. Guarded by
-    /// this.
+    /// Results of the last recall: the bytes by which it lowered all ceilings together, the most that one
+    /// thread had stayed below its ceiling, and the number of threads of the route that has the most. Guarded
+    /// by this.
     long lowered;
 
     long unused;
@@ -76,28 +76,30 @@ final class Meter {
     private int threadsOfRoute;
     private boolean anyClaimed;
 
-    /// What those counted that have. Guarded by this.
+    /// The counts of the routes that have drained. Guarded by this.
     private final TallySum drained = new TallySum();
 
-    /// Where those of one route are summed up. Guarded by this.
+    /// Used to sum up the counts of one route. Guarded by this.
     private final TallySum counted = new TallySum();
 
-    /// The most bytes requested since the last reset, as far as threads have told: a thread that lowers a ceiling
-    /// tells the bound that it kept until then. A reset replaces it, so that nobody hears what was noted before.
+    /// The most bytes requested since the last reset, as far as threads have noted it: a thread that lowers a
+    /// ceiling notes the bound that held until then. A reset replaces the object, so that late notes of before
+    /// are lost.
     private volatile AtomicLong peak = new AtomicLong();
 
-    /// @param told what the allocator tells of the memory that it holds
+    /// @param told the allocator's reports of the memory that it holds
     Meter(int device, ReservedBytes told) {
         this.device = device;
         this.told = told;
     }
 
-    /// Raises a thread's ceiling to what is requested there, and somewhat beyond.
+    /// Raises a thread's ceiling to its requested bytes, and somewhat beyond.
     ///
-    /// Each turn that does not succeed is one in which another thread did, or which lowered all ceilings;
-    /// after that the thread needs nothing.
+    /// The loop ends: in each turn that fails, another thread succeeded, or a recall has raised this thread's
+    /// ceiling, so that it needs nothing more.
     ///
-    /// @param byteSize of the block that went beyond it: the thread keeps as much when that is freed
+    /// @param byteSize the size of the block that went beyond it; the thread keeps as many bytes when that
+    ///     block is freed
     void raise(Tally tally, long byteSize) {
         while (!tryRaise(tally, byteSize)) {
             recall(tally, byteSize);
@@ -131,19 +133,19 @@ final class Meter {
         return Math.max(MIN_CHUNK, Math.min(CHUNK, (limit - leasedThen) >> shareShift));
     }
 
-    /// How far a thread may fall below its ceiling before it lowers it. A thread that is
-    /// alone keeps the bytes of the block that it frees, whatever its size: nobody else could want them.
+    /// Returns how far a thread may fall below its ceiling before it lowers it. A thread that is alone keeps
+    /// the bytes of a block of any size that it frees, since nobody else could want them.
     private long credit(long chunk, long byteSize) {
         long most = shareShift <= 1 ? Long.MAX_VALUE : MAX_CREDIT;
         return Math.min(most, 2 * chunk + byteSize);
     }
 
-    /// What a thread may now have below its ceiling.
+    /// Returns the bytes that a thread may now keep below its ceiling.
     long credit() {
         return chunk(leased.get());
     }
 
-    /// Lets a thread go on, after all ceilings were lowered to what is requested.
+    /// Lowers all ceilings to the requested bytes, and raises the one of the thread that needs more.
     private synchronized void recall(Tally tally, long byteSize) {
         long ceiling = tally.ceiling();
         long need = tally.requested() - ceiling;
@@ -154,27 +156,27 @@ final class Meter {
         try {
             requested = lowerAll() + need;
         } catch (OutOfMemoryError | IllegalStateException noFence) {
-            requested = leased.get() + need; // not known to be reached, but it is not less
+            requested = leased.get() + need; // maybe more than was ever requested, never less
         }
         note(peak, requested);
         reach(Math.max(reached, requested));
         long more = need + chunk(requested);
         leased.addAndGet(more);
-        // Nobody claims it. Another thread that raises it does so by bytes that are leased besides.
+        // Nobody claims it now. Another thread may raise it, by bytes that it leased itself.
         while (!tally.moveCeiling(ceiling, ceiling + more, credit(more - need, byteSize))) {
             ceiling = tally.ceiling();
         }
     }
 
-    /// Lowers all ceilings to what is requested.
+    /// Lowers all ceilings to the requested bytes.
     ///
-    /// @return how much that is in all, without what threads are beyond their ceilings
+    /// @return the sum of these, without the bytes by which threads are beyond their ceilings
     private long lowerAll() {
         long before;
         try {
             recall();
         } finally {
-            before = leased.getAndAdd(-lowered); // also after an error, by which some are lowered
+            before = leased.getAndAdd(-lowered); // also after an error, when some ceilings are lowered
             if (lowered != 0) {
                 note(peak, before - unused);
             }
@@ -184,8 +186,8 @@ final class Meter {
         return before - lowered;
     }
 
-    /// Claims the ceilings, lets a fence pass, and lowers them; after an error some are as before, and [#lowered]
-    /// tells of the others. Allocates nothing on the Java heap, but for what the fence may need.
+    /// Claims the ceilings, lets a fence pass, and lowers them. After an error some are as before, and
+    /// [#lowered] has the sum of the others. It allocates no Java heap, except for what the fence may need.
     private void recall() {
         lowered = 0;
         unused = 0;
@@ -228,38 +230,38 @@ final class Meter {
         limit = requested + Math.max(requested >> SLACK_SHIFT, threads * SLACK_BYTES);
     }
 
-    /// Takes bytes back by which a ceiling was lowered.
+    /// Takes back the bytes by which a ceiling was lowered.
     ///
-    /// @return what was leased before
+    /// @return the bytes leased before
     long giveBack(long byteSize) {
         long before = leased.getAndAdd(-byteSize);
         moved();
         return before;
     }
 
-    /// Has thresholds looked at.
+    /// Checks the thresholds.
     void moved() {
         for (Threshold threshold : thresholds) {
             threshold.moved();
         }
     }
 
-    /// Returns the bytes that the allocator holds, as far as it tells; else what is requested.
+    /// Returns the bytes that the allocator reports to hold; the requested bytes if it reports nothing.
     long reserved() {
         return told.isTold(device) ? told.bytes(device) : sum().requestedBytes;
     }
 
-    /// Returns the same at most: what is leased in place of what is requested.
+    /// Returns an upper bound of [#reserved], with leased bytes in place of requested ones.
     long mostReserved() {
         return told.isTold(device) ? told.bytes(device) : leased();
     }
 
-    /// Lets one more route count here.
+    /// Adds a route that counts here.
     synchronized void counts(Route route) {
         routes.add(route);
     }
 
-    /// Keeps what a route counted that has no live block and will have none.
+    /// Keeps the counts of a route that has no live block and will have none.
     ///
     /// @return whether it was the last one
     boolean retire(Route route) {
@@ -281,7 +283,7 @@ final class Meter {
         return routes.isEmpty();
     }
 
-    /// The counters of all routes that ever counted here.
+    /// Returns the sum of the counters of all routes that ever counted here.
     synchronized TallySum sum() {
         TallySum sum = new TallySum();
         sum.add(drained);
@@ -291,14 +293,14 @@ final class Meter {
         return sum;
     }
 
-    /// The most requested since the last reset, as far as counters tell that were [summed up][#sum] now.
+    /// Returns the most bytes requested since the last reset, from counters that were [summed up][#sum] now.
     long peakBytes(TallySum sum) {
         long atMost = Math.max(leased() - sum.unused, peak.get());
         return Math.max(sum.requestedBytes, atMost);
     }
 
-    /// Begins a new peak. The caller then lets its own thread begin anew, which makes the peak exact
-    /// while no other allocates.
+    /// Begins a new peak. The caller then restarts its own thread's `most`, which makes the peak exact while no
+    /// other thread allocates.
     void resetPeak() {
         beginPeak();
         moved();
@@ -319,11 +321,11 @@ final class Meter {
         return peak;
     }
 
-    /// Notes so many bytes for a [peak][#peak].
+    /// Notes that so many bytes may have been requested at once.
     static void note(AtomicLong peak, long requestedBytes) {
         long known = peak.get();
         while (requestedBytes > known && !peak.compareAndSet(known, requestedBytes)) {
-            known = peak.get(); // which has grown
+            known = peak.get(); // another thread has raised it
         }
     }
 }

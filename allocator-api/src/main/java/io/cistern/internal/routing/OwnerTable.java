@@ -7,9 +7,9 @@ import org.jspecify.annotations.Nullable;
 /// Finds the owner of a block from its address, without locks, and lets each block be freed once.
 ///
 /// **Idea.** Two live blocks of at least G bytes begin at least G bytes apart. So a table with one slot every G
-/// bytes never has two of them in one slot, if it holds only blocks of G bytes or more. Two such tables, for G = 64
-/// KiB and 256 B, hold every block in the coarser one that its size allows: large blocks cost 16 bytes of table,
-/// small ones never collide, and no record ever moves.
+/// bytes never has two of them in one slot, if it holds only blocks of G bytes or more. Two such tables, for G
+/// = 64 KiB and 256 B, hold every block in the coarser one that its size allows: large blocks cost 16 bytes of
+/// table, small ones never collide, and no record ever moves.
 ///
 /// ```
 /// address   48 … 25        24 … 16           coarse:  a slot 64 KiB,   chunks of 32 MiB
@@ -20,24 +20,25 @@ import org.jspecify.annotations.Nullable;
 /// record    address | state     byteSize << 16 | route
 /// ```
 ///
-/// The chunks of a table stand in a hash directory, by number. They are made where blocks were seen to begin, and
-/// stay: the driver gives the same addresses again. At worst that is 8 KiB for each 128 KiB of addresses.
+/// A hash directory for each table holds its chunks by number. A chunk is made when the first block begins in
+/// its addresses, and stays, since the driver gives the same addresses again. At worst that is 8 KiB for each
+/// 128 KiB of addresses.
 ///
 /// **Steps.** Insert: find the slot by size and address, check that it is empty and that the other table has no
-/// block of that address, write the owner, then the key (release). Remove: look for the key in both tables, swing
-/// its state from live to freeing (compare-and-set, so that one of two frees loses), read the owner, clear the key.
-/// Drain: swing the live records of a route to draining, so that their frees are counted. A record of either kind
-/// may bear the mark *used* besides, which sends its free the same slow way: see [BlockUses].
+/// block of that address, write the owner, then the key (release). Remove: look for the key in both tables,
+/// swing its state from live to freeing (compare-and-set, so that one of two frees loses), read the owner,
+/// clear the key. Drain: swing the live records of a route to draining, so that their frees are counted. A live
+/// or draining record may also bear the mark *used*, which sends its free the same slow way: see [BlockUses].
 ///
-/// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else; the
-/// thread that removes owns the record from the compare-and-set to the clearing. Chunks are added under a lock and
-/// found by plain reads; a reader that by a race does not see one yet looks again under the lock.
+/// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else. The
+/// thread that removes owns the record from the compare-and-set until it clears the record. Chunks are added
+/// under a lock and found by plain reads. If a reader misses a chunk by a race, it looks again under the lock.
 ///
-/// Threads whose blocks are neighbours hardly write to the same cache line: it holds four records, so of the fine
-/// table 1 KiB of addresses, in which no two blocks of that size begin.
+/// Threads with neighbouring blocks hardly write to the same cache line. A line holds four records: in the fine
+/// table those of 1 KiB of addresses, in which no two blocks of that size begin.
 ///
-/// **Cost.** What lies between the compare-and-sets of two frees is a chain of dependent reads, so a chunk is one
-/// read away from its directory.
+/// **Cost.** Between the compare-and-sets of two frees lies a chain of dependent reads. To keep it short, the
+/// directory leads to a chunk in one read.
 public final class OwnerTable {
     /// Addresses of the device are below 2^49 (unified addressing since Pascal).
     static final int ADDRESS_BITS = 49;
@@ -46,7 +47,7 @@ public final class OwnerTable {
 
     private static final int SIZE_BITS = 48;
 
-    /// The most bytes of a block.
+    /// The largest size of a block in bytes.
     static final long MAX_SIZE = (1L << SIZE_BITS) - 1;
 
     /// No owner: its size would be beyond the address space.
@@ -54,22 +55,22 @@ public final class OwnerTable {
 
     private static final int FINE_SHIFT = 8;
     private static final int COARSE_SHIFT = 16;
-    /// So many that a core's own cache holds the beginnings of all chunks and the directory for a million small
-    /// blocks; with fewer, freeing any of them takes longer.
+    /// Large enough that a core's own cache holds the directory and the beginnings of all chunks for a million
+    /// small blocks. With smaller chunks, each of their frees takes longer.
     private static final int SLOT_BITS = 9;
     private static final int SLOTS = 1 << SLOT_BITS;
 
-    /// Longs before the first record: with the array's own header two cache lines, so that writes to the
-    /// first records do not disturb threads that only look which chunk it is.
+    /// Longs before the first record: with the array's own header two cache lines, so that writes to the first
+    /// records do not disturb threads that only read the chunk's number.
     private static final int HEADER = 14;
 
-    /// In the header, not 0 once the other table has to be looked at too before a record is written: in a fine chunk
-    /// when large blocks began in its addresses, in a coarse one when there is a fine one for some of its
-    /// addresses.
+    /// In the header: not 0 if the other table must also be checked before a record is written. That is so for
+    /// a fine chunk once large blocks began in its addresses, and for a coarse one once there is a fine chunk
+    /// for some of its addresses.
     private static final int MIXED = 1;
 
-    /// Longs behind the last record, 0 for ever: with the header of the next object a cache line, which may be
-    /// that of another chunk.
+    /// Longs after the last record, always 0: with the header of the next object, which may be another chunk,
+    /// they fill a cache line.
     private static final int TRAILER = 6;
 
     private static final int RECORD = 2;
@@ -80,7 +81,7 @@ public final class OwnerTable {
     static final int DRAINING = 2;
     static final int FREEING = 3;
 
-    /// Added to live or draining: other streams use the block too.
+    /// Added to live or draining if other streams use the block too.
     static final int USED = 4;
 
     private static final long STATE_MASK = 0xFF;
@@ -90,20 +91,20 @@ public final class OwnerTable {
 
     private static final VarHandle KEY = MethodHandles.arrayElementVarHandle(long[].class);
 
-    /// The routes that records name, by index. A thread that frees a block came after the one that allocated it,
-    /// which saw the route. Written by [Routes].
+    /// The routes that records name, by index. A thread that frees a block comes after the thread that
+    /// allocated it, which saw the route. Written by [Routes].
     Route[] routes = new Route[16];
 
     long[] @Nullable [] fine = new long[64][];
     private long[] @Nullable [] coarse = new long[64][];
 
-    /// Chunks in each directory, by its shift.
+    /// The number of chunks in each directory, by its shift.
     private final int[] chunks = new int[COARSE_SHIFT + 1];
 
     /// Records a block.
     ///
-    /// @return false if a live block begins in the same slot, or in the other table at the same address, which only
-    ///     an allocator that broke its contract can cause
+    /// @return false if a live block begins in the same slot, or in the other table at the same address, which
+    ///     only an allocator that broke its contract can cause
     boolean insert(long address, long byteSize, int route) {
         if (byteSize < 1L << COARSE_SHIFT) {
             long[] chunk = find(fine, address >>> (FINE_SHIFT + SLOT_BITS));
@@ -123,8 +124,8 @@ public final class OwnerTable {
         return true;
     }
 
-    /// Whether the other table than that of a shift has a block that begins at an address. A fine chunk hears
-    /// that large blocks begin in its addresses.
+    /// Returns whether the table other than that of a shift has a block that begins at an address. It also
+    /// marks a fine chunk in whose addresses a large block begins.
     private boolean isInOther(int shift, long address) {
         int other = shift == FINE_SHIFT ? COARSE_SHIFT : FINE_SHIFT;
         long[] chunk = find(directory(other), address >>> (other + SLOT_BITS));
@@ -141,11 +142,11 @@ public final class OwnerTable {
     interface Freeing {
         /// Returns false if [#take] shows that the block is not live.
         ///
-        /// @param owner what the record says, until somebody else takes it; the route is in it
+        /// @param owner the owner in the record, until somebody else takes it; it has the route
         boolean free(Route route, long owner, long[] chunk, int at, long address, long stream);
     }
 
-    /// Finds the record of a block and has it freed.
+    /// Finds the record of a block and frees the block.
     ///
     /// @return false if no live block begins at the address
     boolean remove(long address, long stream, Freeing freeing) {
@@ -167,7 +168,7 @@ public final class OwnerTable {
         return freeing.free(routeOf(owner), owner, chunk, at, address, stream);
     }
 
-    /// Looks again where no race hides a chunk.
+    /// Searches again under the lock, where no race hides a chunk.
     private boolean removeUnseen(long address, long stream, Freeing freeing) {
         for (int shift = FINE_SHIFT; shift <= COARSE_SHIFT; shift += COARSE_SHIFT - FINE_SHIFT) {
             long[] chunk = findLocked(shift, address);
@@ -179,7 +180,8 @@ public final class OwnerTable {
         return false;
     }
 
-    /// The owner in a record that nobody has taken yet: not to be relied on before [#take] returns the same.
+    /// Returns the owner in a record that nobody has taken yet. It is not certain before [#take] returns the
+    /// same owner.
     static long ownerIn(long[] chunk, int at) {
         return chunk[at + 1];
     }
@@ -192,19 +194,19 @@ public final class OwnerTable {
         return (int) owner & (MAX_ROUTES - 1);
     }
 
-    /// The route that made a block.
+    /// Returns the route that made a block.
     Route routeOf(long owner) {
         return routes[indexOf(owner)];
     }
 
-    /// Takes a live record away that bears no mark.
+    /// Removes a live record that bears no mark.
     ///
     /// @return its owner, or [#NONE] if there is no such record of that address
     static long take(long[] chunk, int at, long address) {
         return take(chunk, at, address, LIVE);
     }
 
-    /// Takes a record away that is in the given state.
+    /// Removes a record that is in the given state.
     ///
     /// @return its owner, or [#NONE] if there is no such record of that address
     static long take(long[] chunk, int at, long address, int state) {
@@ -216,7 +218,7 @@ public final class OwnerTable {
         return owner;
     }
 
-    /// The state of a record, for [#take], or 0 if it is no live record of that address.
+    /// Returns the state of a record, for [#take], or 0 if it is no live record of that address.
     static int stateOf(long[] chunk, int at, long address) {
         long state = (long) KEY.getAcquire(chunk, at) - address;
         return isLive(state) ? (int) state : 0;
@@ -227,7 +229,8 @@ public final class OwnerTable {
         return kind == LIVE || kind == DRAINING;
     }
 
-    /// The owner of a live block, or [#NONE]; stale if another thread frees the block meanwhile.
+    /// Returns the owner of a live block, or [#NONE]. The answer is stale if another thread frees the block
+    /// meanwhile.
     synchronized long ownerOf(long address) {
         long[] chunk = chunkOf(address, FINE_SHIFT);
         if (chunk != null) {
@@ -257,7 +260,7 @@ public final class OwnerTable {
         return state != 0;
     }
 
-    /// The chunk with the live record of an address in one table, or null.
+    /// Returns the chunk with the live record of an address in one table, or null.
     private long @Nullable [] chunkOf(long address, int shift) {
         long[] chunk = find(directory(shift), address >>> (shift + SLOT_BITS));
         return chunk != null && stateOf(chunk, slotOf(address, shift), address) != 0 ? chunk : null;
@@ -265,7 +268,7 @@ public final class OwnerTable {
 
     /// Marks the live blocks of a route so that their frees are counted.
     ///
-    /// @return how many were marked
+    /// @return the number of marked blocks
     synchronized long drain(int route) {
         return drain(fine, route) + drain(coarse, route);
     }
@@ -296,7 +299,7 @@ public final class OwnerTable {
         void record(long address, long owner);
     }
 
-    /// Visits the records that are live, those of draining routes too; weakly consistent.
+    /// Visits the live records, including those of draining routes; weakly consistent.
     synchronized void forEachLive(Visitor visitor) {
         visit(fine, visitor);
         visit(coarse, visitor);
@@ -357,7 +360,8 @@ public final class OwnerTable {
         return chunk;
     }
 
-    /// Not 0 if large blocks begin in the addresses of a fine chunk. The coarse chunk hears that there is a fine one.
+    /// Returns a number other than 0 if large blocks begin in the addresses of a fine chunk. It also marks the
+    /// coarse chunk, which now has a fine one.
     private long largeIn(long number) {
         long address = number << (FINE_SHIFT + SLOT_BITS);
         long[] chunk = find(coarse, address >>> (COARSE_SHIFT + SLOT_BITS));
@@ -368,7 +372,7 @@ public final class OwnerTable {
         return chunk[slotOf(address, COARSE_SHIFT)] | chunk[slotOf(address + (1 << COARSE_SHIFT), COARSE_SHIFT)];
     }
 
-    /// Not 0 if there is a fine chunk in the addresses of a coarse one.
+    /// Returns 1 if there is a fine chunk in the addresses of a coarse one, else 0.
     private long smallIn(long number) {
         long first = number << (COARSE_SHIFT - FINE_SHIFT);
         for (long fineNumber = first; fineNumber < first + (1 << (COARSE_SHIFT - FINE_SHIFT)); fineNumber++) {
@@ -379,7 +383,8 @@ public final class OwnerTable {
         return 0;
     }
 
-    /// Keeps a directory at most half full, so that most chunks are found at home.
+    /// Adds a chunk to its directory. It keeps the directory at most half full, so that most chunks are found
+    /// at their home.
     private void put(int shift, long[] chunk) {
         long[] @Nullable [] directory = directory(shift);
         if (2 * ++chunks[shift] > directory.length) {

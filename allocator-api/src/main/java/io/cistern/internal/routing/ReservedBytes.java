@@ -6,21 +6,21 @@ import io.cistern.spi.EventSink;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
-/// What one allocator, with all that it is built on, tells of the memory that it holds, by device. Events go
-/// on to the observers.
+/// Receives the reports of one allocator, and of all that it is built on, about the memory that it holds, by
+/// device. It passes events on to the observers.
 ///
-/// **Threads.** Any; nothing here waits, since allocators tell under their locks.
+/// **Threads.** Any; nothing here waits, since allocators report under their locks.
 public final class ReservedBytes implements EventSink {
     private final AtomicLongArray bytes;
 
-    /// 1 once it has told anything.
+    /// By device, 1 once the allocator has reported a change.
     private final AtomicLongArray tells;
 
     private final AtomicReferenceArray<Meter> meters;
     private final String allocator;
     private final Observers observers;
 
-    /// @param allocator what events call the allocator
+    /// @param allocator the allocator's name in events
     public ReservedBytes(String allocator, int deviceCount, Observers observers) {
         this.allocator = allocator;
         this.observers = observers;
@@ -29,7 +29,7 @@ public final class ReservedBytes implements EventSink {
         meters = new AtomicReferenceArray<>(deviceCount);
     }
 
-    /// Has a meter looked at whenever the bytes of its device change.
+    /// Sets the meter that checks its thresholds whenever the bytes of its device change.
     void move(int device, Meter meter) {
         meters.set(device, meter);
     }

@@ -11,9 +11,9 @@ import java.util.function.Consumer;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
-/// One allocator on one device, and the budgets that its blocks are charged to: where a block came from, and
-/// where it goes back. An allocator has one route a device, and one more for each limit in use by a scope;
-/// these share a meter.
+/// One allocator on one device, with the budgets that its blocks are charged to. A block comes from a route and
+/// goes back to it. An allocator has one route for each device, and one more for each limit that a scope uses;
+/// the routes of a device share a meter.
 public final class Route {
     final int index;
     final int device;
@@ -22,7 +22,8 @@ public final class Route {
     final ThreadTable<ThreadCounters> threads;
     private final Consumer<Route> retire;
 
-    /// [Drained] at last: a route is kept until its index is another's, and what it led to may be large.
+    /// [Drained] after the route has drained: a route object stays until its index is given to another one, and
+    /// the allocator may be large.
     DeviceAllocator maker;
 
     private Runnable whenDrained;
@@ -31,15 +32,14 @@ public final class Route {
     @Nullable
     Budgets budgets;
 
-    /// Where allocations go: the maker, or null while it is closed, suspended or asleep. Frees always go to the
-    /// maker.
+    /// Receives allocations: the maker, or null while the route is closed, suspended or asleep.
     volatile @Nullable DeviceAllocator entrance;
 
-    /// Where frees go: the maker, or what [CaptureRoutes] puts in front of it while streams are captured. A
-    /// thread that frees on a captured stream came after the capture's begin.
+    /// Receives frees: the maker, or the exit that [CaptureRoutes] puts in front of it while streams are
+    /// captured. A thread that frees on a captured stream comes after the begin of the capture.
     DeviceAllocator exit;
 
-    /// What that is at other times.
+    /// The exit at other times.
     private DeviceAllocator usualExit;
 
     /// Whether allocations are refused for good.
@@ -48,10 +48,10 @@ public final class Route {
     /// Whether streams of the device are captured. Guarded by this.
     private boolean suspended;
 
-    /// Whether the memory behind the route is asleep.
+    /// Whether the memory of the allocator is asleep.
     private volatile boolean asleep;
 
-    /// Whether the route has drained and its index may be another's.
+    /// Whether the route has drained and its index may be given to another one.
     boolean retired;
 
     /// Blocks that were alive when the route closed and still are; below zero while the closing thread is still
@@ -95,7 +95,7 @@ public final class Route {
         return device;
     }
 
-    /// Whether another route leads to the same allocator and device.
+    /// Returns whether another route leads to the same allocator and device.
     public boolean isBeside(Route other) {
         return meter == other.meter;
     }
@@ -109,9 +109,9 @@ public final class Route {
         return !closed;
     }
 
-    /// Sends allocations and frees past other code, while streams of the device are captured.
+    /// Sends allocations and frees through other code while streams of the device are captured.
     ///
-    /// @param exitMeanwhile what frees go to
+    /// @param exitMeanwhile receives the frees
     public synchronized void suspend(DeviceAllocator exitMeanwhile) {
         exit = exitMeanwhile;
         suspended = true;
@@ -144,25 +144,27 @@ public final class Route {
 
     /// Throws if the memory is asleep.
     ///
-    /// @param address what was to be used, or 0 for an allocation
+    /// @param address the block to be used, or 0 for an allocation
     void requireAwake(long address) {
         if (asleep) {
             throw new MemoryAsleepException(name, device, address);
         }
     }
 
-    /// Sets where frees go from now on, also outside captures: for blocks that only a graph may give back.
+    /// Sends frees to another receiver from now on, also outside captures: for blocks that only a graph may
+    /// give back.
     public void freeThrough(DeviceAllocator other) {
         usualExit = other;
         exit = other;
     }
 
-    /// What frees go to outside captures.
+    /// Returns the receiver of frees outside captures.
     public DeviceAllocator usualExit() {
         return usualExit;
     }
 
-    /// Whether the program has freed a block of this route that is kept, for a graph for example.
+    /// Returns whether a block of this route is kept although the program has freed it, for example for a
+    /// graph.
     public boolean isKept(long address) {
         return usualExit instanceof RouteExit keeper && keeper.isKept(address);
     }
@@ -171,7 +173,7 @@ public final class Route {
         return maker;
     }
 
-    /// How many of the marked blocks are still alive, once `marked` are.
+    /// Returns how many of the marked blocks are still alive, given how many were marked.
     long draining(long marked) {
         return marked + draining.get();
     }
@@ -182,7 +184,7 @@ public final class Route {
         }
     }
 
-    /// Counts the free of a marked block, and tells whether it was the last.
+    /// Counts the free of a marked block, and returns whether it was the last.
     boolean drainedOne() {
         return draining.decrementAndGet() == 0;
     }
@@ -225,7 +227,7 @@ public final class Route {
         whenDrained = Drained.INSTANCE;
     }
 
-    /// In place of an allocator that a drained route led to, and of what was to run then.
+    /// Stands in for the allocator of a drained route, and for its `whenDrained`.
     private enum Drained implements DeviceAllocator, Runnable {
         INSTANCE;
 
@@ -243,7 +245,7 @@ public final class Route {
         }
     }
 
-    /// Blocks that threads count alive.
+    /// Returns the number of blocks that threads count as alive.
     long live() {
         long live = 0;
         for (ThreadCounters counters : threads.all()) {
@@ -253,7 +255,7 @@ public final class Route {
         return live;
     }
 
-    /// Adds what threads counted to a sum.
+    /// Adds the counts of all threads to a sum.
     void addTo(TallySum sum) {
         for (ThreadCounters counters : threads.all()) {
             Tally tally = counters.find(this);
@@ -263,15 +265,15 @@ public final class Route {
         }
     }
 
-    /// The counters of this route and of those beside it; weakly consistent while other threads allocate, exact at
-    /// rest.
+    /// Returns the counts of this route and of those beside it; weakly consistent while other threads allocate,
+    /// exact at rest.
     public RouteStatistics statistics() {
         TallySum sum = meter.sum();
         return new RouteStatistics(
                 sum.allocations, sum.frees, Math.max(0, sum.requestedBytes), meter.peakBytes(sum), sum.totalBytes);
     }
 
-    /// Whether an allocation is under way on a thread.
+    /// Returns whether an allocation is under way on a thread.
     boolean isAllocating(ThreadCounters counters) {
         Tally tally = counters.find(this);
         return tally != null && tally.isAllocating();
@@ -286,19 +288,20 @@ public final class Route {
         return false;
     }
 
-    /// What threads leased of the budgets and did not spend.
+    /// Returns the bytes that threads leased of the budgets and did not spend.
     long leasedCredit() {
         return sumOfLeases(Lease::credit);
     }
 
-    /// Claims what threads leased; under the exclusive lock of [Budgets].
+    /// Claims the leases of threads; under the exclusive lock of [Budgets].
     ///
     /// @return whether they may have bytes to surrender
     boolean claimLeases() {
         return sumOfLeases(lease -> lease.claimCredit() ? 1 : 0) > 0;
     }
 
-    /// Takes the credit of leases that were all claimed, when no owner is between its check and its write any more.
+    /// Takes the credit of the leases. All were claimed, and no owner is between its check and its write any
+    /// more.
     ///
     /// @return bytes given back to the budgets
     long surrenderLeases() {
@@ -314,7 +317,7 @@ public final class Route {
         return sum;
     }
 
-    /// Charges later blocks to other budgets; while the route is at rest.
+    /// Charges later blocks to other budgets. The route must be at rest.
     void charge(@Nullable Budgets others) {
         if (others != null) {
             others.attach(this, budgets);
@@ -323,12 +326,12 @@ public final class Route {
         budgets = others;
     }
 
-    /// Returns how its allocator gives up idle memory.
+    /// Returns the allocator's ability to give up idle memory, if it has it.
     public Optional<MemoryReclaim> reclaim() {
         return maker.extension(MemoryReclaim.class);
     }
 
-    /// The allocator's spec.
+    /// Returns the allocator's spec.
     @Override
     public String toString() {
         return name;

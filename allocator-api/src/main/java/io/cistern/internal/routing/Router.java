@@ -13,24 +13,22 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
 import org.jspecify.annotations.Nullable;
 
-/// The routing kernel: the way of every allocation and every free, for every allocator.
+/// The routing kernel: every allocation and every free, for every allocator, goes through it.
 ///
-/// **Allocate**: take the bytes from the limits, if there are any → ask the route's allocator → check what it
-/// returned and record the owner → count in the calling thread's counters. A failure undoes what came
-/// before it.
+/// **Allocate**: take the bytes from the limits, if there are any → ask the route's allocator → check the
+/// address and record the owner → count in the calling thread's counters. A failure undoes the steps before it.
 ///
-/// **Free**: take the owner's record away (once: the second free of an address finds none) → give the block to
-/// its maker → count. The record goes first, since the address may come back from the allocator at once, on
-/// another thread.
+/// **Free**: remove the owner record (once: the second free of an address finds none) → give the block to its
+/// maker → count. The record goes first, since the allocator may hand the address out again at once, on another
+/// thread.
 ///
-/// **Errors.** A StackOverflowError may come at any call. So what has to be counted is counted by writes to
-/// fields where a call failed; where that can't be, room on the stack is [looked for][StackRoom] before
-/// anything changes.
+/// **Errors.** Any call may throw a StackOverflowError. So after a failed call the counts are made by writes to
+/// fields; where that is impossible, [StackRoom] checks the stack before anything changes.
 ///
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A
 /// virtual thread enters shared counters to count, one compare-and-set more.
 public final class Router implements OwnerTable.Freeing {
-    /// What [#allocate] returns when the route is closed; no address has its low bits.
+    /// [#allocate] returns this if the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
 
     private static final long UNKNOWN = Long.MIN_VALUE;
@@ -38,18 +36,18 @@ public final class Router implements OwnerTable.Freeing {
     final ThreadTable<ThreadCounters> threads =
             ThreadCounters.table(counters -> counters.scopes = this.scopes.inherited());
 
-    /// That of all threads, one read nearer.
+    /// The table of `threads`, one read nearer.
     private final @Nullable ThreadCounters[] countersTable = threads.entries();
 
     private final ScopeStacks scopes = new ScopeStacks(threads);
     final OwnerTable owners = new OwnerTable();
     private final Routes routes = new Routes(threads, owners);
 
-    /// Uses of blocks on other streams than that of their free; there before the first record is marked.
+    /// The uses of blocks on streams other than that of their free. Set before the first record is marked.
     @Nullable
     BlockUses uses;
 
-    /// For [#free(OwnerTable, long, long)].
+    /// Returns the owner table, for [#free(OwnerTable, long, long)].
     public OwnerTable owners() {
         return owners;
     }
@@ -67,18 +65,18 @@ public final class Router implements OwnerTable.Freeing {
     /// @param byteSize 0 gives address 0
     /// @return the address, or [#REFUSED] if the route is closed
     /// @throws IllegalArgumentException if `byteSize` is negative
-    /// @throws DeviceOutOfMemoryException if the allocator or a limit says so
-    /// @throws AllocatorContractException if the allocator returns what it must not
+    /// @throws DeviceOutOfMemoryException if the allocator has no memory, or a limit refuses
+    /// @throws AllocatorContractException if the allocator returns an illegal address
     public long allocate(Route route, long byteSize, long stream) {
         return allocate(counters(), route, byteSize, stream);
     }
 
-    /// Allocates through a route, for a caller that has its [#counters] already.
-    /// Whether the calling thread alone, of all that are alive, allocates and frees here.
+    /// Returns whether no other thread that is alive allocates and frees here.
     public boolean isAlone() {
         return threads.isAlone();
     }
 
+    /// Allocates through a route, for a caller that has its [#counters] already.
     public long allocate(@Nullable ThreadCounters counters, Route route, long byteSize, long stream) {
         if (Long.compareUnsigned(byteSize - 1, OwnerTable.MAX_SIZE) >= 0) {
             return zeroOrTooLarge(route, byteSize);
@@ -159,30 +157,30 @@ public final class Router implements OwnerTable.Freeing {
         return allocateSlowly(route, null, byteSize, stream, 0);
     }
 
-    /// Enters a block into the books of a route that its allocator handed out before, in the course of its
-    /// free: it is not given back then.
+    /// Records and counts a block for a route during the block's free, so that the allocator does not get it
+    /// back. The allocator has handed it out before.
     public void adopt(Route route, long address, long byteSize) {
         allocateSlowly(route, null, byteSize, 0, address);
     }
 
-    /// Makes a block live again whose free can't be ended, since the Java heap is full, and that its allocator
-    /// was not given back: unless it is in the books by now.
+    /// Makes a block live again, unless it has an owner record by now. Its free can't be finished because the
+    /// Java heap is full, and its allocator did not get it back.
     public void adoptAgain(Route route, long address, long byteSize) {
         if (owners.ownerOf(address) == OwnerTable.NONE) {
             adopt(route, address, byteSize);
         }
     }
 
-    /// The calling thread's counters; null for a virtual thread.
+    /// Returns the calling thread's counters; null for a virtual thread.
     public @Nullable ThreadCounters counters() {
         ThreadCounters found = ThreadTable.find(countersTable, 0);
         return found != null ? found : threads.own();
     }
 
-    /// Allocates from idle memory of a route's allocator and obtains no more, for a request that another route
-    /// could not serve. The block is this route's.
+    /// Allocates from idle memory of a route's allocator, which obtains no more, for a request that another
+    /// route could not serve. The block belongs to this route.
     ///
-    /// @return the address, or 0 if it has none, is closed, or can't tell
+    /// @return the address, or 0 if the allocator has no idle memory for it, is closed, or can't tell
     public long lend(Route route, long byteSize, long stream) {
         MemoryReclaim lender = route.maker.extension(MemoryReclaim.class).orElse(null);
         if (lender == null || !lender.canLend().available() || byteSize > OwnerTable.MAX_SIZE) {
@@ -195,10 +193,10 @@ public final class Router implements OwnerTable.Freeing {
         }
     }
 
-    /// The way of virtual threads and of what is lent.
+    /// Allocates for virtual threads, for lending and for [#adopt].
     ///
-    /// @param lender gives idle memory alone; null for the route's allocator
-    /// @param adopted a block that the allocator has handed out before, or 0
+    /// @param lender gives only idle memory; null to ask the route's allocator
+    /// @param adopted a block that the allocator has handed out before, or 0 to allocate one
     private long allocateSlowly(Route route, @Nullable MemoryReclaim lender, long byteSize, long stream, long adopted) {
         StackRoom.require();
         refuseThreadStream(route.device, stream);
@@ -208,7 +206,7 @@ public final class Router implements OwnerTable.Freeing {
         boolean beyond;
         try {
             if (route.isOpen()) {
-                if (adopted == 0) { // else that is part of a free
+                if (adopted == 0) { // else this is part of a free
                     route.requireAwake(0);
                 }
                 address = allocateWithin(route.budgets, lender, route, byteSize, stream, adopted);
@@ -259,7 +257,8 @@ public final class Router implements OwnerTable.Freeing {
         return idle;
     }
 
-    /// What the caller gets for a failure of the allocator, thrown in a way that the compiler lets through.
+    /// Returns or throws the exception that the caller gets for a failure of the allocator. The cast lets it
+    /// throw checked exceptions too.
     private <T extends Throwable> RuntimeException explained(Route route, long byteSize, Throwable failure) throws T {
         if (failure instanceof DeviceOutOfMemoryException told) {
             return told.isByLimit() ? told : outOfMemory(route, byteSize, told);
@@ -271,7 +270,8 @@ public final class Router implements OwnerTable.Freeing {
         throw asItIs;
     }
 
-    /// Names the allocator, what is alive in it, and the caller's bytes where the allocator told rounded ones.
+    /// Returns an exception that names the allocator, its live blocks, and the caller's bytes, in case the
+    /// allocator named rounded ones.
     private DeviceOutOfMemoryException outOfMemory(Route route, long byteSize, DeviceOutOfMemoryException told) {
         RouteStatistics statistics = route.statistics();
         String detail = "allocator " + route.name + " has " + statistics.requestedBytes() + " bytes requested in "
@@ -289,8 +289,8 @@ public final class Router implements OwnerTable.Freeing {
         free(owners, address, stream);
     }
 
-    /// The same for a caller that keeps the [owners][#owners] itself: a free takes as long as its chain of
-    /// dependent reads.
+    /// Frees a block for a caller that keeps the [owners][#owners] itself, which saves one of the dependent
+    /// reads that a free's time consists of.
     public void free(OwnerTable owners, long address, long stream) {
         if (!AddressCheck.isLegal(address) || !owners.remove(address, stream, this)) {
             refuseUnlessZero(address);
@@ -305,8 +305,9 @@ public final class Router implements OwnerTable.Freeing {
 
     /// Frees the block of a record that was found.
     ///
-    /// The compare-and-set in `take` holds up all reads after it. So what the rest needs is read before, from
-    /// an owner that may change until then if the program frees twice; when it did, the slow way looks again.
+    /// The compare-and-set in `take` delays all reads after it. So this reads all that the rest needs before,
+    /// from an owner that may still change if the program frees twice. If it did change, the slow path reads
+    /// again.
     ///
     /// @return false if there is no live record
     @Override
@@ -335,7 +336,7 @@ public final class Router implements OwnerTable.Freeing {
         long requested = UNKNOWN;
         try {
             exit.free(address, byteSize, route.device, stream);
-            // Before it is counted: a route without live blocks may be charged to other budgets.
+            // Before the free is counted, since a route without live blocks may be charged to other budgets.
             if (lease != null) {
                 lease.giveBack(byteSize);
                 lease = null;
@@ -353,7 +354,7 @@ public final class Router implements OwnerTable.Freeing {
         return true;
     }
 
-    /// The way of virtual threads, of closing routes, of blocks that other streams used, and of lost races.
+    /// Frees for virtual threads, for closing routes, for blocks that other streams used, and after lost races.
     private boolean freeSlowly(long[] chunk, int at, long address, long stream, long taken) {
         StackRoom.require();
         int state = OwnerTable.LIVE;
@@ -372,7 +373,7 @@ public final class Router implements OwnerTable.Freeing {
                     : null;
             owner = OwnerTable.take(chunk, at, address, state);
         }
-        if (owners.routeOf(owner) != route) { // the block was freed twice, and its address came again meanwhile
+        if (owners.routeOf(owner) != route) { // the block was freed twice, and its address is another block's now
             route = owners.routeOf(owner);
             counters = threads.enter();
             tally = counters.leaveWith(route);
@@ -386,8 +387,8 @@ public final class Router implements OwnerTable.Freeing {
                 route.exit.free(address, byteSize, route.device, stream);
             }
         } finally {
-            // Before it is counted: a closing thread takes blocks that are counted alive, beyond the marked ones, for
-            // calls under way.
+            // Before the free is counted: a closing thread takes blocks that are counted alive, beyond the
+            // marked ones, for calls under way.
             boolean last = draining && route.drainedOne();
             if (route.budgets != null) {
                 route.budgets.giveBack(byteSize);
@@ -400,8 +401,8 @@ public final class Router implements OwnerTable.Freeing {
         return true;
     }
 
-    /// Frees a block behind its uses on other streams: with the graph for which one of them is captured, else
-    /// on the stream of the free. What can't be waited for now is kept.
+    /// Frees a block after its uses on other streams: with the graph, if one of these streams is captured, else
+    /// on the stream of the free. If that stream can't wait now, the block is kept.
     private void freeUsed(
             BlockUses others, BlockUses.Waits waits, Route route, long address, long byteSize, long stream) {
         CaptureRoutes captures = routes.captures;
@@ -424,11 +425,11 @@ public final class Router implements OwnerTable.Freeing {
         }
     }
 
-    /// Keeps a block with its uses, for a graph or until no capture is under way. Where the Java heap is
-    /// full, it is alive again, and still used.
+    /// Keeps a block with its uses, for a graph or until no capture is under way. If the Java heap is full, the
+    /// block is alive again, and still used.
     ///
     /// @param forGraph whether a stream that uses it is captured
-    /// @return false if that one is not any more
+    /// @return false if that stream is not captured any more
     private boolean keepUsed(
             CaptureRoutes captures,
             BlockUses others,
@@ -456,7 +457,7 @@ public final class Router implements OwnerTable.Freeing {
         return !ended;
     }
 
-    /// A virtual thread changes its carrier, and with it which stream the per-thread default stream is.
+    /// Refuses the per-thread default stream on a virtual thread: it changes with the thread's carrier.
     ///
     /// @throws UnusableStreamException for that stream on a virtual thread
     public static void refuseThreadStream(int device, long stream) {
@@ -469,7 +470,7 @@ public final class Router implements OwnerTable.Freeing {
         }
     }
 
-    /// The device of a live block.
+    /// Returns the device of a live block.
     ///
     /// @throws UnknownAddressException if no live block begins there
     public int deviceOf(long address) {
@@ -478,8 +479,8 @@ public final class Router implements OwnerTable.Freeing {
 
     /// Throws if the memory of a block is asleep.
     ///
-    /// @param address where a block begins; anything else is awake
-    /// @throws MemoryAsleepException if it is
+    /// @param address where a block begins; other addresses count as awake
+    /// @throws MemoryAsleepException if its pool is asleep
     public void requireAwake(long address) {
         Route route = find(address);
         if (route != null) {
@@ -487,7 +488,7 @@ public final class Router implements OwnerTable.Freeing {
         }
     }
 
-    /// The route that a live block came through.
+    /// Returns the route that a live block came through.
     ///
     /// @throws UnknownAddressException if no live block begins there
     public Route routeOfBlock(long address) {
@@ -498,7 +499,7 @@ public final class Router implements OwnerTable.Freeing {
         return route;
     }
 
-    /// Whether a live block begins at an address.
+    /// Returns whether a live block begins at an address.
     public boolean isLive(long address) {
         return find(address) != null;
     }
@@ -523,12 +524,12 @@ public final class Router implements OwnerTable.Freeing {
         void block(long address, long byteSize, Route route);
     }
 
-    /// Finds something out about a live block.
+    /// A function of a live block.
     public interface BlockFunction<R> {
         R of(long address, long byteSize, Route route);
     }
 
-    /// Finds something out about the live block that begins at an address; null if none does.
+    /// Applies a function to the live block that begins at an address; null if none does.
     public <R> @Nullable R ofLive(long address, BlockFunction<R> function) {
         long owner = AddressCheck.isLegal(address) ? owners.ownerOf(address) : OwnerTable.NONE;
         return owner == OwnerTable.NONE

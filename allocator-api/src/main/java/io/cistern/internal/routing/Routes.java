@@ -12,18 +12,17 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Opens and closes routes, and knows each by the number that stands in the records of its blocks.
+/// Opens and closes routes. Each has an index, which stands in the owner records of its blocks.
 ///
-/// **Indices** are few. So the index of a route that has drained is given to another one, after a rest.
+/// **Indices** are few. So after a rest, the index of a drained route is given to another one.
 ///
 /// **Closing** refuses new allocations and waits for calls under way. The frees of the live blocks end the
 /// route.
 ///
 /// **Threads.** Any. A route is opened or retired by one thread at a time.
 public final class Routes {
-    /// An index rests until so many others have come after it. A thread that frees a block twice may look at
-    /// its record while the block is freed and its route drains; so it does not meet the next route of that
-    /// index.
+    /// An index rests until so many others were queued after it. A thread that frees a block twice may read the
+    /// block's record while the route drains; after the rest it can't meet the next route of that index.
     private static final int RESTING = 1024;
 
     private final ThreadTable<ThreadCounters> threads;
@@ -31,13 +30,13 @@ public final class Routes {
     private final ClosingThreads closingThreads = new ClosingThreads();
     private final Thresholds thresholds = new Thresholds();
 
-    /// Indices that were ever in use: those of open and draining routes, and those in `idle`.
+    /// The number of indices that were ever in use: those of open and draining routes, and those in `idle`.
     private int indices;
 
-    /// What happens while streams are captured; there before the first of them is.
+    /// Serves routes while streams are captured. Set before the first capture.
     volatile @Nullable CaptureRoutes captures;
 
-    /// Indices of routes that have drained, the one longest ago first: a ring with room for all.
+    /// The indices of drained routes, the longest drained first: a ring with room for all.
     private int[] idle;
 
     private int firstIdle;
@@ -53,16 +52,16 @@ public final class Routes {
         return thresholds;
     }
 
-    /// Sets what happens while streams are captured, before the first of them is.
+    /// Sets the object that serves routes while streams are captured, before the first capture.
     public void captures(CaptureRoutes routes) {
         captures = routes;
     }
 
     /// Opens a route.
     ///
-    /// @param reserved what the allocator tells of the memory that it holds
-    /// @param budgets what blocks are charged to, or null
-    /// @param whenDrained runs once, after [#close] and when no block of the route is left
+    /// @param reserved the allocator's reports of the memory that it holds
+    /// @param budgets the budgets that blocks are charged to, or null
+    /// @param whenDrained runs once, after [#close], when no block of the route is left
     /// @throws IllegalStateException if there are as many routes as owner records can name
     public Route open(
             String name,
@@ -82,16 +81,16 @@ public final class Routes {
         }
     }
 
-    /// Opens a route of an allocator that tells nothing of the memory that it holds.
+    /// Opens a route of an allocator that reports nothing of the memory that it holds.
     public Route open(
             String name, int device, DeviceAllocator allocator, @Nullable Budgets budgets, Runnable whenDrained) {
         return open(
                 name, device, allocator, new ReservedBytes(name, device + 1, new Observers()), budgets, whenDrained);
     }
 
-    /// Opens another way to the allocator of a route, whose blocks are charged to other budgets.
+    /// Opens another route to the allocator of a route. Its blocks are charged to other budgets.
     ///
-    /// @param maker that allocator, of which the route knows nothing any more once it has drained
+    /// @param maker that allocator, since a drained route does not know it any more
     public synchronized Route openBeside(
             Route route, DeviceAllocator maker, @Nullable Budgets budgets, Runnable whenDrained) {
         Route beside = open(route.name, route.device, maker, route.meter, budgets, whenDrained);
@@ -138,7 +137,7 @@ public final class Routes {
         return indices;
     }
 
-    /// So that no route needs room in order to retire.
+    /// Makes room in advance, so that no route needs Java heap in order to retire.
     private int[] idleWithRoomFor(int all) {
         int[] more = new int[all];
         for (int i = 0; i < idleCount; i++) {
@@ -147,8 +146,8 @@ public final class Routes {
         return more;
     }
 
-    /// Takes the index of a route that has drained. The last free was counted down, but may not have counted
-    /// itself yet.
+    /// Takes the index of a drained route. It first waits for the last free, which was counted down but may not
+    /// have counted itself yet.
     private void retire(Route route) {
         while (route.live() != 0) {
             pause();
@@ -162,7 +161,7 @@ public final class Routes {
         }
     }
 
-    /// Visits the routes of a device that have not drained. No route opens meanwhile.
+    /// Visits the routes of a device that have not drained. No route opens during the visit.
     public synchronized void forEach(int device, Consumer<Route> visitor) {
         for (int index = 0; index < indices; index++) {
             if (owners.routes[index].device == device && !owners.routes[index].retired) {
@@ -174,12 +173,12 @@ public final class Routes {
     /// Refuses further allocations, waits for those under way, and runs `whenDrained` as soon as no block is
     /// left, at once if there is none now.
     ///
-    /// 1. The route refuses, and every thread sees it. 2. Allocations that began before have ended, so each
-    /// block has its record. 3. The records are marked, if there are any: that looks at the whole owner
-    /// table, so an idle route is spared it. A free that finds a mark counts. 4. Frees that took a record
-    /// before it was marked have ended: as many blocks are counted alive as are marked. Then nobody is inside
-    /// the allocator but frees that count. The calling thread must not be [inside][#isInside] it, nor may it
-    /// come to be: see [#beginClosing].
+    /// 1. The route refuses, and every thread sees it. 2. This waits until allocations that began before have
+    /// ended, so each block has its record. 3. It marks the records, if there are any; an idle route is spared
+    /// that visit of the whole owner table. A free that finds a mark counts down. 4. It waits until frees that
+    /// took a record before the mark have ended: then as many blocks are counted alive as are marked, and only
+    /// frees that count down are inside the allocator. The calling thread must not be [inside][#isInside] it,
+    /// nor come to be: see [#beginClosing].
     public void close(Route route) {
         route.refuse();
         awaitAllocations(route);
@@ -208,10 +207,10 @@ public final class Routes {
         LockSupport.parkNanos(20_000);
     }
 
-    /// Whether the calling thread can't wait for the calls of an allocator: it is in one, or a thread in one
-    /// waits for it.
+    /// Returns whether the calling thread can't wait for the calls of an allocator, because it is in one, or a
+    /// thread in one waits for it.
     ///
-    /// @param ways routes to that allocator: all of those which may have blocks
+    /// @param ways all routes to that allocator that may have blocks
     public boolean isInside(List<Route> ways) {
         return closingThreads.waitsForItself(closing(ways));
     }
@@ -220,10 +219,10 @@ public final class Routes {
         return ClosingThreads.Closing.byCaller(threads.own(), ways);
     }
 
-    /// Enters the calling thread as one that is going to [close][#close] an allocator.
+    /// Notes that the calling thread is going to [close][#close] an allocator.
     ///
     /// @param ways as for [#isInside]
-    /// @return what to run after the closing; null if the thread can't [wait][#isInside]
+    /// @return an action to run after the closing; null if the thread can't [wait][#isInside]
     public @Nullable Runnable beginClosing(List<Route> ways) {
         ClosingThreads.Closing closing = closing(ways);
         Runnable end = () -> closingThreads.end(closing); // made before it begins
@@ -237,7 +236,7 @@ public final class Routes {
             each.sleep();
             asleep.add(each);
         });
-        asleep.forEach(this::awaitAllocations); // without the lock: one under way may open a route
+        asleep.forEach(this::awaitAllocations); // without the lock, since an allocation under way may open a route
     }
 
     /// Accepts allocations through a route and all beside it again.
@@ -269,7 +268,7 @@ public final class Routes {
         return true;
     }
 
-    /// Lets the peak of a route and of those beside it begin at what is requested now.
+    /// Sets the peak of a route and of those beside it to the bytes requested now.
     public void resetPeak(Route route) {
         route.meter.resetPeak();
         StackRoom.require();

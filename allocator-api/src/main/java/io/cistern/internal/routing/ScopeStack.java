@@ -6,27 +6,27 @@ import java.util.OptionalLong;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// Where a region of a program takes its memory from: a stack of choices, the innermost first, each for one
-/// device or all and for one stream or all. Immutable, so that it can be carried to other threads.
+/// Chooses the routes for a region of a program: a stack of choices, the innermost first, each for one device
+/// or all and for one stream or all. Immutable, so that it can be carried to other threads.
 ///
-/// While no choice in the stack is for one stream, the routes of all devices are worked out when the region is
+/// While no choice in the stack is for one stream, the routes of all devices are computed when the region is
 /// entered, and a look-up is one array read.
 public final class ScopeStack {
     private static final long ANY_STREAM = Long.MIN_VALUE;
 
     private final @Nullable ScopeStack outer;
 
-    /// The limit that the choice is charged to, if any; it must stay reachable as long as the routes are used.
+    /// The limit of the choice, if any. It must stay reachable as long as the routes are used.
     private final @Nullable LimitHandle limit;
 
     private final @Nullable Route[] own;
     private final long stream;
     private final @Nullable Route @Nullable [] flat;
 
-    /// Puts a choice on top of a region, and keeps the limit reachable to which its routes belong.
+    /// Puts a choice on top of an outer stack, and keeps the limit of its routes reachable.
     ///
-    /// @param routes by device; null where the choice does not apply
-    /// @param stream the one stream that it is for; empty for all
+    /// @param routes by device; null for devices to which the choice does not apply
+    /// @param stream the only stream of the choice; empty for all
     public ScopeStack(
             @Nullable ScopeStack outer, @Nullable Route[] routes, OptionalLong stream, @Nullable LimitHandle limit) {
         this.limit = limit;
@@ -36,7 +36,7 @@ public final class ScopeStack {
         this.flat = flatten();
     }
 
-    /// The route for a device and stream, or null where the current allocator serves.
+    /// Returns the route for a device and stream, or null if the current allocator serves them.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public @Nullable Route route(int device, long forStream) {
@@ -53,7 +53,8 @@ public final class ScopeStack {
         return serving != null ? serving.own[device] : null;
     }
 
-    /// The limit of the choice that serves a device and stream; null if it has none, or there is none.
+    /// Returns the limit of the choice that serves a device and stream; null if there is no such choice, or it
+    /// has no limit.
     public @Nullable LimitHandle limit(int device, long forStream) {
         ScopeStack serving = serving(device, forStream);
         return serving != null ? serving.limit : null;

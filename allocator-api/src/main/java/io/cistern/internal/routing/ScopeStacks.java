@@ -6,11 +6,11 @@ import java.util.OptionalLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// The region that each thread is in.
+/// Holds the scope stack of each thread: the region that the thread is in.
 ///
-/// A platform thread's stands in its counters, where an allocation reads it at no cost; a virtual
-/// thread's in a thread-local. Threads that a structured task scope forks find the region of the task in a scoped
-/// value, at their first look.
+/// A platform thread has it in its counters, where an allocation reads it at no cost; a virtual thread has it
+/// in a thread-local. Threads that a structured task scope forks find the region of the task in a scoped value,
+/// at their first look-up.
 public final class ScopeStacks {
     static {
         // Loads the class: the compiler inlines no method whose signature names a class that is not loaded
@@ -18,7 +18,8 @@ public final class ScopeStacks {
         Objects.requireNonNull(ScopeStack.class);
     }
 
-    /// A virtual thread that left the region it inherited: a thread-local without a value can't say so.
+    /// Marks a virtual thread that has left the region it inherited, which a thread-local without a value can't
+    /// do.
     private static final ScopeStack OUTSIDE = new ScopeStack(null, new Route[0], OptionalLong.empty(), null);
 
     private final ThreadTable<ThreadCounters> threads;
@@ -28,7 +29,7 @@ public final class ScopeStacks {
 
     private final ScopedValue<ScopeStack> inherited = ScopedValue.newInstance();
 
-    /// Whether any virtual thread may be in a region, so that the others need not look.
+    /// Whether any virtual thread may be in a region. If not, none need look.
     private volatile boolean virtualThreadsHaveRegions;
 
     private @Nullable Consumer<@Nullable ScopeStack> watch;
@@ -37,17 +38,18 @@ public final class ScopeStacks {
         this.threads = threads;
     }
 
-    /// Tells of every move: into a region, or out of all (null). To be called before the first of them.
+    /// Sets a watcher that is told of every move into a region, or out of all (null). To be called before the
+    /// first move.
     public void watch(Consumer<@Nullable ScopeStack> whenMoved) {
         watch = whenMoved;
     }
 
-    /// The calling thread's region; null outside all.
+    /// Returns the calling thread's region; null outside all.
     public @Nullable ScopeStack current() {
         return current(threads.own());
     }
 
-    /// The same for a caller that has its [counters][Router#counters] already.
+    /// Returns it for a caller that has its [counters][Router#counters] already.
     public @Nullable ScopeStack current(@Nullable ThreadCounters counters) {
         return counters != null ? counters.scopes : ofVirtualThread();
     }

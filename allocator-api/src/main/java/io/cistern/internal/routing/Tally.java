@@ -7,26 +7,24 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// What one thread counts for one route.
+/// The counters of one thread for one route.
 ///
 /// **Invariants**, summed over all threads of a route at rest: attempts = allocations + failures;
 /// allocations − frees = live blocks; requested = bytes of the live blocks; for each thread requested
 /// ≤ ceiling.
 ///
-/// **Requested** is what this thread allocated less what it freed, so it may be negative. **Ceiling**
-/// is how far the thread may go without a look at the route's [Meter], which keeps the common
-/// allocation free of shared writes, and
-/// **floor** how far down before it lowers its ceiling. **Most** is the highest that the thread was at
-/// since it last went beyond its ceiling or lowered it.
+/// **Requested** is the bytes that this thread allocated less those that it freed, so it may be negative. Up to
+/// its **ceiling** the thread allocates without asking the route's [Meter], which keeps the common allocation
+/// free of shared writes. Below its **floor** the thread lowers the ceiling. **Most** is the highest value of
+/// `requested` since the thread last went beyond its ceiling or lowered it.
 ///
-/// **Threads.** One thread at a time counts; readers see each counter whole and in time. The ceiling is changed
-/// by compare-and-set: raised by any thread, lowered by the one that counts, or by the [Meter], which first
-/// claims it. After the claim the meter lets a fence pass over every thread ([ProcessFence#everywhere]) and reads
-/// what is requested. So it sees an allocation of the same moment, or that allocation sees the claim.
+/// **Threads.** One thread at a time counts; readers see each counter whole and in time. The ceiling changes by
+/// compare-and-set: any thread raises it; the thread that counts lowers it, or the [Meter], which first claims
+/// it. After the claim the meter lets a fence pass over every thread ([ProcessFence#everywhere]) and reads the
+/// requested bytes. So either the meter sees a concurrent allocation, or that allocation sees the claim.
 ///
-/// **Errors.** A StackOverflowError may come at any call. A method that throws one has not counted; the one that
-/// counts
-/// then does so by writes to the fields, which need no stack.
+/// **Errors.** Any call may throw a StackOverflowError. A method that throws one has not counted; its caller
+/// then counts by writes to the fields, which need no stack.
 final class Tally extends LinePadding {
     /// In place of a ceiling that the [Meter] has claimed: every allocation is beyond it.
     static final long CLAIMED = Long.MIN_VALUE / 2;
@@ -46,10 +44,10 @@ final class Tally extends LinePadding {
 
     final Route route;
 
-    /// The route's.
+    /// The route's index.
     final int index;
 
-    /// What this thread leased of the route's budgets; null without any.
+    /// The bytes that this thread leased of the route's budgets; null if there are none.
     final @Nullable Lease lease;
 
     private final Meter meter;
@@ -67,7 +65,7 @@ final class Tally extends LinePadding {
     @SuppressWarnings("unused") // through FLOOR
     private long floor;
 
-    // Keeps what comes behind on the heap, and the fields above that are only read, out of these cache lines.
+    // Keeps later objects on the heap, and the fields above that are only read, out of these cache lines.
     @SuppressWarnings("unused")
     private long p1, p2, p3, p4, p5, p6, p7, p8;
 
@@ -81,11 +79,12 @@ final class Tally extends LinePadding {
         this.lease = route.budgets != null ? new Lease(route) : null;
     }
 
-    /// Says that an allocation begins; [#allocated] or [#failed] says that it ended.
+    /// Counts the begin of an allocation; [#allocated] or [#failed] counts its end.
     ///
     /// The store must come before the reads that follow, of the route's entrance above all: then a thread that
-    /// closes the route sees the attempt, or the attempt sees that the route is closed. A full fence would be dear.
-    /// So the closing thread calls [ProcessFence#everywhere], and here only the compiler is told to keep the order.
+    /// closes the route sees the attempt, or the attempt sees that the route is closed. A full fence would cost
+    /// too much here. So the closing thread calls [ProcessFence#everywhere], and this method only keeps the
+    /// compiler from reordering.
     void begins() {
         ATTEMPTS.setOpaque(this, attempts + 1);
         keepOrder();
@@ -99,13 +98,13 @@ final class Tally extends LinePadding {
         }
     }
 
-    /// Counts an attempt that gave nothing.
+    /// Counts an attempt that gave no block.
     void failed() {
         FAILURES.setRelease(this, failures + 1);
     }
 
-    /// Whether an attempt is under way; for any thread. What ended is read first, so that an attempt that began
-    /// before is never missed.
+    /// Returns whether an attempt is under way; for any thread. It reads the ends first, so that it never
+    /// misses an attempt that began before.
     boolean isAllocating() {
         long ended = (long) ALLOCATIONS.getAcquire(this) + (long) FAILURES.getAcquire(this);
         return (long) ATTEMPTS.getAcquire(this) != ended;
@@ -113,8 +112,8 @@ final class Tally extends LinePadding {
 
     /// Counts an allocation.
     ///
-    /// @return whether the thread is beyond its ceiling: then the caller leaves the counters,
-    ///     if it is shared, and has the [Meter] raise the ceiling
+    /// @return whether the thread is beyond its ceiling. Then the caller leaves the counters, if they are
+    ///     shared, and makes the [Meter] raise the ceiling
     boolean allocated(long byteSize) {
         long now = requested + byteSize;
         REQUESTED.setOpaque(this, now);
@@ -128,7 +127,7 @@ final class Tally extends LinePadding {
         return beyond;
     }
 
-    /// Counts a free: last, so that a thread that sees the count sees the bytes.
+    /// Counts a free. The count comes last, so that a thread that sees it sees the bytes too.
     void freed(long byteSize) {
         long now = requested - byteSize;
         REQUESTED.setOpaque(this, now);
@@ -138,12 +137,12 @@ final class Tally extends LinePadding {
         FREES.setRelease(this, frees + 1);
     }
 
-    /// Raises the ceiling after an allocation that went beyond it; for any thread, which has entered no counters.
+    /// Raises the ceiling after an allocation that went beyond it; for any thread that is not inside counters.
     void raise(long byteSize) {
         meter.raise(this, byteSize);
     }
 
-    /// Gives back what the thread is not likely to need.
+    /// Gives back the bytes that the thread is not likely to need.
     private void lower(long now) {
         AtomicLong peak = meter.peak(); // before anything changes: a reset from here on begins with less
         long present = ceiling();
@@ -157,9 +156,9 @@ final class Tally extends LinePadding {
         }
     }
 
-    /// Sets another ceiling, unless somebody else did since.
+    /// Sets another ceiling, unless another thread has changed it.
     ///
-    /// @param credit how far below it the thread lowers it again
+    /// @param credit how far below the ceiling the thread may fall before it lowers it again
     boolean moveCeiling(long present, long next, long credit) {
         if (!CEILING.compareAndSet(this, present, next)) {
             return false;
@@ -176,14 +175,14 @@ final class Tally extends LinePadding {
         return (long) REQUESTED.getOpaque(this);
     }
 
-    /// Lets the highest begin anew; for the one that counts here.
+    /// Restarts `most`; for the thread that counts here.
     void restartPeak() {
         MOST.setOpaque(this, requested);
     }
 
     /// Claims the ceiling, if the thread may allocate below it; for the meter, under its lock.
     ///
-    /// @return false if it may not
+    /// @return false if the thread may not
     boolean claim() {
         if (ceiling() <= requested()) {
             return false;
@@ -192,7 +191,7 @@ final class Tally extends LinePadding {
         return true;
     }
 
-    /// Sets the ceiling to what is requested, after it was claimed and a fence has passed.
+    /// Sets the ceiling to the requested bytes, after it was claimed and a fence has passed.
     void settle() {
         if (claimed != CLAIMED) {
             long now = Math.min(claimed, requested());
@@ -204,7 +203,7 @@ final class Tally extends LinePadding {
         }
     }
 
-    /// Sets a claimed ceiling back, if it still is.
+    /// Restores the ceiling, if it is still claimed.
     void giveUpClaim() {
         if (claimed != CLAIMED) {
             setClaimed(claimed);
@@ -212,12 +211,13 @@ final class Tally extends LinePadding {
     }
 
     private void setClaimed(long next) {
-        FLOOR.setOpaque(this, next); // so that the next free looks what the thread may keep now
+        FLOOR.setOpaque(this, next); // so that the next free checks how much the thread may keep now
         CEILING.setVolatile(this, next);
-        claimed = CLAIMED; // last: an error before leaves the claim to be given up
+        claimed = CLAIMED; // last, so that after an error the claim can be given up
     }
 
-    /// Blocks that are counted alive, frees first as in [#addTo]; for any thread.
+    /// Returns the number of blocks that are counted as alive, reading frees first as in [#addTo]; for any
+    /// thread.
     long live() {
         long freed = (long) FREES.getAcquire(this);
         return (long) ALLOCATIONS.getOpaque(this) - freed;

@@ -7,7 +7,7 @@ final class TallySum {
     long totalBytes;
     long requestedBytes;
 
-    /// How far the threads may go together.
+    /// The sum of the threads' ceilings.
     long ceilings;
 
     /// The most that one thread stayed below its ceiling.

@@ -10,8 +10,9 @@ import org.jspecify.annotations.Nullable;
 
 /// One thread's tallies, one for each route, so that counting shares nothing between threads.
 ///
-/// **Threads.** The owner writes without atomic instructions and enters nothing. Virtual threads share some, each
-/// [entered][#enterShared] for a few instructions and never across a call into an allocator or the driver.
+/// **Threads.** The owner writes without atomic instructions and enters nothing. Virtual threads share a few.
+/// They [enter][#enterShared] one for some instructions, and never across a call into an allocator or the
+/// driver.
 public final class ThreadCounters extends ThreadState {
     private static final VarHandle TALLIES = handle(MethodHandles.lookup(), "tallies", Tally[].class);
     private static final VarHandle TALLY = MethodHandles.arrayElementVarHandle(Tally[].class);
@@ -22,33 +23,34 @@ public final class ThreadCounters extends ThreadState {
     @Nullable
     ScopeStack scopes;
 
-    /// By the route's index; where the tally there is another route's, that one has drained.
+    /// By the route's index. If the tally at an index belongs to another route, that one has drained.
     private @Nullable Tally[] tallies = {};
 
-    /// The tally that was in use last, or lately: see [#of].
+    /// A tally that was in use lately: see [#of].
     private @Nullable Tally atHand;
 
-    /// How often another one was looked for.
+    /// How often [#look] was called.
     private int lookups;
 
-    /// The region that the calling thread, which owns these, is in; null outside all.
+    /// Returns the region of the calling thread, which owns these counters; null outside all.
     public @Nullable ScopeStack scopes() {
         return scopes;
     }
 
-    /// @param owned whether one thread has them to itself
+    /// @param owned whether one thread owns them
     ThreadCounters(boolean owned) {
         super(owned);
     }
 
-    /// The counters of all threads. The shared ones are there at once: a free that counts must not need memory.
+    /// Returns a table for the counters of all threads. The shared ones are made at once, since a free that
+    /// counts must not need memory.
     static ThreadTable<ThreadCounters> table(Consumer<ThreadCounters> whenOwned) {
         var threads = new ThreadTable<>(new ThreadCounters[ThreadTable.ENTRIES], 0, ThreadCounters::new, whenOwned);
         threads.makeShared();
         return threads;
     }
 
-    /// The tally of a route, for a thread that has entered: it leaves.
+    /// Returns the tally of a route, and leaves the counters, which the thread has entered.
     Tally leaveWith(Route route) {
         try {
             Tally tally = of(route);
@@ -81,8 +83,8 @@ public final class ThreadCounters extends ThreadState {
 
     /// Enters, counts the end of an allocation in a tally of these counters, and leaves.
     ///
-    /// @param gaveBlock false if the attempt gave nothing
-    /// @return as [Tally#allocated]
+    /// @param gaveBlock false if the attempt gave no block
+    /// @return as for [Tally#allocated]
     boolean countAllocation(Tally tally, long byteSize, boolean gaveBlock) {
         enterShared();
         long requested = tally.requested;
@@ -123,17 +125,17 @@ public final class ThreadCounters extends ThreadState {
         }
     }
 
-    /// The tally of a route.
+    /// Returns the tally of a route.
     ///
-    /// Most calls are for the same route as the call before, so that tally is at hand: the way through the index
-    /// is three dependent reads more, and a pair takes as long as its longest chain of them.
+    /// Most calls are for the same route as the call before, so that tally is kept at hand. The way through the
+    /// index takes three dependent reads more, and a pair takes as long as its longest chain of them.
     Tally of(Route route) {
         Tally tally = atHand;
         return tally != null && tally.route == route ? tally : look(route);
     }
 
-    /// Changes what is at hand now and then alone: a thread that goes from route to route with each call would
-    /// otherwise pay a store of a reference, which costs a fence in G1.
+    /// Looks the tally up by index. It replaces the tally at hand only now and then: otherwise a thread that
+    /// changes its route with each call would pay for a store of a reference, which costs a fence in G1.
     private Tally look(Route route) {
         @Nullable Tally[] present = tallies;
         int index = route.index;
@@ -147,8 +149,8 @@ public final class ThreadCounters extends ThreadState {
         return tally;
     }
 
-    /// Makes the tally of a route. That of a drained route is not kept: its place may be another route's, and the
-    /// call that wants it is refused.
+    /// Makes the tally of a route. The tally of a drained route is not kept, since its place may belong to
+    /// another route; the call that wants it is refused.
     private Tally make(Route route) {
         Tally tally = new Tally(route);
         if (route.retired) {
@@ -161,7 +163,7 @@ public final class ThreadCounters extends ThreadState {
         return tally;
     }
 
-    /// The tally of a route, or null; for any thread.
+    /// Returns the tally of a route, or null; for any thread.
     @Nullable
     Tally find(Route route) {
         @Nullable Tally[] present = (@Nullable Tally[]) TALLIES.getAcquire(this);

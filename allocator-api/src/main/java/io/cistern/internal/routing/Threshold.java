@@ -2,15 +2,16 @@ package io.cistern.internal.routing;
 
 import org.jspecify.annotations.Nullable;
 
-/// A number of bytes that the sum of some meters may rise above, which is told once each time.
+/// Watches the sum of some meters, and tells once each time when the sum rises above a number of bytes.
 ///
-/// **Idea.** A thread that moves a meter compares the sum with `above`. They differ seldom. Then it takes the lock
-/// and sets `above` until that agrees with a sum that was read after `above` was written. So the thread that moves
-/// last either sees `above` as it was left, or its move is seen: `above` never stays behind the sum.
+/// **Idea.** `above` says whether the sum was above the threshold. A thread that moves a meter compares it with
+/// the present sum. If they disagree, which is rare, the thread takes the lock and sets `above` until it agrees
+/// with a sum that was read after the write. So either the last thread to move sees the final `above`, or
+/// another thread sees its move: `above` never stays out of date.
 ///
-/// A crossing that another thread's free undoes at the same moment may be told or not.
+/// If another thread's free undoes a crossing at the same moment, the crossing may be told or not.
 ///
-/// **Threads.** Any; nothing here waits but for the few instructions under the lock.
+/// **Threads.** Any; nothing here waits, except for the few instructions under the lock.
 public final class Threshold {
     final int device;
     private final boolean ofReserved;
@@ -18,14 +19,14 @@ public final class Threshold {
     private final @Nullable Route only;
     private final Runnable whenAbove;
 
-    /// What counts here; replaced by [Thresholds].
+    /// The meters that count here; replaced by [Thresholds].
     volatile Meter[] meters = {};
 
     private volatile boolean above;
 
     /// @param ofReserved whether reserved bytes count, else requested ones
-    /// @param only a route of the allocator that counts alone; null for all of the device
-    /// @param whenAbove told of each crossing, under locks: it must not wait
+    /// @param only a route of the only allocator that counts; null for all allocators of the device
+    /// @param whenAbove runs at each crossing, under locks, so it must not wait
     public Threshold(int device, boolean ofReserved, long byteSize, @Nullable Route only, Runnable whenAbove) {
         this.device = device;
         this.ofReserved = ofReserved;
@@ -38,7 +39,7 @@ public final class Threshold {
         return meter.device == device && (only == null || only.meter == meter);
     }
 
-    /// Returns what is in use now, exact where no other thread allocates.
+    /// Returns the bytes in use now, exact while no other thread allocates.
     public long bytes() {
         long sum = 0;
         for (Meter meter : meters) {
@@ -47,7 +48,8 @@ public final class Threshold {
         return sum;
     }
 
-    /// Returns what is in use at most: what threads may request without a look at their meter is in it.
+    /// Returns an upper bound of the bytes in use, which includes the bytes that threads may request without
+    /// asking their meter.
     private long mostBytes() {
         long sum = 0;
         for (Meter meter : meters) {
@@ -56,8 +58,8 @@ public final class Threshold {
         return sum;
     }
 
-    /// Looks whether the threshold was crossed. Does not throw where the Java heap is full: the block is counted
-    /// already, and the next move tells.
+    /// Checks whether the threshold was crossed. It does not throw if the Java heap is full: the block is
+    /// counted already, and the next move tells the crossing.
     void moved() {
         try {
             if (isAbove() != above) {

@@ -5,8 +5,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 
-/// Which meters count for which [Threshold]s. A meter that counts for none has an empty list: so thresholds cost
-/// nothing where there are none, and elsewhere only where a thread goes to its meter, some MiB apart.
+/// Decides which meters count for which [Threshold]s. A meter that counts for none has an empty list. So
+/// thresholds cost nothing if there are none, and else only when a thread goes to its meter, some MiB apart.
 public final class Thresholds {
     private static final Threshold[] NONE = {};
 
@@ -26,7 +26,7 @@ public final class Thresholds {
         }
     }
 
-    /// Watches for a threshold from now on; tells at once if it is above already.
+    /// Watches a threshold from now on; tells at once if the sum is above it already.
     public void add(Threshold threshold) {
         synchronized (this) {
             thresholds.add(threshold);

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/// Figures by name as a text for people: those that go up and down as a table, a line each, and below it those that
-/// are not 0 of the rest.
+/// Writes figures as a text for people: a table with a line for each figure that goes up and down, and below it
+/// the others that are not 0.
 public final class StatisticsTable {
     private static final List<String> METRICS = List.of("current", "peak", "allocated", "freed");
     private static final String BYTES = "bytes";
@@ -17,7 +17,7 @@ public final class StatisticsTable {
 
     private StatisticsTable() {}
 
-    /// The text.
+    /// Returns the text.
     ///
     /// @param title its first line
     public static String text(String title, Map<String, Long> figures) {

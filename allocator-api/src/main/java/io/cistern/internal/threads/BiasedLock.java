@@ -6,41 +6,43 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
-/// A lock that one thread, the owner, enters all the time, with plain stores, and others claim now and then.
+/// A lock that one thread, the owner, enters often, with plain stores, and that other threads claim rarely.
 ///
-/// **Steps.** The owner says that it is active and sees that nobody claimed the lock; else it does without what the
-/// lock guards. A claimer claims, lets a fence pass over every thread ([ProcessFence#everywhere]), and waits until
-/// the owner is not active. Either the owner saw the claim, or the claimer sees it active: the fence ensures that,
-/// and the owner only keeps the compiler from exchanging its store and its load.
+/// **Steps.** The owner sets `active`, and enters if nobody has claimed the lock; else it does without the
+/// guarded state. A claimer sets `claimed`, lets a fence pass over every thread ([ProcessFence#everywhere]),
+/// and waits until the owner is not active. The fence ensures that either the owner sees the claim, or the
+/// claimer sees the owner active. The owner only has to keep the compiler from reordering its store and its
+/// load.
 ///
-/// Locks that threads share, and all locks where there is no such fence, are entered with one compare-and-set.
+/// Threads enter shared locks with one compare-and-set, and so all locks if the system has no such fence.
 ///
-/// **Threads.** One claimer at a time. Nobody takes a lock, or calls an allocator or the driver, inside.
+/// **Threads.** One claimer at a time. A thread inside takes no lock, and calls neither an allocator nor the
+/// driver.
 public abstract class BiasedLock extends LinePadding {
     private static final boolean FENCED = ProcessFence.isSupported();
 
     private static final VarHandle ACTIVE = handle(MethodHandles.lookup(), "active", int.class);
     private static final VarHandle CLAIMED = handle(MethodHandles.lookup(), "claimed", int.class);
 
-    /// Pauses before a wait sleeps: those inside leave after some instructions, unless the system took their
-    /// processor away.
+    /// Pauses before a wait sleeps: a thread inside leaves after some instructions, unless the system has taken
+    /// its processor away.
     private static final int SPINS = 1000;
 
     private final boolean fenced;
 
-    /// Read and written through a handle, but for an owner that has no stack left for that.
+    /// Read and written through a handle, except by an owner that has no stack left for that.
     protected volatile int active;
 
     private int claimed;
 
-    /// @param owned whether one thread alone enters
+    /// @param owned whether one thread alone owns it
     protected BiasedLock(boolean owned) {
         this.fenced = owned && FENCED;
     }
 
     /// Enters, for the owner.
     ///
-    /// @return false if somebody else is inside or claims the lock
+    /// @return false if another thread is inside or claims the lock
     public final boolean tryEnter() {
         if (!FENCED) {
             return tryEnterShared();
@@ -56,12 +58,12 @@ public abstract class BiasedLock extends LinePadding {
 
     /// Enters, for a thread that shares the lock.
     ///
-    /// @return false if somebody else is inside
+    /// @return false if another thread is inside
     public final boolean tryEnterShared() {
         return ACTIVE.compareAndSet(this, 0, 1);
     }
 
-    /// Enters, for a thread that shares the lock, and waits for those inside.
+    /// Enters, for a thread that shares the lock, and waits while another thread is inside.
     public final void enterShared() {
         while (!tryEnterShared()) {
             Thread.onSpinWait();
@@ -77,7 +79,7 @@ public abstract class BiasedLock extends LinePadding {
         CLAIMED.setVolatile(this, 1);
     }
 
-    /// Whether the owner is kept from entering; for the claimer.
+    /// Returns whether the owner is kept from entering; for the claimer.
     protected final boolean isClaimed() {
         return claimed != 0;
     }
@@ -102,7 +104,7 @@ public abstract class BiasedLock extends LinePadding {
         }
     }
 
-    /// Whether the owner can't be inside, whatever it said.
+    /// Returns whether the owner can't be inside, even if it is marked active.
     protected boolean isOwnerElsewhere() {
         return false;
     }
@@ -115,12 +117,12 @@ public abstract class BiasedLock extends LinePadding {
         }
     }
 
-    /// Lets the owner enter again, also where the claim was not waited for.
+    /// Lets the owner enter again, also if nobody waited for the claim.
     protected final void endClaim() {
         CLAIMED.setRelease(this, 0);
     }
 
-    /// Claims all, with one fence, and does something with each; a failure leaves none claimed.
+    /// Claims all locks, with one fence, and runs an action with each. A failure leaves none claimed.
     public static <L extends BiasedLock> void claimEach(L[] locks, Consumer<? super L> action) {
         try {
             for (L lock : locks) {
@@ -138,7 +140,7 @@ public abstract class BiasedLock extends LinePadding {
                 }
             }
         } finally {
-            for (BiasedLock lock : locks) { // after a failure, those that it did not come to
+            for (BiasedLock lock : locks) { // after a failure, for locks that the loop did not reach
                 lock.endClaim();
             }
         }

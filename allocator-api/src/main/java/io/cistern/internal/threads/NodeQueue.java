@@ -9,10 +9,10 @@ public final class NodeQueue<T> {
     private @Nullable Node<T> first;
     private @Nullable Node<T> last;
 
-    /// Makes an empty one.
+    /// Makes an empty queue.
     public NodeQueue() {}
 
-    /// A place in a queue, made before it is wanted. It is in one queue at a time, once.
+    /// A place in a queue, made in advance. It is in at most one queue at a time, once.
     public static final class Node<T> {
         private final T value;
         private @Nullable Node<T> next;

@@ -3,15 +3,16 @@ package io.cistern.internal.threads;
 import java.lang.ref.WeakReference;
 import org.jspecify.annotations.Nullable;
 
-/// What one platform thread has to itself, or some virtual threads share; found by a [ThreadTable].
+/// State that one platform thread owns, or some virtual threads share. A [ThreadTable] finds it.
 public abstract class ThreadState extends BiasedLock {
-    /// Of the owner: its id, which is never given to another thread, and the table's group. 0 where threads share.
+    /// The owner's id, which is never given to another thread, with the table's group. 0 if threads share the
+    /// state.
     long key;
 
-    /// Tells when the owner has ended, without keeping it.
+    /// Shows when the owner has ended, without keeping it reachable.
     private volatile @Nullable WeakReference<Thread> owner;
 
-    /// @param owned whether one thread has it to itself
+    /// @param owned whether one thread owns it
     protected ThreadState(boolean owned) {
         super(owned);
     }
@@ -21,8 +22,8 @@ public abstract class ThreadState extends BiasedLock {
         key = ofIt;
     }
 
-    /// Whether the owner has ended. Seeing the end of a thread orders all that it wrote before what the observer does
-    /// next.
+    /// Returns whether the owner has ended. A thread that sees the end of another one sees all writes of that
+    /// thread.
     final boolean isOrphan() {
         WeakReference<Thread> reference = owner;
         if (reference == null) {
@@ -36,7 +37,7 @@ public abstract class ThreadState extends BiasedLock {
         return owner == null;
     }
 
-    /// The owner is not inside when it waits itself, nor when it has ended.
+    /// Returns true if the owner is the calling thread, which waits, or has ended.
     @Override
     protected final boolean isOwnerElsewhere() {
         WeakReference<Thread> reference = owner;

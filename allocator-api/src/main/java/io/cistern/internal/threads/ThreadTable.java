@@ -8,29 +8,29 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/// The states of all threads, and the way from the calling thread to its own.
+/// Holds the states of all threads, and finds the calling thread's own.
 ///
-/// **Platform threads** own a state each. It is found in an array by the low bits of the thread's id, which
-/// costs one read and one comparison. Each state has two entries where it may stand, so that threads whose ids
-/// agree mostly find theirs there; a thread that finds both taken goes through a thread-local. When a thread
-/// ends, its state waits, as it is, for the next new thread: so there are never more states than threads were
-/// alive at once.
+/// **Platform threads** own a state each. A thread finds it in an array by the low bits of its id, with one
+/// read and one comparison. Each state may stand in one of two entries, so that threads whose low bits agree
+/// mostly find theirs in the array. A thread that finds both entries taken goes through a thread-local. When a
+/// thread ends, its state waits unchanged for the next new thread. So there are never more states than threads
+/// that were alive at once.
 ///
-/// **Virtual threads** share a few states: each tries the one that its id points to, and moves on when somebody is
-/// inside.
+/// **Virtual threads** share a few states: each tries the state that its id points to, and moves on if another
+/// thread is inside.
 ///
 /// **Groups.** Several tables may share an array, each with a group of its own: a thread has one state in each.
 ///
 /// @param <S> the states
 public final class ThreadTable<S extends ThreadState> {
-    /// The length of an array of entries: large enough that busy threads rarely meet, small enough to stay in the
-    /// cache.
+    /// The length of an array of entries: large enough that busy threads rarely collide, small enough to stay
+    /// in the cache.
     public static final int ENTRIES = 1024;
 
-    /// From one of a state's entries to the other.
+    /// The distance between a state's two entries.
     private static final int SECOND = ENTRIES / 2;
 
-    /// Spreads the states of one thread.
+    /// Spreads the states that one thread has in several groups.
     private static final int GROUP_STEP = 61;
 
     /// Above all thread ids.
@@ -39,15 +39,15 @@ public final class ThreadTable<S extends ThreadState> {
     private static final int SHARED =
             Integer.highestOneBit(4 * Runtime.getRuntime().availableProcessors());
 
-    /// Read and written without order: a thread takes only a state that bears its own key, which it wrote itself.
+    /// Read and written without order: a thread takes only a state with its own key, which it wrote itself.
     private final @Nullable S[] entries;
 
     private final int group;
     private final Function<Boolean, S> maker;
     private final Consumer<S> whenOwned;
 
-    /// Weak, since a thread lets go of its values late, and a state may lead to all that was closed. [#all]
-    /// holds the states meanwhile.
+    /// Weak, since a thread drops its values late, and a state may keep closed objects reachable. [#all] holds
+    /// the states meanwhile.
     private final ThreadLocal<WeakReference<S>> mine =
             ThreadLocal.withInitial(() -> new WeakReference<>(adoptOrMake()));
 
@@ -58,10 +58,10 @@ public final class ThreadTable<S extends ThreadState> {
     /// Whether a virtual thread ever took a shared state.
     private volatile boolean isEnteredShared;
 
-    /// @param entries as many as [#ENTRIES], all null, or those of other tables
-    /// @param group unlike those of the other tables
+    /// @param entries an array of [#ENTRIES] nulls, or the array of other tables
+    /// @param group the table's group, different from those of the other tables
     /// @param maker makes a state, for one thread or for several
-    /// @param whenOwned is told of a state which the calling thread now owns; it may have been another's
+    /// @param whenOwned is told of a state that the calling thread now owns; it may have been another thread's
     public ThreadTable(@Nullable S[] entries, int group, Function<Boolean, S> maker, Consumer<S> whenOwned) {
         this.entries = entries;
         this.group = group;
@@ -71,7 +71,7 @@ public final class ThreadTable<S extends ThreadState> {
         this.shared = all;
     }
 
-    /// Where [#find] looks.
+    /// Returns the array in which [#find] looks.
     public @Nullable S[] entries() {
         return entries;
     }
@@ -81,17 +81,19 @@ public final class ThreadTable<S extends ThreadState> {
         return Arrays.copyOf(entries, 0);
     }
 
-    /// The calling thread's state, if it stands at its first entry, where most do; else [#findSecond].
+    /// Returns the calling thread's state, if it stands at its first entry, as most do; else null, and the
+    /// caller tries [#findSecond].
     ///
-    /// For the hot ways, whose own array tells the compiler what class the states are: so nothing but the state of
-    /// the array, or null, comes from here, and the cast to that class costs nothing.
+    /// For hot paths. The caller's own array tells the compiler the class of the states. This returns only a
+    /// state of the array, or null, so the cast to that class costs nothing.
     public static <S extends ThreadState> @Nullable S find(@Nullable S[] entries, int group) {
         long id = Thread.currentThread().threadId();
         S state = entries[entry((int) id, group)];
         return state != null && state.key == key(id, group) ? state : null;
     }
 
-    /// The calling thread's state, if it stands at its second entry; else [#ownElsewhere].
+    /// Returns the calling thread's state, if it stands at its second entry; else null, and the caller tries
+    /// [#ownElsewhere].
     public static <S extends ThreadState> @Nullable S findSecond(@Nullable S[] entries, int group) {
         long id = Thread.currentThread().threadId();
         S state = entries[entry((int) id, group) ^ SECOND];
@@ -106,14 +108,16 @@ public final class ThreadTable<S extends ThreadState> {
         return (id + group * GROUP_STEP) & (ENTRIES - 1);
     }
 
-    /// The calling thread's state, made if there is none; null for a virtual thread, which has none to itself.
+    /// Returns the calling thread's state, and makes it if there is none; null for a virtual thread, which owns
+    /// none.
     public @Nullable S own() {
         S first = find(entries, group);
         S found = first != null ? first : findSecond(entries, group);
         return found != null ? found : ownElsewhere();
     }
 
-    /// The same for a thread that did not find it in the array. It does from now on, if an entry is free.
+    /// Returns it for a thread that did not find it in the array. If an entry is free, the thread finds it
+    /// there from now on.
     public @Nullable S ownElsewhere() {
         Thread thread = Thread.currentThread();
         if (thread.isVirtual()) {
@@ -129,8 +133,8 @@ public final class ThreadTable<S extends ThreadState> {
         return state;
     }
 
-    /// Whether no thread that runs finds its state there: one that has a state of an ended thread now finds it
-    /// elsewhere.
+    /// Returns whether no running thread finds its state at an entry. A thread that took over the state of an
+    /// ended thread finds it elsewhere.
     private boolean isFree(int at) {
         S there = entries[at];
         return there == null
@@ -165,7 +169,7 @@ public final class ThreadTable<S extends ThreadState> {
         return more;
     }
 
-    /// The calling thread's own state, or a shared one; entered either way, with one compare-and-set.
+    /// Enters the calling thread's own state, or a shared one, with one compare-and-set, and returns it.
     public S enter() {
         S own = own();
         if (own == null) {
@@ -175,8 +179,8 @@ public final class ThreadTable<S extends ThreadState> {
         return own;
     }
 
-    /// A shared state, entered; the caller leaves it. Ends, since each thread that has entered one leaves it
-    /// after a few instructions, also with an error.
+    /// Enters a shared state and returns it; the caller leaves it. The loop ends, since each thread that has
+    /// entered a state leaves it after a few instructions, even after an error.
     public S enterShared() {
         S[] states = shared.length > 0 ? shared : makeShared();
         if (!isEnteredShared) {
@@ -208,7 +212,7 @@ public final class ThreadTable<S extends ThreadState> {
         return shared;
     }
 
-    /// Whether no other thread that is alive has a state here, nor has any virtual thread.
+    /// Returns whether no other live thread has a state here, and no virtual thread ever used one.
     @SuppressWarnings("ReferenceEquality") // There is one object for each thread.
     public boolean isAlone() {
         S mine = own();
@@ -219,12 +223,12 @@ public final class ThreadTable<S extends ThreadState> {
         return isAlone;
     }
 
-    /// All states, those of ended threads included: to be read only.
+    /// Returns all states, including those of ended threads. The caller must not change the array.
     public S[] all() {
         return all;
     }
 
-    /// Claims all states and does something with each; a failure leaves none claimed. Callers take turns.
+    /// Claims all states and runs an action with each. A failure leaves none claimed. Callers take turns.
     public void claimEach(Consumer<S> action) {
         claiming.lock();
         try {

@@ -10,38 +10,39 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 
-/// The providers that exist, by name, and which is current when the program does not say.
-/// Implemented by the loader; a program without one builds its own with [#of].
+/// Finds providers by name, and chooses the current allocator if the program does not. The loader implements
+/// it; a program without the loader builds its own with [#of].
 public interface Catalog {
-    /// The provider of an allocator.
+    /// Returns the provider of an allocator.
     ///
     /// @throws io.cistern.errors.ConfigurationException if the name is unknown (the message
     ///     lists the known ones, the nearest first), if two JARs claim it, or if it is of a
     ///     newer SPI
     AllocatorProvider allocator(String name);
 
-    /// The provider of a segment source.
+    /// Returns the provider of a segment source.
     ///
     /// @throws io.cistern.errors.ConfigurationException as [#allocator]
     SegmentSourceProvider source(String name);
 
-    /// Everything that was found, the broken and the refused included, in a stable order.
+    /// Returns all providers that were found, also the broken and the refused ones, in a stable order.
     List<Entry> entries();
 
-    /// The allocator to be current when the program names none.
+    /// Returns the allocator that is current if the program names none.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if the configuration names one that
-    ///     does not exist
+    /// @throws io.cistern.errors.ConfigurationException if the configuration is invalid, or names an allocator
+    ///     that does not exist or can't run here, or if it names none and no allocator is available or several
+    ///     share the highest priority
     Choice choose(DeviceEnvironment environment);
 
-    /// The allocator that a spec means: a segment source is an allocator too, `caching` over
-    /// it, unless an allocator has its name. Options of such a spec are the source's.
+    /// Returns the full spec of an allocator. If the given spec names a segment source, and no allocator has
+    /// that name, it means `caching` over the source, and its options go to the source.
     default AllocatorSpec complete(AllocatorSpec spec) {
         boolean ofSource = knows(Kind.SOURCE, spec.name()) && !knows(Kind.ALLOCATOR, spec.name());
         return ofSource ? new AllocatorSpec("caching", Map.of("source", List.of(spec.text())), spec.text()) : spec;
     }
 
-    /// Whether there is a usable provider of this name.
+    /// Returns whether there is a usable provider with a name.
     default boolean knows(Kind kind, String name) {
         return entries().stream()
                 .anyMatch(entry -> entry.kind() == kind
@@ -49,27 +50,28 @@ public interface Catalog {
                         && entry.problem().isEmpty());
     }
 
-    /// The allocator to be current on a device when the program names none.
+    /// Returns the allocator that is current on a device if the program names none.
     ///
-    /// @return that of all devices, unless a catalogue knows better
-    /// @throws io.cistern.errors.ConfigurationException if the configuration names one that
-    ///     does not exist
+    /// @return the choice for all devices, unless a catalogue overrides this
+    /// @throws io.cistern.errors.ConfigurationException if the configuration is invalid, or names an allocator
+    ///     that does not exist or can't run here, or if it names none and no allocator is available or several
+    ///     share the highest priority
     default Choice choose(DeviceEnvironment environment, int device) {
         return choose(environment);
     }
 
-    /// What there is now: providers and configuration, looked for again. This one stays as it
-    /// is.
+    /// Looks for providers and configuration again, and returns them as a new catalogue. This one does not
+    /// change.
     ///
-    /// @return this, where nothing is looked for
+    /// @return this catalogue, if it looks for nothing
     default Catalog refreshed() {
         return this;
     }
 
     /// Looks for providers and configuration as [io.cistern.DeviceMemory#system()] does.
     ///
-    /// @param allocators the program's own, beside those that are found
-    /// @param sources the program's own, beside those that are found
+    /// @param allocators the program's own, added to those that are found
+    /// @param sources the program's own, added to those that are found
     /// @throws io.cistern.errors.ConfigurationException if there is no loader on the class path
     ///     or module path
     static Catalog discover(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
@@ -83,12 +85,15 @@ public interface Catalog {
                                 + " Catalog of your own"));
     }
 
-    /// A catalogue of the given providers alone; the first allocator is the choice.
+    /// Returns a catalogue of the given providers alone; the first allocator is the choice.
+    ///
+    /// @throws io.cistern.errors.ConfigurationException if two providers of a kind have one name, or one is of
+    ///     a newer SPI
     static Catalog of(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         return new FixedCatalog(allocators, sources);
     }
 
-    /// What a provider provides.
+    /// The kinds of providers.
     enum Kind {
         /// An allocator.
         ALLOCATOR,
@@ -99,13 +104,13 @@ public interface Catalog {
     /// One provider that was found.
     ///
     /// @param kind what it provides
-    /// @param name its name, or its class's name if it could not say
+    /// @param name its name, or its class's name if it failed to give one
     /// @param origin the JAR or module it came from, with the digest of a plug-in
     /// @param priority its priority; 0 for a source
     /// @param problem why it can't be used at all, or empty
     record Entry(Kind kind, String name, String origin, int priority, Optional<String> problem) {}
 
-    /// Which allocator is current and why.
+    /// The allocator that is current, and the reason.
     ///
     /// @param spec the allocator
     /// @param reason for people, for example `highest priority of those available` or `property

@@ -5,17 +5,17 @@ import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.List;
 
-/// Makes the [Catalog] that [io.cistern.DeviceMemory#system()] uses; found by [java.util.ServiceLoader].
+/// Makes the [Catalog] that [io.cistern.DeviceMemory#system()] uses. [java.util.ServiceLoader] finds it.
 public interface CatalogProvider {
     /// Looks for providers with the given class loader.
     Catalog discover(ClassLoader loader);
 
-    /// Looks for providers with the given class loader; the program's own stand beside them, with the same rules
-    /// for names.
+    /// Looks for providers with the given class loader, and adds the program's own, with the same rules for
+    /// names.
     ///
     /// @param allocators the program's own
     /// @param sources the program's own
-    /// @throws ConfigurationException if this loader takes none
+    /// @throws ConfigurationException if there are any and this loader takes none
     default Catalog discover(
             ClassLoader loader, List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         if (!allocators.isEmpty() || !sources.isEmpty()) {

@@ -16,7 +16,7 @@ import java.util.function.Function;
 import java.util.function.ToIntFunction;
 import java.util.stream.Stream;
 
-/// The catalogue of a program that looks for nothing: it was given what there is. Immutable.
+/// A catalogue of providers that the program gave. It looks for no others. Immutable.
 final class FixedCatalog implements Catalog {
     private static final String NOTHING_GIVEN =
             "no catalog was given: DeviceMemory.builder(driver).catalog(Catalog.discover(List.of(), List.of())) finds"
@@ -25,7 +25,7 @@ final class FixedCatalog implements Catalog {
     private final Map<String, AllocatorProvider> allocators;
     private final Map<String, SegmentSourceProvider> sources;
 
-    /// @throws ConfigurationException if a name comes twice, or a provider is of a newer SPI
+    /// @throws ConfigurationException if two providers of a kind have one name, or one is of a newer SPI
     FixedCatalog(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         this.allocators = byName("allocators", allocators, AllocatorProvider::name, AllocatorProvider::spiVersion);
         this.sources =

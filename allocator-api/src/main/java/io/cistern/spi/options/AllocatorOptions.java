@@ -4,31 +4,31 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/// The options of one spec. Each is read with its type; after the provider's `open` returns, an option that it never
-/// asked for is an error that names the nearest one that it did.
+/// The options of one spec. The provider reads each with its type. After its `open` has returned, an option
+/// that it never read is an error that names the nearest option that it did read.
 ///
-/// Every method throws [io.cistern.errors.ConfigurationException], naming key and legal values, for a value of
-/// another type.
+/// Every method returns empty if the key is not given. For a value of another type it throws a
+/// [io.cistern.errors.ConfigurationException] that names the key and the legal values.
 public interface AllocatorOptions {
-    /// A text.
+    /// Returns a text.
     Optional<String> text(String key);
 
-    /// A number of bytes: `1048576`, `64KiB`, `2MiB`, `8GiB`, `0.5GiB`.
+    /// Returns a number of bytes: `1048576`, `64KiB`, `2MiB`, `8GiB`, `0.5GiB`.
     Optional<Long> bytes(String key);
 
-    /// A whole number between two bounds, both included.
+    /// Returns a whole number between two bounds, both included.
     Optional<Long> number(String key, long least, long most);
 
-    /// A fraction between 0 and 1, both included.
+    /// Returns a fraction between 0 and 1, both included.
     Optional<Double> fraction(String key);
 
-    /// `true` or `false`; PyTorch's `True` and `False` too.
+    /// Returns a flag: `true` or `false`, or PyTorch's `True` or `False`.
     Optional<Boolean> flag(String key);
 
-    /// One of some words.
+    /// Returns one of some words.
     Optional<String> choice(String key, List<String> words);
 
-    /// One of the constants of a type, written as their `toString` has it.
+    /// Returns one of the constants of an enum, each written as its `toString`.
     ///
     /// @throws io.cistern.errors.ConfigurationException if another word is given
     default <E extends Enum<E>> Optional<E> choice(String key, Class<E> type) {
@@ -41,10 +41,10 @@ public interface AllocatorOptions {
         return word.isEmpty() ? Optional.empty() : Optional.of(constants[words.indexOf(word.get())]);
     }
 
-    /// A list: `[a,b]`, or one value alone.
+    /// Returns a list: `[a,b]`, or one value alone.
     Optional<List<String>> list(String key);
 
-    /// Options written inside the value of one key, as those of another program: `key="a:1,b:[2,3]"`. What of
-    /// them is never asked for is an error like any other.
+    /// Returns the options written inside the value of one key, such as those of another program:
+    /// `key="a:1,b:[2,3]"`. An inner option that is never read is an error too.
     Optional<AllocatorOptions> nested(String key);
 }

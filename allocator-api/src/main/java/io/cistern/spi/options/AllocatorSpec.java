@@ -8,11 +8,12 @@ import java.util.Objects;
 /// An allocator (or a segment source) with its options, as people write it: `NAME`, or
 /// `NAME:key=value,key=[a,b],key="quoted"`.
 ///
-/// One grammar serves the property, the environment variable and the command line. PyTorch's `key:value` is taken
-/// too.
+/// One grammar serves the property, the environment variable and the command line. PyTorch's `key:value` is
+/// accepted too.
 ///
 /// @param name the provider's name
-/// @param options the options in the order given; each value is a list, of one element unless written in brackets
+/// @param options the options in the order given; each value is a list, of one element unless written in
+///     brackets
 /// @param text the spec as it was given
 public record AllocatorSpec(String name, Map<String, List<String>> options, String text) {
     /// Copies the options.
@@ -20,14 +21,15 @@ public record AllocatorSpec(String name, Map<String, List<String>> options, Stri
         options = java.util.Collections.unmodifiableMap(new LinkedHashMap<>(options));
     }
 
-    /// Reads a spec.
+    /// Parses a spec.
     ///
-    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar; the message shows where
+    /// @throws io.cistern.errors.ConfigurationException if it does not follow the grammar; the message shows
+    ///     where
     public static AllocatorSpec parse(String text) {
         return new SpecParser(Objects.requireNonNull(text, "spec")).parse();
     }
 
-    /// The spec as it was given.
+    /// Returns the spec as it was given.
     @Override
     public String toString() {
         return text;

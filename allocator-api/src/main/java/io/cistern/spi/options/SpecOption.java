@@ -5,30 +5,30 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 
-/// One option of an allocator or a segment source: its key, what it takes, and what it means. Declared once, by
-/// [#of] or as a constant of a class that extends this; specs, code, messages and reference tables all read it
-/// there.
+/// One option of an allocator or a segment source: its key, its legal values and its meaning. It is declared
+/// once, by [#of] or as a constant of a subclass, and specs, code, messages and reference tables all use that
+/// declaration.
 ///
-/// Immutable; any thread.
+/// **Threads.** Immutable; any thread may use it at any time.
 ///
 /// @param <T> the type of its value
 public class SpecOption<T> {
-    /// What a yes or no takes.
+    /// The legal values of a flag.
     protected static final String FLAG = "`true`, `false`";
 
-    /// Readers of plain values.
+    /// Reads a text.
     protected static final Reader<String> TEXT = AllocatorOptions::text;
 
-    /// A number of bytes.
+    /// Reads a number of bytes.
     protected static final Reader<Long> BYTES = AllocatorOptions::bytes;
 
-    /// From 0 to 1.
+    /// Reads a fraction from 0 to 1.
     protected static final Reader<Double> FRACTION = AllocatorOptions::fraction;
 
-    /// Yes or no.
+    /// Reads a flag.
     protected static final Reader<Boolean> YES_OR_NO = AllocatorOptions::flag;
 
-    /// A reader of an enum's constants, written as their `toString` has it.
+    /// Returns a reader of an enum's constants, each written as its `toString`.
     protected static <E extends Enum<E>> Reader<E> wordOf(Class<E> type) {
         return new Words<>(type);
     }
@@ -52,32 +52,32 @@ public class SpecOption<T> {
     ///
     /// @param <T> the type of the value
     public interface Reader<T> {
-        /// The value, or empty if the key is not given.
+        /// Returns the value, or empty if the key is not given.
         ///
         /// @throws ConfigurationException if it is of another type
         Optional<T> read(AllocatorOptions options, String key);
     }
 
-    /// Declares one whose values are written as their `toString` has them. Texts are Markdown.
+    /// Declares an option whose values are written as their `toString`. The texts are Markdown.
     ///
     /// @param owner the allocator's name, for messages
     /// @param key the key
-    /// @param legal what it takes
-    /// @param usual what holds where it is not given
-    /// @param meaning what it does
-    /// @param reader how it is read: `AllocatorOptions::bytes`
+    /// @param legal its legal values
+    /// @param usual the value or behaviour without it
+    /// @param meaning its effect
+    /// @param reader reads its value, for example `AllocatorOptions::bytes`
     public static <T> SpecOption<T> of(
             String owner, String key, String legal, String usual, String meaning, Reader<T> reader) {
         return new SpecOption<>(owner, key, legal, usual, meaning, reader, SpecOption::text);
     }
 
-    /// Declares one. Texts are Markdown.
+    /// Declares an option. The texts are Markdown.
     ///
     /// @param owner the allocator's name, for messages
-    /// @param legal what it takes
-    /// @param usual what holds where it is not given
-    /// @param meaning what it does
-    /// @param writer a value as specs have it: one text, or those of a list
+    /// @param legal its legal values
+    /// @param usual the value or behaviour without it
+    /// @param meaning its effect
+    /// @param writer returns the text of a value in specs, or the texts of a list
     protected SpecOption(
             String owner,
             String key,
@@ -95,34 +95,34 @@ public class SpecOption<T> {
         this.writer = writer;
     }
 
-    /// A value as its `toString` has it: the writer of most options.
+    /// Returns a value's `toString`: the writer of most options.
     protected static List<String> text(Object value) {
         return List.of(value.toString());
     }
 
-    /// The key.
+    /// Returns the key.
     public final String key() {
         return key;
     }
 
-    /// What it takes, for people.
+    /// Returns the legal values, for people.
     public final String legal() {
         return legal;
     }
 
-    /// What holds where it is not given, for people.
+    /// Returns the value or behaviour without the option, for people.
     public final String usual() {
         return usual;
     }
 
-    /// What it does, for people.
+    /// Returns the effect, for people.
     public final String meaning() {
         return meaning;
     }
 
-    /// Reads the value, if there is one.
+    /// Reads the value, or returns empty if the key is not given.
     ///
-    /// @throws ConfigurationException if it is of another type; says what is legal
+    /// @throws ConfigurationException if the value is of another type; the message lists the legal values
     public final Optional<T> read(AllocatorOptions options) {
         try {
             return reader.read(options, key);
@@ -132,18 +132,18 @@ public class SpecOption<T> {
         }
     }
 
-    /// A value as specs have it.
+    /// Returns the text of a value in specs, or the texts of a list.
     public final List<String> write(T value) {
         return writer.apply(value);
     }
 
-    /// What to throw for a value of the right type that is not legal.
+    /// Returns the exception to throw for a value of the right type that is not legal.
     public final ConfigurationException illegal(Object value) {
         return new ConfigurationException(
                 "option '" + key + "' of '" + owner + "': " + value + " is not legal" + legalText());
     }
 
-    /// Whether what the reader said of the type is all that is to be said.
+    /// Returns whether the reader's message names all legal values already.
     private boolean saysWhatIsLegal(String message) {
         for (String part : plainLegal().split(", ", -1)) {
             if (!message.contains(part)) {
@@ -161,7 +161,7 @@ public class SpecOption<T> {
         return legal.replace("`", "");
     }
 
-    /// A table for a reference page, in Markdown, a line an option.
+    /// Returns a Markdown table for a reference page, with a line for each option.
     public static String table(List<? extends SpecOption<?>> options) {
         StringBuilder table = new StringBuilder("| key | legal | without it | meaning |\n|---|---|---|---|\n");
         for (SpecOption<?> option : options) {
@@ -172,7 +172,7 @@ public class SpecOption<T> {
         return table.toString();
     }
 
-    /// The key.
+    /// Returns the key.
     @Override
     public final String toString() {
         return key;

@@ -18,8 +18,9 @@ import java.util.Map;
 /// name, key = one or more of letters, digits, "_", "-", "."
 /// ```
 ///
-/// Blanks may stand between any two of these parts. A bare text may hold `=` and `:`, so that a value can be a spec
-/// itself (`caching:source=pages:location=host`); one with a comma is quoted. Not thread-safe; used once.
+/// Blanks may stand between any two of these parts. A bare text may hold `=` and `:`, so that a value can be a
+/// spec itself (`caching:source=pages:location=host`); a value with a comma is quoted. Not thread-safe; used
+/// once.
 final class SpecParser {
     private static final char END = '\0';
 
@@ -87,7 +88,7 @@ final class SpecParser {
         return text.substring(start, position);
     }
 
-    /// Reads up to the closing quote, the opening one being read.
+    /// Reads up to the closing quote, after the opening one.
     private String quoted() {
         StringBuilder value = new StringBuilder();
         while (position < text.length()) {
