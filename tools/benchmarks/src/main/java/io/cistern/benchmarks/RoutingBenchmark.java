@@ -33,7 +33,7 @@ public class RoutingBenchmark {
 
     private final NoAllocator provider = new NoAllocator();
 
-    /// A size for each table of the owner map (small, middle, large), and one above what thread counters lease.
+    /// Sizes for both tables of the `OwnerTable`, up to one above the bytes that thread counters lease.
     @Param({"512", "65536", "1048576", "67108864"})
     private long byteSize;
 

@@ -6,8 +6,8 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.function.Function;
 
-/// Makes the blocks of figures in all pages, and the charts, from the raw output. `tools/benchmarks/measure
-/// figures` runs it.
+/// Makes the blocks of figures in all pages, and the charts, from the raw output.
+/// `tools/benchmarks/measure figures` runs it.
 public final class MakeFigures {
     private MakeFigures() {}
 

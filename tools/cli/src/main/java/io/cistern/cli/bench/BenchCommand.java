@@ -74,7 +74,7 @@ public final class BenchCommand implements Callable<Integer> {
         List<String> specs;
         String label;
         try (ReplayDevice gpu =
-                DeviceChoice.open(options.device(), OptionalLong.empty())) { // Closed before the JVMs of the benchmark need the device.
+                DeviceChoice.open(options.device(), OptionalLong.empty())) { // Closed before other JVMs need it.
             specs = specs(gpu);
             label = gpu.label();
             gpu.notice().ifPresent(options::tell);

@@ -14,7 +14,6 @@ public final class BundledTraces {
 
     private BundledTraces() {}
 
-    /// Reads all traces.
     public static List<Trace> readAll() throws TraceException {
         List<Trace> traces = new ArrayList<>();
         for (String name : NAMES) {
@@ -23,7 +22,7 @@ public final class BundledTraces {
         return traces;
     }
 
-    /// Reads one trace.
+    /// Reads a trace by its name.
     public static Trace read(String name) throws TraceException {
         String resource = "traces/" + name + ".csv.gz";
         try (InputStream in = Objects.requireNonNull(

@@ -55,8 +55,7 @@ final class TraceBuilder {
 
     /// Adds an allocation.
     ///
-    /// @throws IllegalArgumentException if the row contradicts earlier ones or exceeds a bound; the
-    ///     message says how
+    /// @throws IllegalArgumentException if the row is invalid; the message says why
     void allocate(long id, long byteSize, long device, long stream) {
         if (ids.get(id) >= 0) {
             throw new IllegalArgumentException("allocates id " + id + ", which is still live");
@@ -86,8 +85,7 @@ final class TraceBuilder {
 
     /// Adds a free on the block's own stream.
     ///
-    /// @throws IllegalArgumentException if the row contradicts earlier ones or exceeds a bound; the
-    ///     message says how
+    /// @throws IllegalArgumentException if the row is invalid; the message says why
     void free(long id) {
         int slot = liveSlot(id);
         free(id, slot, slotStreams[slot]);
@@ -95,8 +93,7 @@ final class TraceBuilder {
 
     /// Adds a free on a stream.
     ///
-    /// @throws IllegalArgumentException if the row contradicts earlier ones or exceeds a bound; the
-    ///     message says how
+    /// @throws IllegalArgumentException if the row is invalid; the message says why
     void free(long id, long device, long stream) {
         free(id, liveSlot(id), streamNumbers.number(device, stream));
     }
