@@ -14,7 +14,7 @@ public final class DropPlugin {
 
     private DropPlugin() {}
 
-    /// Prints the allocators that were found there, and the one that serves.
+    /// Prints the entries that were found there, and the allocator that serves.
     public static void main(String[] arguments) {
         DeviceMemory memory = DeviceMemory.system();
         for (Catalog.Entry entry : memory.currents().catalog().entries()) {

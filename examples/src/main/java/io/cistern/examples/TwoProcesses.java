@@ -26,7 +26,7 @@ public final class TwoProcesses {
 
     private TwoProcesses() {}
 
-    /// Runs the example and prints its results; with a path as the argument, it is the second process.
+    /// Runs the example; with a path as the argument, it is the second process.
     public static void main(String[] arguments) throws IOException, InterruptedException {
         if (arguments.length == 0) {
             new TwoProcesses().export(Files.createTempDirectory("two-processes").resolve("pool"));

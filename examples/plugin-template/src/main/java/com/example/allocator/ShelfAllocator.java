@@ -129,7 +129,7 @@ final class ShelfAllocator implements DeviceAllocator {
         return null;
     }
 
-    /// A later stream with the same handle must not get blocks that this stream may still use.
+    /// A later stream with the same handle must not reuse the blocks of this one.
     @Override
     public void streamClosing(int device, long stream) {
         for (Segment idle = anyOf(device, stream); idle != null; idle = anyOf(device, stream)) {

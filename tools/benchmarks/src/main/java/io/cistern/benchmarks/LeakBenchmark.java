@@ -19,7 +19,7 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /// Measures what each leak level adds to an allocate and free pair and to a buffer, over a provider that does
-/// nothing, on a deep stack.
+/// nothing. The pair at level `ALL` runs on a deep stack.
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

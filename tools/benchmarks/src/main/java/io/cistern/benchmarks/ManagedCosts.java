@@ -26,7 +26,7 @@ import java.util.function.Consumer;
 /// | way | |
 /// |---|---|
 /// | `device` | plain memory, copied there once; left out if the data do not fit |
-/// | `copies` | plain memory of a quarter of the limit; each pass copies the data through, back after fills |
+/// | `copies` | plain memory of a quarter of the limit; passes copy the data through it, back if they write |
 /// | `touch` | managed memory, moved by the page faults of the kernel |
 /// | `prefetch` | managed memory, prefetched before each pass |
 /// | `prefer_device` | managed memory that prefers the device |

@@ -14,7 +14,7 @@ import java.util.ServiceLoader;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
-/// A simulated H200 for a study: driver calls cost what was measured on hardware, kernels take as long as a
+/// A simulated H200 for a study: driver calls have costs measured on hardware, kernels take as long as a
 /// program says, and nothing depends on the simulating machine.
 ///
 /// Each program has its own device memory, as if it were a process, because allocators of one device memory

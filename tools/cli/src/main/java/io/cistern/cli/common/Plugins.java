@@ -29,8 +29,7 @@ public final class Plugins {
     /// Discovers all allocators and segment sources.
     ///
     /// @throws UsageException if a setting is unknown or invalid, or an entry of the class path is missing or
-    ///     no JAR, which Java would
-    ///     pass over in silence
+    ///     no JAR, which Java would pass over in silence
     public static Catalog catalog() {
         SettingProblems.of(Settings.ofProcess()).stream().findFirst().ifPresent(problem -> {
             throw new UsageException(problem);

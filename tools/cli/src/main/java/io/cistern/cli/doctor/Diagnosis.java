@@ -42,9 +42,8 @@ import java.util.stream.IntStream;
 /// @param current the allocator that is current if a program chooses none; empty if there is none
 /// @param currentReason why that one is current, or why none is
 /// @param settings all settings with their values
-/// @param problems obstacles for a program here: settings that can't be followed, a driver that was set
-///     up wrongly, a
-///     simulation that nobody asked for, plug-ins that can't be used, no current allocator
+/// @param problems obstacles for a program here: settings that can't be followed, a driver that was set up
+///     wrongly, a simulation that nobody asked for, plug-ins that can't be used, no current allocator
 record Diagnosis(
         String jdk,
         String jdkHome,

@@ -214,9 +214,8 @@ public sealed class Replay implements Walk permits BufferReplay {
     /// @param hostNanos nanoseconds of the loop over the rows
     /// @param wallNanos the same plus the wait for the device
     /// @param driverCalls the allocator's driver calls in the loop
-    /// @param driverNanos on a simulated GPU, the time that a real GPU's driver would have taken for all
-    ///     calls of the
-    ///     loop; else 0
+    /// @param driverNanos on a simulated GPU, the time that a real GPU's driver would have taken for all calls
+    ///     of the loop; else 0
     /// @param failures allocations that failed
     public record Pass(long hostNanos, long wallNanos, long driverCalls, long driverNanos, long failures) {}
 }

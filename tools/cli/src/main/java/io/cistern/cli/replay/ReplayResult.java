@@ -81,8 +81,8 @@ record ReplayResult(
         return outcome.passes().stream().map(Replay.Pass::driverCalls).toList();
     }
 
-    /// Returns the most bytes reserved. Empty if that can't be known: if the GPU is simulated, native code's
-    /// memory is not part of it.
+    /// Returns the most bytes reserved; empty if that can't be known, because the simulated GPU does not know
+    /// the memory of native code.
     OptionalLong knownReservedPeakBytes() {
         return reservedPeakBytes == 0 && requestedPeakBytes > 0
                 ? OptionalLong.empty()
