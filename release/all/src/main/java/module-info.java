@@ -1,7 +1,7 @@
-/// Everything that a program needs, by one name: the API, buffers, the allocators and what finds them, the drivers.
-/// It has no classes of its own.
+/// All that a program needs, under one name: the API, buffers, the allocators and their loader, the drivers. It
+/// has no classes of its own.
 ///
-/// ![The modules and what each reads](doc-files/modules.svg)
+/// ![The modules and their dependencies](doc-files/modules.svg)
 @org.jspecify.annotations.NullMarked
 module io.cistern {
     requires static org.jspecify;

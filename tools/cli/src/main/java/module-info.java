@@ -1,6 +1,6 @@
 /// The command line program `cistern`: replays allocation traces and tells what this machine can do.
 @org.jspecify.annotations.NullMarked
-@SuppressWarnings("requires-automatic") // JMH, JLine and pickle have no module names but those of their JARs.
+@SuppressWarnings("requires-automatic") // JMH, JLine and pickle have module names only from their JARs.
 module io.cistern.cli {
     requires static org.jspecify;
     requires com.fasterxml.jackson.core;
@@ -41,7 +41,7 @@ module io.cistern.cli {
             info.picocli;
     opens io.cistern.cli.trace to
             info.picocli;
-    // What JMH generates.
+    // The classes that JMH generates.
     opens io.cistern.cli.bench.jmh_generated to
             jmh.core;
 

@@ -5,13 +5,13 @@ import io.cistern.DeviceMemory;
 import io.cistern.buffers.DeviceArena;
 import io.cistern.buffers.DeviceBuffer;
 
-/// Buffers that live for a step and go together: an arena, which is reset after each.
+/// Allocates buffers that live for one step from an arena, and resets the arena after each step.
 public final class ArenaPerStep {
     private static final int DEVICE = 0;
 
     private ArenaPerStep() {}
 
-    /// Prints what the arena took, and what becomes of a buffer of the step before.
+    /// Prints the arena's memory, and what happens if a buffer of an earlier step is used.
     public static void main(String[] arguments) {
         DeviceMemory memory = DeviceMemory.system();
         try (CudaStream stream = CudaStream.open(memory, DEVICE);

@@ -11,14 +11,15 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
-/// Takes the memory of a region of code from an allocator of its own, and carries that to the region's workers.
+/// Allocates the memory of a region of code from its own allocator, and carries that choice to
+/// the region's workers.
 ///
-/// A scope belongs to the thread that opened it: without the carrier the workers' memory comes from the current
+/// A scope belongs to the thread that opened it, so without the carrier the workers allocate from the current
 /// allocator. `-Dcistern.scopes.report=true` reports such workers.
 public final class CarryScopeToExecutor {
     private CarryScopeToExecutor() {}
 
-    /// Prints who served whom.
+    /// Prints which allocator served how many blocks.
     public static void main(String[] arguments) {
         Allocator current = Allocators.current();
         try (ExecutorService workers = Executors.newFixedThreadPool(4);

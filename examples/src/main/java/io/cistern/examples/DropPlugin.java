@@ -4,7 +4,7 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.spi.catalog.Catalog;
 
-/// Uses a plug-in that lies in a directory, with neither its classes nor its dependencies on the class path:
+/// Uses a plug-in from a directory, with neither its classes nor its dependencies on the class path:
 ///
 /// ```
 /// java -Dcistern.plugins=DIR -Dcistern.allocator=NAME … io.cistern.examples.DropPlugin
@@ -14,7 +14,7 @@ public final class DropPlugin {
 
     private DropPlugin() {}
 
-    /// Prints what was found there, and who serves.
+    /// Prints the entries that were found there, and the allocator that serves.
     public static void main(String[] arguments) {
         DeviceMemory memory = DeviceMemory.system();
         for (Catalog.Entry entry : memory.currents().catalog().entries()) {

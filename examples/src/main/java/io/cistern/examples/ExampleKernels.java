@@ -7,9 +7,9 @@ import io.cistern.simulated.SimulatedKernel;
 import io.cistern.simulated.SimulatedKernels;
 import java.util.List;
 
-/// What the examples' kernels do, in Java: so that the examples run where there is no GPU.
+/// Simulates the examples' kernels in Java, so that the examples run without a GPU.
 public final class ExampleKernels implements SimulatedKernels {
-    /// For [java.util.ServiceLoader].
+    /// Called by [java.util.ServiceLoader].
     public ExampleKernels() {}
 
     @Override

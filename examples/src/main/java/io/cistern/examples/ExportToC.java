@@ -11,16 +11,17 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 
-/// Has a native library allocate from Cistern: `src/main/c/framework.c`, compiled, takes a pair of functions.
+/// Makes a native library allocate from Cistern: the compiled `src/main/c/framework.c` accepts a
+/// pair of functions.
 ///
-/// Arguments: the path of the library.
+/// Argument: the path of the library.
 public final class ExportToC {
     private static final int DEVICE = 0;
     private static final int LAYERS = 10;
 
     private ExportToC() {}
 
-    /// Prints what it does.
+    /// Runs the example.
     @SuppressWarnings("restricted")
     public static void main(String[] arguments) throws Throwable {
         if (arguments.length != 1) {

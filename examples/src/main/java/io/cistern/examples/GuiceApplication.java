@@ -13,11 +13,11 @@ import io.cistern.guice.CisternModule;
 import io.cistern.guice.InPool;
 import io.cistern.guice.Pool;
 
-/// An application put together with Guice: its pools are declared in one place, and its methods run in them.
+/// An application assembled by Guice: it declares its pools in one place, and its methods run in them.
 public final class GuiceApplication {
     private GuiceApplication() {}
 
-    /// Prints what it does.
+    /// Runs the example.
     public static void main(String[] arguments) {
         try (CudaDriver driver = CudaDrivers.openBest()) {
             Injector injector = Guice.createInjector(

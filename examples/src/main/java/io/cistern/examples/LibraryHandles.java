@@ -13,20 +13,20 @@ import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Handles of a library for many threads; and matrix products by cuBLAS where there is a GPU.
+/// Shares a library's handles among many threads, and multiplies matrices by cuBLAS if there is a GPU.
 public final class LibraryHandles {
     private static final int SIZE = 256;
 
     private LibraryHandles() {}
 
-    /// Prints how many handles a thousand threads needed, and a product.
+    /// Prints how many handles a thousand threads needed, and one element of a product.
     public static void main(String[] arguments) {
         DeviceMemory memory = DeviceMemory.system();
         handlesForThreads(memory);
         multiply(memory);
     }
 
-    /// A library is three functions. This one has handles that are numbers.
+    /// A library is three functions; the handles of this one are numbers.
     private static void handlesForThreads(DeviceMemory memory) {
         AtomicLong last = new AtomicLong();
         HandleLibrary<Long> library = HandleLibrary.of("numbers", _ -> last.incrementAndGet(), _ -> {}, (_, _) -> {});

@@ -4,16 +4,16 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 
-/// Takes memory from an allocator written in C: `src/main/c/alloc.c`, compiled.
+/// Allocates from an allocator written in C: the compiled `src/main/c/alloc.c`.
 ///
-/// Arguments: the path of the library. The same spec works in `-Dcistern.allocator=…`, `CISTERN_ALLOCATOR=…` and
-/// `cistern replay --allocator …`. On a simulated GPU the blocks are counted, and can't be used.
+/// Argument: the path of the library. The same spec works in `-Dcistern.allocator=…`, `CISTERN_ALLOCATOR=…` and
+/// `cistern replay --allocator …`. On a simulated GPU the blocks are counted but can't be used.
 public final class LoadSharedLibrary {
     private static final int DEVICE = 0;
 
     private LoadSharedLibrary() {}
 
-    /// Prints what it does.
+    /// Runs the example.
     public static void main(String[] arguments) {
         if (arguments.length != 1) {
             System.out.println(

@@ -15,10 +15,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Watches a small training loop: peaks over all allocators, memory by function, a snapshot while it runs,
-/// and one of the moment when a request fails. One of its functions leaks.
+/// Watches a small training loop: peaks over all allocators, memory by function, a snapshot during the run, and
+/// a snapshot when a request fails. One of its functions leaks.
 ///
-/// Runs on the GPU, or on the simulated one where there is none. The argument is a folder for the snapshots.
+/// Runs on the GPU, or on the simulated one if there is no GPU. The argument is a folder for the snapshots.
 public final class ObserveTraining {
     private static final int DEVICE = 0;
     private static final long STREAM = 0;
@@ -28,12 +28,12 @@ public final class ObserveTraining {
     private final DeviceMemory memory = DeviceMemory.system();
     private final List<DeviceBuffer> weights = new ArrayList<>();
 
-    /// Nobody closes these.
+    /// Nothing closes these: this is the leak.
     private final List<DeviceBuffer> losses = new ArrayList<>();
 
     private ObserveTraining() {}
 
-    /// Prints what it sees.
+    /// Runs the example.
     public static void main(String[] arguments) throws IOException {
         new ObserveTraining().run(Path.of(arguments.length == 0 ? "." : arguments[0]));
     }

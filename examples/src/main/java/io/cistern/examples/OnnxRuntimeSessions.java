@@ -11,7 +11,8 @@ import io.cistern.onnxruntime.SessionMemory;
 import io.cistern.onnxruntime.SessionSettings;
 import io.cistern.spi.TrimMode;
 
-/// Sessions of ONNX Runtime that share Cistern's memory, each with a limit and figures of its own. Arguments: models.
+/// Runs sessions of ONNX Runtime that share Cistern's memory, each with its own limit and
+/// figures. Arguments: models.
 public final class OnnxRuntimeSessions {
     private static final long LIMIT_BYTES = 4L << 30;
 
@@ -37,7 +38,7 @@ public final class OnnxRuntimeSessions {
                 SessionMemory sessionMemory = memory.configure(options, settings);
                 OrtSession session = sessionMemory.call(() -> environment.createSession(model, options))) {
             System.out.println(model + " takes " + session.getInputNames() + ": " + sessionMemory.figures());
-            // session.run(…) as ever, on as many threads as you like
+            // session.run(…) as usual, on any number of threads
         }
     }
 }

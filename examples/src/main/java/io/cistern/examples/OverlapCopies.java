@@ -13,16 +13,16 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Locale;
 
-/// Batches go to the GPU, are worked on, and come back: in three versions, timed.
+/// Copies batches to the GPU, processes them and copies them back, in three versions, and times each.
 ///
-/// 1. Each copy waits until it has arrived.
-/// 2. Copies are non-blocking, from memory that is not pinned: the driver takes it through its own, and a copy back
-///    waits.
-/// 3. Copies are non-blocking, from pinned memory, on two streams in turns: copies in both directions and kernels
-///    go on beside each other.
+/// 1. The program waits for each copy.
+/// 2. Copies are non-blocking, but the host memory is not pinned: the driver stages it through its own pinned
+///    memory, and a copy back waits.
+/// 3. Copies are non-blocking, from pinned memory, alternating between two streams: copies in both directions
+///    and kernels overlap.
 ///
-/// Arguments: batches (24), MiB of each (16). On a simulated GPU the times are virtual, and those of the host's own
-/// work are none.
+/// Arguments: batches (24), MiB of each (16). On a simulated GPU the times are virtual and do not include the
+/// host's own work.
 public final class OverlapCopies {
     private static final int DEVICE = 0;
     private static final int KERNELS_A_BATCH = 4;
@@ -50,7 +50,7 @@ public final class OverlapCopies {
         }
     }
 
-    /// The better of two runs, since the first has to find its memory.
+    /// Takes the better of two runs, because the first one allocates its memory from the driver.
     private void time(String version, Runnable work) {
         long best = Long.MAX_VALUE;
         for (int run = 0; run < 2; run++) {

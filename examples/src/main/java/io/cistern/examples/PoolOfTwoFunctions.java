@@ -9,10 +9,10 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/// Makes a pool of two functions: one that obtains memory and one that gives it back. The pool keeps, splits, counts
-/// and limits; the functions are called for whole segments alone.
+/// Makes a pool from two functions: one obtains memory, the other gives it back. The pool caches, splits,
+/// counts and limits; it calls the functions only for whole segments.
 ///
-/// Runs on the GPU, or on the simulated one where there is none.
+/// Runs on the GPU, or on the simulated one if there is no GPU.
 public final class PoolOfTwoFunctions {
     private static final int DEVICE = 0;
 
@@ -21,7 +21,7 @@ public final class PoolOfTwoFunctions {
 
     private PoolOfTwoFunctions() {}
 
-    /// Prints what it does.
+    /// Runs the example.
     public static void main(String[] arguments) {
         new PoolOfTwoFunctions().run();
     }

@@ -21,8 +21,8 @@ public final class PrometheusEndpoint {
 
     private PrometheusEndpoint() {}
 
-    /// Serves until it is stopped; with the argument `once` on any free port, and prints some of what it
-    /// serves.
+    /// Serves until it is stopped. With the argument `once`, it serves on any free port, prints some
+    /// meters and ends.
     public static void main(String[] arguments) throws Exception {
         boolean once = arguments.length > 0 && arguments[0].equals("once");
         DeviceMemory memory = DeviceMemory.system();

@@ -9,16 +9,16 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/// Allocates device memory from the current allocator, fills it, reads it back, and changes the allocator while a
-/// block lives.
+/// Allocates device memory from the current allocator, fills it, reads it back, and changes the allocator while
+/// a block lives.
 ///
-/// Runs on the GPU, or on the simulated one where there is none. Try it with `-Dcistern.allocator=async`.
+/// Runs on the GPU, or on the simulated one if there is no GPU. Try it with `-Dcistern.allocator=async`.
 public final class QuickStart {
     private static final int DEVICE = 0;
 
     private QuickStart() {}
 
-    /// Prints what it does.
+    /// Runs the example.
     public static void main(String[] arguments) {
         CudaDriver driver = DeviceMemory.system().driver();
         long stream = driver.streams().create(DEVICE);

@@ -11,17 +11,17 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/// Records what a program does on two streams, with their order, and replays it through other allocators.
+/// Records a program's allocations on two streams, with their order, and replays them through other allocators.
 ///
-/// An existing program is recorded without a change by
-/// `-Dcistern.allocator=logging:file=run.csv.gz,upstream=caching`. What Cistern's own streams and events do is in the
-/// log; waits that other code makes are not, unless the program notes them in the [TraceLog].
+/// `-Dcistern.allocator=logging:file=run.csv.gz,upstream=caching` records an existing program without a change.
+/// The log contains the waits of Cistern's own streams and events; waits of other code are missing unless the
+/// program notes them in the [TraceLog].
 public final class RecordAndReplay {
     private static final int DEVICE = 0;
 
     private RecordAndReplay() {}
 
-    /// Prints what was recorded, and the table of the replay.
+    /// Prints the number of recorded rows, and the table of the replay.
     public static void main(String[] arguments) throws IOException {
         Path trace = Files.createTempFile("recorded", ".csv.gz");
         trace.toFile().deleteOnExit();
@@ -37,7 +37,7 @@ public final class RecordAndReplay {
                 new String[] {"replay", trace.toString(), "--allocator=caching", "--allocator=async", "--work=check"});
     }
 
-    /// One stream fills blocks, another one reads them.
+    /// Fills blocks on one stream and reads them on another.
     private static void program(DeviceMemory memory) {
         try (CudaStream producer = CudaStream.open(memory, DEVICE);
                 CudaStream consumer = CudaStream.open(memory, DEVICE);

@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 
-/// Texts that lie beside the examples.
+/// Reads texts that lie beside the examples.
 final class Resources {
     private Resources() {}
 

@@ -6,16 +6,16 @@ import io.cistern.MemoryPool;
 import io.cistern.Scope;
 import io.cistern.buffers.DeviceBuffer;
 
-/// Takes the memory of a region of code from a pool of its own, and keeps what outlives the region valid.
+/// Allocates the memory of a region of code from its own pool; a buffer that outlives the region stays valid.
 ///
-/// Runs on the GPU, or on the simulated one where there is none.
+/// Runs on the GPU, or on the simulated one if there is no GPU.
 public final class ScopedPool {
     private static final int DEVICE = 0;
     private static final long BYTES = 1 << 20;
 
     private ScopedPool() {}
 
-    /// Prints what it does.
+    /// Runs the example.
     public static void main(String[] arguments) {
         long stream = DeviceMemory.system().driver().streams().create(DEVICE);
         MemoryPool pool = MemoryPool.builder(DeviceMemory.system())

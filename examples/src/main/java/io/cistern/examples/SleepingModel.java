@@ -10,15 +10,15 @@ import io.cistern.spi.SleepMode;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
-/// A model leaves the GPU while nobody asks it: its weights go to the host, its cache is given up, its addresses
-/// stay.
+/// Removes a model from the GPU while it has no requests: its weights go to the host, its cache is dropped,
+/// its addresses stay.
 public final class SleepingModel {
     private static final int DEVICE = 0;
     private static final int MIB = 1 << 20;
 
     private SleepingModel() {}
 
-    /// Prints what the model has of the GPU, before, meanwhile and after.
+    /// Prints the model's GPU memory before, during and after the sleep.
     public static void main(String[] arguments) {
         DeviceMemory memory = DeviceMemory.system();
         try (CudaStream stream = CudaStream.open(memory, DEVICE);

@@ -17,10 +17,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/// Sums the gradients of all GPUs with NCCL: the buffers of a region come from `ncclMemAlloc` and are registered with
-/// the communicators, what is allocated after it comes from the current allocator again.
+/// Sums the gradients of all GPUs with NCCL. The buffers of a region come from `ncclMemAlloc` and are
+/// registered with the communicators; later allocations come from the current allocator again.
 ///
-/// Runs on all GPUs of the machine, or on simulated ones where there is none: `-Dcistern.simulated.devices=2`.
+/// Runs on all GPUs of the machine, or on simulated ones if there is no GPU: `-Dcistern.simulated.devices=2`.
 public final class SumGradients {
     private static final int COUNT = 1 << 18;
 
@@ -29,7 +29,7 @@ public final class SumGradients {
 
     private SumGradients() {}
 
-    /// Prints what it does.
+    /// Runs the example.
     public static void main(String[] arguments) {
         new SumGradients().run();
     }
@@ -54,7 +54,7 @@ public final class SumGradients {
         ranks.forEach(Communicator::close);
     }
 
-    /// What a rank computed: here, its number plus 1 everywhere.
+    /// Allocates the gradients of a rank; here each is the rank's number plus 1.
     private DeviceBuffer gradients(Communicator rank) {
         long stream = streams.get(rank.rank());
         DeviceBuffer buffer = DeviceBuffer.allocate(Float.BYTES * COUNT, rank.device(), stream);

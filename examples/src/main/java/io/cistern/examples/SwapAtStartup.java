@@ -4,16 +4,16 @@ import io.cistern.Allocators;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.Streams;
 
-/// Three ways to choose the allocator at startup, of which none needs a change of the code that allocates.
+/// Shows three ways to choose the allocator at startup; none changes the code that allocates.
 ///
 /// 1. A property: `java -Dcistern.allocator=async …`
 /// 2. A variable of the environment: `CISTERN_ALLOCATOR=async java …`
-/// 3. One line: `Allocators.setCurrent("async")`, here for the argument `async`. It also works later, with blocks
-/// alive.
+/// 3. One line: `Allocators.setCurrent("async")`, here for the argument `async`. It also works later, while
+///    blocks are alive.
 public final class SwapAtStartup {
     private SwapAtStartup() {}
 
-    /// Prints who serves.
+    /// Prints the allocator that serves.
     public static void main(String[] arguments) {
         if (arguments.length > 0) {
             Allocators.setCurrent(arguments[0]);

@@ -9,20 +9,20 @@ import io.cistern.buffers.dlpack.TensorLayout;
 import io.cistern.buffers.dlpack.TensorType;
 import java.lang.foreign.ValueLayout;
 
-/// Buffers as tensors of another library in the process, and back, without a copy.
+/// Shares buffers as tensors with another library in the process, and takes tensors back, without a copy.
 ///
-/// The static methods are what a Python program calls that has started a JVM in itself, as
+/// A Python program that started a JVM in its own process calls the static methods, as
 /// `tools/benchmarks/peers/dlpack_in_python.py` does for PyTorch and CuPy.
 public final class TensorsInPython {
     private static final DeviceMemory MEMORY = DeviceMemory.system();
     private static final CudaStream STREAM = CudaStream.open(MEMORY, 0);
 
-    /// Fills before the one that counts, so that whoever does not wait for the stream reads something else.
+    /// Fills before the last one, so that a reader that does not wait for the stream sees other values.
     private static final int EARLIER_FILLS = 20;
 
     private TensorsInPython() {}
 
-    /// Shares a tensor with this program itself, as if Python stood between.
+    /// Shares a tensor with this program itself, in place of Python.
     public static void main(String[] arguments) {
         long tensor = share(1000, 3, 1, 1);
         System.out.println("shared: " + bytes() + " bytes");
@@ -30,11 +30,12 @@ public final class TensorsInPython {
         System.out.println("taken and closed: " + bytes() + " bytes");
     }
 
-    /// Makes a tensor of so many floats that are all `value`, and gives up the buffer: the tensor's deleter frees
-    /// it.
+    /// Makes a tensor of `count` floats that all equal `value`. It gives up the buffer: the tensor's
+    /// deleter frees it.
     ///
     /// @param consumer the consumer's stream, by its number in `__dlpack__`
     /// @param versioned 0 for the form before DLPack 1.0
+    /// @return the address of the tensor
     public static long share(long count, long value, long consumer, long versioned) {
         try (DeviceBuffer buffer = DeviceBuffer.allocate(4 * count, STREAM)) {
             for (int i = 0; i < EARLIER_FILLS; i++) {
@@ -48,7 +49,7 @@ public final class TensorsInPython {
         }
     }
 
-    /// Takes a tensor of floats whose producer was told [#stream], adds it up, and gives it back.
+    /// Takes a tensor of floats whose producer was given [#stream], adds it up, and gives it back.
     public static long sum(long tensor, long versioned) {
         try (DlpackTensor taken =
                 versioned != 0 ? Dlpack.take(tensor, STREAM) : Dlpack.takeUnversioned(tensor, STREAM)) {
@@ -62,7 +63,7 @@ public final class TensorsInPython {
 
     /// Takes a tensor of floats, sets all of it to a value, and gives it back without waiting.
     ///
-    /// @param producer the stream on which its producer goes on
+    /// @param producer the stream on which its producer continues
     public static long fill(long tensor, long value, long producer) {
         DlpackTensor taken = Dlpack.take(tensor, STREAM);
         for (int i = 0; i < EARLIER_FILLS; i++) {
@@ -73,12 +74,12 @@ public final class TensorsInPython {
         return 0;
     }
 
-    /// What a producer is to be told.
+    /// Returns the number of the stream to give to a producer.
     public static long stream() {
         return Dlpack.streamNumber(STREAM);
     }
 
-    /// Bytes that are alive.
+    /// Returns the live bytes.
     public static long bytes() {
         return MEMORY.statistics(0).requestedBytes();
     }

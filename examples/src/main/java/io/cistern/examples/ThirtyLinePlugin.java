@@ -6,8 +6,8 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
-/// A whole plug-in, with the one line in `META-INF/services/io.cistern.spi.AllocatorProvider` that names this class.
-/// The memory comes from a segment source; metering, limits and ownership come from the framework.
+/// A complete plug-in, together with the line in `META-INF/services/io.cistern.spi.AllocatorProvider` that
+/// names this class. A segment source provides the memory; the framework does metering, limits and ownership.
 public final class ThirtyLinePlugin implements AllocatorProvider {
     @Override
     public int spiVersion() {

@@ -6,10 +6,11 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.MemoryPoolProperties;
 
-/// A device writes into a pool of another one: it may do so from the moment that the pool is opened to it, for
-/// all that the pool has and will have, until that is taken back.
+/// Writes from one device into a pool of another. It may do so once the pool grants it access, for all memory
+/// that the pool has or will have, until the access is revoked.
 ///
-/// Runs on two GPUs that see each other, or on simulated ones with `-Dcistern.simulated.devices=2`.
+/// Runs on two GPUs with access to each other's memory, or on simulated
+/// ones with `-Dcistern.simulated.devices=2`.
 public final class TwoDevices {
     private static final int HOME = 0;
     private static final int PEER = 1;
@@ -19,7 +20,7 @@ public final class TwoDevices {
 
     private TwoDevices() {}
 
-    /// Prints what it does.
+    /// Runs the example.
     public static void main(String[] arguments) {
         new TwoDevices().run();
     }
@@ -46,7 +47,7 @@ public final class TwoDevices {
         driver.streams().destroy(HOME, homeStream);
     }
 
-    /// Lets the peer write.
+    /// Lets the peer write to the address, and tells whether it could.
     private String fill(long address) {
         long stream = driver.streams().create(PEER);
         try {

@@ -5,11 +5,11 @@ import io.cistern.DeviceMemory;
 import io.cistern.buffers.DeviceBuffer;
 import java.lang.foreign.ValueLayout;
 
-/// A buffer of one GPU is copied to another, in order with what both streams have to do, without a wait of the host.
+/// Copies a buffer from one GPU to another, in order with the work on both streams, without a wait on the host.
 public final class TwoGpus {
     private TwoGpus() {}
 
-    /// Prints what arrived.
+    /// Prints the bytes that arrived.
     public static void main(String[] arguments) {
         DeviceMemory memory = DeviceMemory.system();
         if (memory.environment().deviceCount() < 2) {

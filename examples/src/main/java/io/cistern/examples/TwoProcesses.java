@@ -13,10 +13,10 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/// Two processes work on the same device memory, without a copy: one serves a pool and publishes a buffer by
-/// its name, the other maps it, reads what the first wrote, writes, and lets go.
+/// Shares device memory between two processes without a copy: one serves a pool and publishes a buffer by name;
+/// the other maps the buffer, reads the contents, writes, and unmaps it.
 ///
-/// Runs on the GPU, or on the simulated one where there is none; on Linux.
+/// Runs on the GPU, or on the simulated one if there is no GPU; on Linux.
 public final class TwoProcesses {
     private static final int DEVICE = 0;
     private static final long BYTES = 1 << 20;
@@ -26,7 +26,7 @@ public final class TwoProcesses {
 
     private TwoProcesses() {}
 
-    /// Prints what it does; started with a path, it is the second process.
+    /// Runs the example; with a path as the argument, it is the second process.
     public static void main(String[] arguments) throws IOException, InterruptedException {
         if (arguments.length == 0) {
             new TwoProcesses().export(Files.createTempDirectory("two-processes").resolve("pool"));
@@ -41,7 +41,7 @@ public final class TwoProcesses {
             driver.copies().fillBytes(DEVICE, address, (byte) 42, BYTES, stream);
             try (ExportedBuffer _ = pool.publish("weights", address, BYTES, stream)) {
                 secondProcess(path).waitFor();
-            } // Nobody has it mapped any more, and what they did is done.
+            } // No process maps the buffer any more, and their work on it is complete.
             System.out.printf("exporter: the last byte is %d now%n", lastByte(address));
             driver.pools().free(DEVICE, address, stream);
         }
@@ -65,7 +65,7 @@ public final class TwoProcesses {
                 ImportedBuffer weights = pool.map("weights", BYTES, stream)) {
             System.out.printf("importer: %d bytes, the last is %d%n", weights.byteSize(), lastByte(weights.address()));
             driver.copies().fillBytes(DEVICE, weights.address(), (byte) 43, BYTES, stream);
-        } // Waits for the stream, and lets the exporter know.
+        } // Waits for the stream and notifies the exporter.
     }
 
     private byte lastByte(long address) {

@@ -5,11 +5,11 @@ import io.cistern.Allocators;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.cuda.Streams;
 
-/// Uses [ThirtyLinePlugin] by its name, as it would any other.
+/// Uses [ThirtyLinePlugin] by its name, like any other allocator.
 public final class UseThirtyLinePlugin {
     private UseThirtyLinePlugin() {}
 
-    /// Prints what it does.
+    /// Runs the example.
     public static void main(String[] arguments) {
         Allocator plugin = Allocators.setCurrent("thirty-lines");
         try (DeviceBuffer one = DeviceBuffer.allocate(1000, Streams.LEGACY_DEFAULT);

@@ -23,8 +23,8 @@ import jcuda.driver.CUfunction;
 import jcuda.driver.CUmodule;
 import jcuda.driver.JCudaDriver;
 
-/// A program for JCuda that knows Cistern by four of its imports alone. Needs a GPU, and JCuda's native parts
-/// on the class path (`org.jcuda:jcuda-natives:12.6.0:linux-x86_64`).
+/// A program for JCuda that uses Cistern only through four of its imports. Needs a GPU, and JCuda's native
+/// parts on the class path (`org.jcuda:jcuda-natives:12.6.0:linux-x86_64`).
 public final class VectorAddByImports {
     private static final int COUNT = 1 << 20;
 

@@ -18,8 +18,8 @@ import jcuda.driver.CUfunction;
 import jcuda.driver.CUmodule;
 import jcuda.driver.JCudaDriver;
 
-/// The same vectors, added by a kernel that JCuda loads and launches. Needs a GPU, and JCuda's native parts on the
-/// class path (`org.jcuda:jcuda-natives:12.6.0:linux-x86_64`).
+/// Adds the same vectors by a kernel that JCuda loads and launches. Needs a GPU, and JCuda's native parts on
+/// the class path (`org.jcuda:jcuda-natives:12.6.0:linux-x86_64`).
 public final class VectorAddWithJCuda {
     private VectorAddWithJCuda() {}
 

@@ -11,12 +11,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/// Puts freed blocks on a shelf, by size, device and stream, and takes them from there again. A block comes back
-/// to the stream that freed it, so nothing has to be waited for.
+/// Keeps freed blocks on shelves by size, device and stream, and reuses them. A block is reused on the stream
+/// that freed it, so no wait is needed.
 ///
-/// A free must not throw. A segment that the driver refuses to take back is kept apart, and each trim asks again.
+/// A free must not throw. If the driver refuses to take a segment back, the allocator keeps it, and each
+/// trim tries again.
 ///
-/// One lock, so that it is easy to read; it is never held while the driver is called.
+/// One lock makes this easy to read; no thread holds it during a driver call.
 final class ShelfAllocator implements DeviceAllocator {
     private static final long ALIGNMENT = 256;
 
@@ -44,7 +45,7 @@ final class ShelfAllocator implements DeviceAllocator {
         try {
             segment = source.acquire(byteSize, ALIGNMENT, device);
         } catch (DeviceOutOfMemoryException _) {
-            trim(device, 0); // What lies on the shelves may be what is missing.
+            trim(device, 0); // The memory on the shelves may be enough.
             segment = source.acquire(byteSize, ALIGNMENT, device);
         }
         count(device, byteSize);
@@ -69,7 +70,7 @@ final class ShelfAllocator implements DeviceAllocator {
         return blocks.size() < most && blocks.offerFirst(segment);
     }
 
-    /// Returns a segment to the driver, or keeps it for the next trim.
+    /// Returns a segment to the driver, or keeps it for the next trim if the driver refuses.
     ///
     /// @return bytes that the driver took back
     private long release(Segment segment) {
@@ -128,7 +129,7 @@ final class ShelfAllocator implements DeviceAllocator {
         return null;
     }
 
-    /// A later stream with the same handle must not meet what this one left.
+    /// A later stream with the same handle must not reuse the blocks of this one.
     @Override
     public void streamClosing(int device, long stream) {
         for (Segment idle = anyOf(device, stream); idle != null; idle = anyOf(device, stream)) {

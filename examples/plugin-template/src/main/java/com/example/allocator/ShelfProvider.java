@@ -7,7 +7,7 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Names the allocator `shelf` and opens it. Named once more in `META-INF/services`, where it is found.
+/// Names the allocator `shelf` and opens it. `META-INF/services` names this class, so that the loader finds it.
 public final class ShelfProvider implements AllocatorProvider {
     private static final SpecOption<Long> MOST = SpecOption.of(
             "shelf",

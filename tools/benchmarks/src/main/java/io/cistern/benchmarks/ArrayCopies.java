@@ -13,27 +13,28 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
-/// Copies between an array and a device beside the driver's own copy of pageable memory in C: those of buffers; to the
-/// device also those that the driver reads itself (`cistern.copies.direct`), and what buffers do done in C. Also the
-/// bytes alone, without a driver. The constants of `StagedCopy` come from here.
+/// Measures copies between an array and a device beside the driver's own copy of pageable memory in C. It
+/// measures buffer copies; to the device, also copies by the driver itself (`cistern.copies.direct`) and the
+/// same staging in C. It also measures moving the bytes alone, without a driver. The constants of `StagedCopy`
+/// come from here.
 ///
-/// Copies follow each other ("stream"), or each is waited for ("each").
+/// Copies follow each other ("stream"), or the program waits for each ("each").
 ///
-/// Arguments: the library made of `peers/buffer_peers.c`, rounds for copies of up to 4 MiB (30). Prints a line of JSON
-/// for each way.
+/// Arguments: the library made of `peers/buffer_peers.c`, rounds for copies of up to 4 MiB (30). Prints a line
+/// of JSON for each way.
 public final class ArrayCopies {
     private static final int MIB = 1 << 20;
 
-    /// As large as those of buffers.
+    /// The size of the pieces that buffers copy through.
     private static final int PIECE_BYTES = 256 << 10;
 
-    /// On both sides of 2 MiB, up to which `memcpy` moves the bytes of buffers, and of 5, from which on they go through
+    /// On both sides of two thresholds: up to 2 MiB, buffers move bytes by `memcpy`; from 5 MiB on, copies take
     /// more than one large piece.
     private static final int[] SMALL = {64 << 10, MIB, 2 * MIB, 4 * MIB, 6 * MIB};
 
     private static final int[] LARGE = {16 * MIB, 256 * MIB};
 
-    /// For the largest copies, fewer.
+    /// The largest copies take fewer rounds.
     private static final int ROUNDS_OF_LARGE = 5;
 
     private final OpenMemory open = new OpenMemory("async");
@@ -67,7 +68,7 @@ public final class ArrayCopies {
         measurement.open.close();
     }
 
-    /// What moving the bytes into pinned memory takes, without any device.
+    /// Measures moving the bytes into pinned memory, without any device.
     private void bytesAlone() {
         try (Copied copied = new Copied(MIB);
                 PinnedBuffer pinned = PinnedMemory.of(open.memory()).allocate(MIB)) {
@@ -114,7 +115,7 @@ public final class ArrayCopies {
         return Math.max(1, 64L * MIB / byteSize);
     }
 
-    /// An array, as much pageable memory, and a buffer: once more for direct copies.
+    /// An array, as much pageable memory, and a buffer, with a second view of that buffer for direct copies.
     private final class Copied implements AutoCloseable {
         final DeviceBuffer device;
         final DeviceBuffer direct;

@@ -21,26 +21,26 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// A pair of `async` beside the same pair in C: in one process, on one pool, on the same streams, in rounds that
-/// take turns, since the driver's own calls drift by more than what is between them.
+/// Measures an allocation pair of `async` beside the same pair in C: in one process, on one pool, on the same
+/// streams, in alternating rounds, because the driver's own calls drift by more than the difference.
 ///
-/// - `C`: `cuMemAllocFromPoolAsync` and `cuMemFreeAsync` in a loop of C;
-/// - `floor`: the two calls in a loop of Java with nothing around them: see [PairInFfm]; one thread;
-/// - `raw`: the provider's own `allocate` and `free`;
-/// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], what a program calls.
+/// - `C`: `cuMemAllocFromPoolAsync` and `cuMemFreeAsync` in a loop of C
+/// - `floor`: the two calls in a bare Java loop (see [PairInFfm]); one thread only
+/// - `raw`: the provider's own `allocate` and `free`
+/// - `public`: [DeviceMemory#allocate] and [DeviceMemory#free], as a program calls them
 ///
-/// One thread is kept on the last processor for all its sides.
+/// A single thread stays on the last processor for all sides.
 ///
-/// Arguments: the library made of `peers/async_pair.c`, seconds for each size (5), threads (16). Prints a line of
-/// JSON for each size, number of threads and side: medians over the rounds, the tenths of them below and above,
-/// and `overC`, the median of what a round took over the round of C beside it. With several threads a pair's time
-/// is that of the whole divided by the pairs of all.
+/// Arguments: the library made of `peers/async_pair.c`, seconds for each size (5), threads (16). Prints a line
+/// of JSON for each size, number of threads and side: the median over the rounds, the 10th and 90th
+/// percentiles, and `overC`, the median difference between a round and the round of C beside it. With several
+/// threads, a pair's time is the whole time divided by the pairs of all threads.
 public final class AsyncPair {
     private static final long[] BYTE_SIZES = {4 << 10, 1 << 20};
     private static final long PAIRS = 10_000;
     private static final int FEWEST_ROUNDS = 9;
 
-    /// Tells runs with different options of the JVM apart.
+    /// Distinguishes runs with different JVM options.
     private static final String LABEL =
             System.getProperty("cistern.label", "").isEmpty() ? "" : ", system memory barrier";
 
@@ -110,7 +110,7 @@ public final class AsyncPair {
         thread.join();
     }
 
-    /// The first fifth of the time is for the compiler.
+    /// Spends another fifth of the time first, to warm up the compiler.
     private void measure(long byteSize, int threads, long nanos) throws InterruptedException {
         long pairs = Math.max(1000, PAIRS / threads);
         rounds(byteSize, threads, pairs, nanos / 5);
@@ -129,7 +129,7 @@ public final class AsyncPair {
         }
     }
 
-    /// Each round begins with another side.
+    /// Measures all sides in turns; each round begins with another side.
     private Map<Side, List<Double>> rounds(long byteSize, int threads, long pairs, long nanos)
             throws InterruptedException {
         Map<Side, List<Double>> all = new EnumMap<>(Side.class);
@@ -189,7 +189,7 @@ public final class AsyncPair {
         List<Thread> team = new ArrayList<>();
         for (long stream : own) {
             team.add(Thread.ofPlatform().start(() -> {
-                runJava(side, byteSize, stream, 1); // What a thread needs at first is not a pair's.
+                runJava(side, byteSize, stream, 1); // A pair does not pay for the thread's first call.
                 ready.countDown();
                 while (ready.getCount() > 0) {
                     Thread.onSpinWait();

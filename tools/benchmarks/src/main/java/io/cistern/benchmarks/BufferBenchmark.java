@@ -21,10 +21,10 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What the objects that programs hold cost over the raw pair, with a provider that does nothing: with `-prof gc`
-/// also in bytes. Nothing of it is the GPU's.
+/// Measures the cost of buffers, arenas and pinned memory over the raw pair, with a provider that does nothing.
+/// `-prof gc` adds their garbage in bytes. No cost of a GPU is included.
 ///
-/// An arena's allocation is a few nanoseconds, so iterations are short: none uses up the addresses of one.
+/// An arena's allocation is fast, so iterations are short enough that none uses up an arena's addresses.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -71,7 +71,7 @@ public class BufferBenchmark {
         shared.reset();
     }
 
-    /// The pair that a buffer's is compared with.
+    /// The raw pair, as the baseline for the buffer pair.
     @Benchmark
     public long rawPair() {
         long address = memory.allocate(4096, 0, STREAM);
@@ -79,7 +79,7 @@ public class BufferBenchmark {
         return address;
     }
 
-    /// The buffer escapes, so that it is an object.
+    /// Returns the buffer, so that it escapes and the JVM allocates the object.
     @Benchmark
     public DeviceBuffer bufferPair() {
         DeviceBuffer buffer = DeviceBuffer.allocate(memory, 4096, 0, STREAM);
@@ -87,7 +87,7 @@ public class BufferBenchmark {
         return buffer;
     }
 
-    /// Any numbers of bytes up to 1 MiB.
+    /// Sizes are any numbers of bytes up to 1 MiB.
     @Benchmark
     public DeviceBuffer bufferPairOfOddSizes() {
         DeviceBuffer buffer = DeviceBuffer.allocate(memory, oddSizes.next(), 0, STREAM);
@@ -120,7 +120,7 @@ public class BufferBenchmark {
         return shared.allocate(1000);
     }
 
-    /// Ten bumps and a reset.
+    /// Ten allocations and a reset.
     @Benchmark
     public long arenaTenAndReset() {
         long last = 0;

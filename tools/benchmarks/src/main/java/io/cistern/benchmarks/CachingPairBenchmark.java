@@ -28,8 +28,8 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 import org.openjdk.jmh.infra.Control;
 
-/// An allocate and free pair of the public raw calls over `caching`, whose memory is there already. Several
-/// threads: `-t 16`, each on its own stream or all on one; garbage: `-prof gc`.
+/// Measures an allocate and free pair of the public raw calls over `caching` once its memory exists. `-t 16`
+/// runs several threads, each on its own stream or all on one; `-prof gc` measures garbage.
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @Warmup(iterations = 5, time = 1)
@@ -83,11 +83,11 @@ public class CachingPairBenchmark {
     public static class Mixed {
         private static final int LIVE = 64;
 
-        /// A power of two, so that a mask does.
+        /// A power of two, so that a mask wraps around.
         private static final int STEPS = 1 << 14;
 
-        /// `powers`: 512 B to 1 MiB, powers of two, as the programs of the peers draw them; `odd`: any size
-        /// up to 1 MiB, small ones more often.
+        /// `powers`: powers of two from 512 B to 1 MiB, drawn like in the peers' programs; `odd`: any size up
+        /// to 1 MiB, small ones more often.
         @Param({"powers", "odd"})
         private String sizes = "powers";
 
@@ -111,7 +111,7 @@ public class CachingPairBenchmark {
         }
     }
 
-    /// What a program pays for the block that it freed last.
+    /// Measures the cost if a program asks again for the size that it freed last.
     @Benchmark
     public long pair(OneSize size, Stream stream) {
         long address = MEMORY.allocate(size.byteSize, 0, stream.handle);
@@ -119,7 +119,7 @@ public class CachingPairBenchmark {
         return address;
     }
 
-    /// One of 64 live blocks is freed and one of another size allocated.
+    /// Frees one of 64 live blocks and allocates a block of another size.
     @Benchmark
     public long mixed(Mixed mixed, Stream stream) {
         int step = mixed.step++ & (Mixed.STEPS - 1);
@@ -136,10 +136,10 @@ public class CachingPairBenchmark {
         private static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(long[].class);
         private static final int CAPACITY = 1024;
 
-        /// Eight longs apart, so that the two threads do not share cache lines; 0 is empty.
+        /// Slots are eight longs apart, so that the two threads do not share cache lines; 0 is empty.
         private final long[] slots = new long[CAPACITY * 8];
 
-        /// Of the queue, as the two threads have streams of their own.
+        /// The queue has its own stream, because each of the two threads has another one.
         private final long stream = 7 << 12;
 
         private int written;
@@ -159,7 +159,7 @@ public class CachingPairBenchmark {
         }
     }
 
-    /// Allocates for another thread, on whose stream, the same, it is freed.
+    /// Allocates a block that another thread frees on the same stream.
     @Benchmark
     @Group("handoff")
     public void produce(Queue queue, Control control) {
@@ -173,7 +173,7 @@ public class CachingPairBenchmark {
         queue.written = (queue.written + 8) & (queue.slots.length - 1);
     }
 
-    /// Frees what another thread allocated.
+    /// Frees the blocks that the other thread allocated.
     @Benchmark
     @Group("handoff")
     public void consume(Queue queue, Control control) {

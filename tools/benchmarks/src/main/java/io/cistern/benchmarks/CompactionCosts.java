@@ -9,10 +9,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Locale;
 
-/// What a compaction costs, beside the copy of what it moves: blocks of one size with as much free between
-/// them, in pages that are larger, so that each page holds some of both. Contents are verified.
+/// Measures the cost of a compaction beside a copy of the same bytes. Blocks of one size alternate with free
+/// gaps of that size in larger pages, so that each page holds some of both. It verifies the contents.
 ///
-/// Arguments: rounds (3); MiB of a block (24); blocks (64). A line of JSON for each round.
+/// Arguments: rounds (3); MiB of a block (24); blocks (64). Prints a line of JSON for each round.
 public final class CompactionCosts {
     private static final int DEVICE = 0;
     private static final long MIB = 1 << 20;
@@ -31,7 +31,7 @@ public final class CompactionCosts {
         this.live = new long[blocks];
     }
 
-    /// Runs it.
+    /// Runs the measurement.
     ///
     /// @param arguments as above
     public static void main(String[] arguments) {
@@ -66,7 +66,7 @@ public final class CompactionCosts {
         }
     }
 
-    /// A trimmed block makes pages large.
+    /// Allocates live blocks and gaps. A large block that was freed and trimmed before makes pages large.
     private void fragment() {
         memory.free(memory.allocate(4L << 30, DEVICE, stream), stream);
         memory.current(DEVICE).trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
@@ -98,7 +98,7 @@ public final class CompactionCosts {
         return wrong;
     }
 
-    /// The same bytes, copied within the device in one piece.
+    /// Measures a copy of as many bytes within the device in one piece.
     private double copyMillis(long moved) {
         long source = driver.memory().allocate(DEVICE, Math.max(1, moved));
         long target = driver.memory().allocate(DEVICE, Math.max(1, moved));

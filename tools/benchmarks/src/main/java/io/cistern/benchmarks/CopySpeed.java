@@ -9,8 +9,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 
-/// Copies through buffers beside the same calls in C: in one process, on one stream, in rounds that take
-/// turns. Beside them what pageable memory and arrays take, which C has no better way for.
+/// Measures copies through buffers beside the same calls in C: in one process, on one stream, in alternating
+/// rounds. It also measures copies of pageable memory and arrays, for which C has no better way.
 ///
 /// Arguments: the library made of `peers/buffer_peers.c`, rounds (9). Prints a line of JSON for each.
 public final class CopySpeed {

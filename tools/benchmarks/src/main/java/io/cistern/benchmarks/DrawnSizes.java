@@ -3,9 +3,9 @@ package io.cistern.benchmarks;
 import java.util.SplittableRandom;
 import java.util.function.ToLongFunction;
 
-/// Sizes that were drawn before, one after another, round and round: any whole numbers of bytes.
+/// A cycle of random sizes that were drawn in advance: any whole numbers of bytes.
 final class DrawnSizes {
-    /// 8 KiB of first-level cache, and too many for a processor to learn their order.
+    /// They take 8 KiB of first-level cache, and are too many for a processor to learn their order.
     private static final int COUNT = 1 << 11;
 
     private static final long SEED = 20_260_101;
@@ -21,12 +21,12 @@ final class DrawnSizes {
         }
     }
 
-    /// Sizes over half of the largest.
+    /// Draws sizes over half of the largest.
     static DrawnSizes upperHalf(long mostBytes) {
         return new DrawnSizes(mostBytes, random -> random.nextLong(mostBytes / 2 + 1, mostBytes + 1));
     }
 
-    /// Sizes from 1 byte, each power of two as often as the next.
+    /// Draws sizes from 1 byte on; each power of two is as frequent as the next.
     static DrawnSizes ofAllMagnitudes(long mostBytes) {
         return new DrawnSizes(mostBytes, random -> (long) Math.pow((double) mostBytes, random.nextDouble()));
     }

@@ -25,7 +25,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What the framework adds to each allocator on the driver in use: the public pair beside the provider's own.
+/// Measures the framework's overhead on each allocator with the driver in use: the public pair beside
+/// the provider's own.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -69,7 +70,7 @@ public class DriverPairBenchmark {
         driver.close();
     }
 
-    /// What a program pays.
+    /// The pair that a program calls.
     @Benchmark
     public long publicPair() {
         long address = memory.allocate(byteSize, 0, stream);

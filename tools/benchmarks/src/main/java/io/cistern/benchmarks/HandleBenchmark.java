@@ -17,7 +17,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What a thread's handle costs: of a library that does nothing, which is what the pool adds, and of cuBLAS.
+/// Measures the cost of a thread's handle: of a library that does nothing, which shows the pool's overhead,
+/// and of cuBLAS.
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -25,7 +26,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 5, time = 1)
 @Fork(3)
 public class HandleBenchmark {
-    /// Whose handles.
+    /// The library of the handles.
     public enum Library {
         NONE,
         CUBLAS
@@ -40,7 +41,7 @@ public class HandleBenchmark {
     private long second;
     private final ThreadLocal<Object> ofThread = ThreadLocal.withInitial(Object::new);
 
-    /// Each thread's own.
+    /// A count for each thread.
     @State(Scope.Thread)
     public static class Calls {
         long count;
@@ -61,19 +62,19 @@ public class HandleBenchmark {
         open.close();
     }
 
-    /// The stream is set already.
+    /// Asks for the stream that is already set.
     @Benchmark
     public Object sameStream() {
         return pool.handle(0, first);
     }
 
-    /// It differs each time.
+    /// Asks for another stream each time.
     @Benchmark
     public Object otherStream(Calls calls) {
         return pool.handle(0, (calls.count++ & 1) == 0 ? first : second);
     }
 
-    /// The floor: a thread-local, without a device, a stream or an end.
+    /// The floor: a thread-local without a device, a stream or an end.
     @Benchmark
     public Object threadLocal() {
         return ofThread.get();

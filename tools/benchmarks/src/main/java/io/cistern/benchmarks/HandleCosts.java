@@ -17,12 +17,11 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/// What handles of cuBLAS cost on a GPU: creating and destroying them, alone and from sixteen threads; a thread that
-/// comes, asks for its handle and ends, by strategy; the device memory of a handle. Prints microseconds, a line each:
-/// median, lowest and highest of several rounds.
+/// Measures the cost of cuBLAS handles on a GPU: creating and destroying them, by one thread and by sixteen;
+/// threads that each ask for a handle and end, by strategy; and the device memory of a handle. Prints a line
+/// for each measurement, in microseconds: median, lowest and highest of several rounds.
 ///
-/// Steps: open the driver and one stream; each round of a measurement has a pool of its own, so that rounds know
-/// nothing of each other.
+/// Each round has its own pool, so that rounds do not affect each other.
 public final class HandleCosts {
     private static final int ROUNDS = 7;
     private static final int THREADS = 100;
@@ -38,7 +37,7 @@ public final class HandleCosts {
         this.stream = driver.streams().create(0);
     }
 
-    /// Measures all.
+    /// Runs all measurements.
     public static void main(String[] arguments) throws InterruptedException {
         try (OpenMemory open = new OpenMemory("caching")) {
             HandleCosts costs = new HandleCosts(open.memory(), open.driver());
@@ -60,7 +59,8 @@ public final class HandleCosts {
                 .pool();
     }
 
-    /// On a virtual thread, whose leases create without setting a stream, and whose handles are idle afterwards.
+    /// Runs on a virtual thread, whose leases create handles without setting a stream and leave
+    /// them idle afterwards.
     private void creation() throws InterruptedException {
         List<Double> creating = new ArrayList<>();
         List<Double> destroying = new ArrayList<>();
@@ -96,7 +96,7 @@ public final class HandleCosts {
         print("create a handle, 16 threads at once, each", creating);
     }
 
-    /// @param strategy null for threads that ask for nothing
+    /// @param strategy null if the threads ask for no handle
     private void threads(String what, @Nullable HandleStrategy strategy) throws InterruptedException {
         List<Double> times = new ArrayList<>();
         for (int round = 0; round < ROUNDS; round++) {
@@ -138,7 +138,7 @@ public final class HandleCosts {
         }
     }
 
-    /// Handles that end with their threads are destroyed by the pool's watcher; so that counts.
+    /// Waits until the pool's watcher has destroyed the handles of ended threads, so that the time includes it.
     private static void awaitEnds(HandlePool<CublasHandle> pool, @Nullable HandleStrategy strategy) {
         if (strategy == HandleStrategy.PER_THREAD) {
             pool.trim(0, Duration.ZERO); // looks for ended threads now
@@ -158,7 +158,7 @@ public final class HandleCosts {
         }
     }
 
-    /// What the driver has less after sixteen more handles, and after their workspaces.
+    /// Measures how much device memory sixteen more handles take, without their workspaces.
     private void bytes() throws InterruptedException {
         HandlePool<CublasHandle> pool = pool(HandleStrategy.SHARED);
         pool.handle(0, stream);

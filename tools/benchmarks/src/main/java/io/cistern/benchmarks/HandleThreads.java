@@ -27,9 +27,10 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/// How threads of usual programs live, and what that means for handles: how many threads have one, for how long, how
-/// many handles are created, and how often one serves another thread. A task asks for its handle once and works a
-/// millisecond. On a simulated GPU, with a library that costs nothing: nothing here is a time of a GPU.
+/// Measures the lives of threads in common programs and what they mean for handles: how many threads have one,
+/// for how long, how many handles are created, and how often a handle serves another thread. A task asks for
+/// its handle once and works a millisecond. It runs on a simulated GPU with a library that costs nothing, so no
+/// result is a time of a GPU.
 ///
 /// `peers/SparkHandleThreads.java` does the same in an executor of Apache Spark.
 public final class HandleThreads {
@@ -90,7 +91,7 @@ public final class HandleThreads {
                 + counted.shared() + "," + counted.peak();
     }
 
-    /// Ends idle threads as early as a pool that saves memory does.
+    /// Ends idle threads as early as a thread pool that saves memory.
     private static ExecutorService shortLived() {
         return new ThreadPoolExecutor(0, Integer.MAX_VALUE, 200, TimeUnit.MILLISECONDS, new SynchronousQueue<>());
     }
@@ -107,7 +108,7 @@ public final class HandleThreads {
         }
     }
 
-    /// All tasks, some at once.
+    /// Runs all tasks, some at once.
     private void burst(ExecutorService executor) throws InterruptedException {
         try (executor) {
             run(executor, TASKS);
@@ -140,7 +141,7 @@ public final class HandleThreads {
         }
     }
 
-    /// A task a request, from clients in this process.
+    /// Runs a task per request from clients in this process.
     private void requests(ExecutorService executor) throws IOException, InterruptedException {
         HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.setExecutor(executor);

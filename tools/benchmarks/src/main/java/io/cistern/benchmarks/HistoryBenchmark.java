@@ -18,7 +18,7 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What a history adds to an allocate and free pair, which are two events, over a provider that does
+/// Measures what a history adds to an allocate and free pair, which are two events, over a provider that does
 /// nothing, on stacks of several depths.
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
@@ -27,7 +27,7 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 5, time = 1)
 @Fork(3)
 public class HistoryBenchmark {
-    /// What is recorded.
+    /// The events and stacks that the history records.
     public enum Recorded {
         NEVER,
         NOTHING,
@@ -38,7 +38,7 @@ public class HistoryBenchmark {
     @Param({"NEVER", "NOTHING", "EVENTS", "STACKS"})
     private Recorded recorded = Recorded.NEVER;
 
-    /// Frames of the program besides those of JMH, which are some twelve.
+    /// Frames of the program in addition to JMH's own.
     @Param({"0", "20"})
     private int depth;
 
@@ -58,7 +58,7 @@ public class HistoryBenchmark {
         }
     }
 
-    /// A pair of the raw calls.
+    /// A pair of the raw calls, on a stack of the given depth.
     @Benchmark
     public long publicPair() {
         return deepPair(depth);

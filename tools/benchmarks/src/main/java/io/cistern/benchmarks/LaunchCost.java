@@ -10,13 +10,14 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Locale;
 
-/// What a launch costs in Java over the same call in C, in one process, on one stream, in rounds that take turns, a few
-/// launches a round, so that the stream's queue is never full. On a GPU the driver takes most of it; with
-/// `peers/idle_driver.c` as the driver what is left is Java's.
+/// Measures a kernel launch in Java beside the same call in C: in one process, on one stream, in alternating
+/// rounds. A round has few launches, so that the stream's queue is never full. On a GPU the driver takes most
+/// of the time; with `peers/idle_driver.c` as the driver, the rest is Java's.
 ///
-/// Arguments: the library made of `peers/buffer_peers.c`, rounds (400). Prints a line of JSON for each way to launch.
+/// Arguments: the library made of `peers/buffer_peers.c`, rounds (400). Prints a line of JSON for each
+/// way to launch.
 public final class LaunchCost {
-    /// Fewer than a stream takes before a launch waits.
+    /// Fewer launches than a stream accepts before a launch waits.
     private static final int LAUNCHES = 200;
 
     private static final int WARM_UP = 300;

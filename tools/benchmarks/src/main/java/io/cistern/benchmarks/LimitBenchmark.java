@@ -22,8 +22,8 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What limits and scopes add to an allocate and free pair of the public raw calls, over a provider that does
-/// nothing. Several threads: `-t 16`; garbage: `-prof gc`.
+/// Measures what limits and scopes add to an allocate and free pair of the public raw calls, over a provider
+/// that does nothing. `-t 16` runs several threads; `-prof gc` measures garbage.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -39,17 +39,17 @@ public class LimitBenchmark {
         ONE,
         /// A limit on the allocator under one on the device memory.
         TWO,
-        /// Inside two nested scopes, the inner with a limit, after the current allocator was exchanged.
+        /// Inside two nested scopes, the inner one with a limit, after the current allocator was exchanged.
         SCOPES
     }
 
-    /// The threads of a run share the memory and its limits.
+    /// The memory and limits, which all threads of a run share.
     @State(Scope.Benchmark)
     public static class Memory {
         @Param({"NONE", "ONE", "TWO", "SCOPES"})
         private Setting setting = Setting.NONE;
 
-        /// Whether each thread has addresses of its own; without, one thread may run.
+        /// Whether each thread has its own addresses; if not, only one thread may run.
         @Param("true")
         private boolean spaced = true;
 
@@ -84,7 +84,7 @@ public class LimitBenchmark {
     private final SpacedAllocator provider = new SpacedAllocator();
     private static final VarHandle OWN = MethodHandles.arrayElementVarHandle(long[].class);
 
-    /// Used in the middle alone.
+    /// Only the middle is used, so that no other object shares its cache line.
     private final long[] own = new long[64];
     private final long stream = 7;
     private final long byteSize = 4096;
@@ -97,7 +97,7 @@ public class LimitBenchmark {
         }
     }
 
-    /// What a program pays.
+    /// The pair that a program calls.
     @Benchmark
     public long publicPair(Memory shared) {
         long address = shared.memory.allocate(byteSize, 0, stream);
@@ -105,7 +105,7 @@ public class LimitBenchmark {
         return address;
     }
 
-    /// The floor: the provider alone, called directly; whatever the setting, the same.
+    /// The floor, the same for all settings: the provider alone, called directly.
     @Benchmark
     public long providerPair() {
         long address = provider.allocate(byteSize, 0, stream);
@@ -113,8 +113,8 @@ public class LimitBenchmark {
         return address;
     }
 
-    /// What a processor of this machine can do at most with so many threads: one compare-and-set and a few stores
-    /// to memory that no other thread touches.
+    /// The most that this machine's processors can do with so many threads: one compare-and-set and a few
+    /// stores to memory that no other thread touches.
     @Benchmark
     public long ownCompareAndSet() {
         long[] mine = own;

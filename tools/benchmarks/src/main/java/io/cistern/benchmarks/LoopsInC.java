@@ -9,8 +9,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 
-/// A library of `peers` in this process, whose functions loop over calls of the driver and return nanoseconds, or minus
-/// the driver's result.
+/// Loads a library of `peers` into this process. Its functions loop over driver calls and return nanoseconds,
+/// or the negated result of a driver call that failed.
 @SuppressWarnings("restricted")
 abstract class LoopsInC {
     static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
@@ -19,7 +19,7 @@ abstract class LoopsInC {
     private final SymbolLookup symbols;
 
     /// @param library the compiled source
-    /// @param open the function that finds the driver's; it returns 0, or something else if they are not there
+    /// @param open the library's function that looks up the driver's functions; it returns 0 if it found them
     /// @param driver the driver's library, as this process has loaded it
     LoopsInC(Path library, String open, String driver) {
         symbols = SymbolLookup.libraryLookup(library, Arena.global());
@@ -35,7 +35,7 @@ abstract class LoopsInC {
         }
     }
 
-    /// A function that returns nanoseconds.
+    /// Binds a function that returns nanoseconds.
     final MethodHandle bind(String name, MemoryLayout... parameters) {
         return Linker.nativeLinker().downcallHandle(symbols.findOrThrow(name), FunctionDescriptor.of(LONG, parameters));
     }

@@ -15,26 +15,26 @@ import java.util.Deque;
 import java.util.Locale;
 import java.util.function.Consumer;
 
-/// What managed memory costs beside device memory and beside copies of pinned memory, for a job that goes over its
-/// data several times: on a GPU whose free memory is cut down to a limit by plain memory that is held meanwhile,
-/// with a working set of 0.5, 0.9, 1.1 and 1.5 of that limit.
+/// Measures managed memory beside device memory and copies of pinned memory, for a job that goes over its data
+/// several times. Plain memory takes all of the GPU's free memory but a limit; the working set is 0.5, 0.9, 1.1
+/// and 1.5 of that limit.
 ///
-/// The data begin on the host. `move` brings them to the device, where the way has such a step; `read` is a kernel
-/// that reads all of them, `write` a fill of all of them. Contents are counted by the kernel: a difference ends it
-/// with an error.
+/// The data begin on the host. `move` brings them to the device, if the way has such a step; `read` is a kernel
+/// that reads all of them; `write` is a fill of all of them. The kernel checks the contents: a difference ends
+/// the program with an error.
 ///
 /// | way | |
 /// |---|---|
-/// | `device` | plain memory, copied there once; not where it does not fit |
-/// | `copies` | plain memory for a quarter of the limit; each pass copies all of pinned memory through it, and back if
-/// it wrote |
+/// | `device` | plain memory, copied there once; left out if the data do not fit |
+/// | `copies` | plain memory of a quarter of the limit; passes copy the data through it, back if they write |
 /// | `touch` | managed memory, moved by the page faults of the kernel |
 /// | `prefetch` | managed memory, prefetched before each pass |
 /// | `prefer_device` | managed memory that prefers the device |
 /// | `prefer_host` | managed memory that prefers the host and is mapped on the device: nothing moves |
 ///
-/// Arguments: the limit in MiB (512), passes (3), `managed` or another spec of managed memory (`managed`). Prints
-/// CSV; times are the driver's, so virtual on a simulated GPU, which charges nothing for page faults.
+/// Arguments: the limit in MiB (512), passes (3), `managed` or another spec of managed memory
+/// (`managed`). Prints CSV. Times are the driver's, so they are virtual on a simulated GPU, which charges
+/// nothing for page faults.
 public final class ManagedCosts {
     private static final MemoryLocation GPU = MemoryLocation.device(0);
     private static final double[] SHARES = {0.5, 0.9, 1.1, 1.5};
@@ -87,7 +87,7 @@ public final class ManagedCosts {
             byCopies(share, byteSize);
             managed("touch", share, byteSize, _ -> {}, _ -> {});
             managed("prefetch", share, byteSize, _ -> {}, this::prefetch);
-            if (spec.equals("managed")) { // a pool takes no advice
+            if (spec.equals("managed")) { // A pool of another spec takes no advice.
                 managed("prefer_device", share, byteSize, buffer -> advise(buffer, GPU), _ -> {});
                 managed("prefer_host", share, byteSize, buffer -> advise(buffer, MemoryLocation.host()), _ -> {});
             }
@@ -95,7 +95,7 @@ public final class ManagedCosts {
         held.forEach(address -> driver.memory().free(0, address));
     }
 
-    /// Takes all of the device but the limit: in large pieces, then in small ones.
+    /// Allocates all of the device except the limit, in large pieces and then in small ones.
     private void hold() {
         for (long piece = 1024 * MIB; piece >= 2 * MIB; piece /= 2) {
             while (driver.memory().freeBytes(0) - limit >= piece) {

@@ -20,10 +20,11 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.DoubleSupplier;
 
-/// What the way between Java and C costs a pair of allocation and free, in both directions, beside the same pair
-/// that stays on one side. Rounds take turns, so that the machine's moods disturb all alike; medians are told.
+/// Measures what calls between Java and C cost an allocation pair, in both directions, beside the same
+/// pair that stays on one side. Rounds alternate, so that disturbances of the machine affect both alike;
+/// it prints medians.
 ///
-/// | row | who calls | whom |
+/// | row | caller | callee |
 /// |---|---|---|
 /// | `c` | C | the library's two functions, which do nothing |
 /// | `library` | Java | the same two through `DeviceMemory`, as the allocator `library` |
@@ -31,9 +32,9 @@ import java.util.function.DoubleSupplier;
 /// | `java` | Java | an allocator in Java that does nothing, through `DeviceMemory` |
 /// | `exported` | C | that allocator, through the function pointers of `AllocatorFunctions` |
 ///
-/// Arguments: `library` or `brief`, told with `c`, or `exported`, told with `java`, each in a JVM of its own,
-/// so that one direction's calls don't change how the other's are compiled; rounds (31); pairs a round
-/// (1,000,000). Needs a C compiler.
+/// Arguments: `library` or `brief`, reported with `c`, or `exported`, reported with `java`; rounds (31); pairs
+/// a round (1,000,000). Each direction needs its own JVM, because its calls would change how the other's are
+/// compiled. Needs a C compiler.
 public final class NativeBoundary {
     private static final long BYTES = 4096;
 
@@ -96,7 +97,7 @@ public final class NativeBoundary {
 
     private void measure(int rounds, String one, DoubleSupplier first, String other, DoubleSupplier second) {
         double[][] times = new double[2][rounds];
-        for (int round = -5; round < rounds; round++) { // Those below 0 compile.
+        for (int round = -5; round < rounds; round++) { // Rounds below 0 warm up the compiler.
             times[0][Math.max(0, round)] = first.getAsDouble();
             times[1][Math.max(0, round)] = second.getAsDouble();
         }

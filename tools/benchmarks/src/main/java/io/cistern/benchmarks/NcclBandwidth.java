@@ -23,16 +23,16 @@ import java.util.Objects;
 import java.util.function.IntToLongFunction;
 import java.util.stream.IntStream;
 
-/// All-reduce between the GPUs of this process from 8 B to 1 GiB: from plain memory, from a registered pool, from a
-/// window; beside the same from C and beside PyTorch, whose programs answer one request at a time between ours, so that
-/// all are measured in one run.
+/// Measures all-reduce between the GPUs of this process from 8 B to 1 GiB: from plain memory, from a registered
+/// pool and from a window, beside the same from C and from PyTorch. The peers' programs answer one request at a
+/// time between ours, so that one run measures all.
 ///
-/// A figure is the time of one all-reduce of many that are enqueued one behind the other, in place, `FLOAT32`,
-/// sum; the median of the rounds. Below 2 MiB the host decides: so there the rounds are twelve times as many, and
-/// `overMicros` is the median over rounds of ours less that of the peer which followed it, so that what a host does
-/// to both goes out. The threads that call are on one processor, ours and C++'s on the same, since a virtual
-/// machine's differ; PyTorch's stay free, as it needs two. The JVM has compiled the way to NCCL before. The bus
-/// bandwidth of n ranks is size ÷ time × 2 (n − 1) ÷ n.
+/// A figure is the time of one all-reduce out of many that are enqueued one after another: in place, `FLOAT32`,
+/// sum, the median of the rounds. Below 2 MiB the host decides, so there are twelve times as many rounds, and
+/// `overMicros` is the median difference between our round and the peer's round after it, which cancels the
+/// host's effect on both. Our calling threads and C++'s stay on the same processor, because a virtual machine's
+/// processors differ; PyTorch's are free, because it needs two. A warm-up compiles the path to NCCL first. The
+/// bus bandwidth of n ranks is size ÷ time × 2 (n − 1) ÷ n.
 ///
 /// Arguments: rounds (5), the largest size in bytes (1 GiB), then the peers, each a command in one argument.
 /// Prints a line of JSON for each program, kind of memory and size.
@@ -41,16 +41,16 @@ public final class NcclBandwidth {
     private static final long MIB = 1L << 20;
     private static final long GIB = 1L << 30;
 
-    /// About so much time for one figure.
+    /// The approximate time spent on one figure.
     private static final double FIGURE_MICROS = 40_000;
 
     private static final double SMALL_FIGURE_MICROS = 10_000;
     private static final int SMALL_ROUNDS = 12;
 
-    /// As in `nccl_peers.cu`; not the first, which systems use for themselves.
+    /// The same as in `nccl_peers.cu`; not the first processor, which systems use for themselves.
     private static final int PROCESSOR = 2;
 
-    /// Enough for the JVM's best compiler, of each kind of memory.
+    /// Enough calls for the JVM's best compiler, for each kind of memory.
     private static final int WARM_UP = 20_000;
 
     private final OpenMemory open = new OpenMemory("caching");
@@ -94,7 +94,7 @@ public final class NcclBandwidth {
         OneProcessor.pin(PROCESSOR);
         bandwidth.buffers.keySet().forEach(kind -> bandwidth.micros(kind, Float.BYTES * 2, WARM_UP));
         bandwidth.measure(rounds, largest);
-        System.exit(0); // with all that is still open
+        System.exit(0); // Everything that is still open ends with the process.
     }
 
     private long[] buffers(Allocator from, long byteSize) {
@@ -115,7 +115,7 @@ public final class NcclBandwidth {
         return addresses;
     }
 
-    /// Powers of 8 up to 256 KiB, then powers of 2: where the kinds of memory part.
+    /// Measures powers of 8 up to 256 KiB, then powers of 2, because there the kinds of memory differ.
     private void measure(int rounds, long largest) throws IOException {
         for (long byteSize = 8; byteSize < Math.min(largest, MIB); byteSize *= 8) {
             measureSize(byteSize, SMALL_ROUNDS * rounds, SMALL_FIGURE_MICROS);
@@ -142,7 +142,7 @@ public final class NcclBandwidth {
         taken.forEach((who, all) -> print(who, byteSize, all, over(taken, who)));
     }
 
-    /// What ours took longer than a peer in the same rounds, the median; 0 for ours.
+    /// Returns the median difference between our time and a peer's in the same round; 0 for ours.
     private static double over(Map<String, List<Double>> taken, String who) {
         List<Double> ours = Objects.requireNonNull(taken.get("cistern " + who.substring(who.lastIndexOf(' ') + 1)));
         List<Double> theirs = Objects.requireNonNull(taken.get(who));
@@ -221,7 +221,7 @@ public final class NcclBandwidth {
                 nccl.description());
     }
 
-    /// A program that answers requests.
+    /// A program that answers requests on its standard input.
     private static final class Peer {
         final String name;
         private final PrintWriter requests;
@@ -238,7 +238,7 @@ public final class NcclBandwidth {
             Runtime.getRuntime().addShutdownHook(Thread.ofPlatform().unstarted(process::destroy));
         }
 
-        /// -1 if the program has no such kind, or has ended.
+        /// Returns microseconds, or -1 if the program has no such kind of memory or has ended.
         double micros(String kind, long byteSize, int count) throws IOException {
             requests.println(kind + " " + byteSize + " " + count);
             String answer = answers.readLine();

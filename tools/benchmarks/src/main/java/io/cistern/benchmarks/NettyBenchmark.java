@@ -21,14 +21,13 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// Netty's allocators of direct buffers beside `caching`, in the same loads: pairs of random sizes over half of
-/// the largest, and 64 live blocks of all magnitudes that are exchanged at random. Netty gives objects and host
-/// memory, Cistern addresses and memory of the GPU (simulated where there is none); both are what their users
-/// call.
+/// Measures Netty's allocators of direct buffers beside `caching` under the same loads: pairs of random sizes
+/// over half of the largest, and random exchanges among 64 live blocks of all magnitudes. Netty returns objects
+/// and host memory, Cistern returns addresses and GPU memory (simulated if there is no GPU); both are the calls
+/// that users make.
 ///
-/// All threads of a run (`-t`) share one allocator. Netty is taken as it comes: only its leak detector, a
-/// sampling debugging aid, has to be switched off with `-Dio.netty.leakDetection.level=disabled`, which the fork
-/// does.
+/// All threads of a run (`-t`) share one allocator. Netty runs with its defaults, except that the fork switches
+/// off its leak detector, a sampling debugging aid, with `-Dio.netty.leakDetection.level=disabled`.
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @Warmup(iterations = 5, time = 1)
@@ -40,7 +39,7 @@ public class NettyBenchmark {
     private static final int LIVE_BLOCKS = 64;
     private static final long MIXED_MAX_BYTES = 1 << 20;
 
-    /// Netty's.
+    /// Netty's allocators.
     public enum Netty {
         POOLED {
             @Override
@@ -58,7 +57,7 @@ public class NettyBenchmark {
         abstract ByteBufAllocator open();
     }
 
-    /// One for all threads.
+    /// One Netty allocator for all threads.
     @State(Scope.Benchmark)
     public static class Buffers {
         @Param({"POOLED", "ADAPTIVE"})
@@ -72,7 +71,7 @@ public class NettyBenchmark {
         }
     }
 
-    /// One for all threads.
+    /// One device memory for all threads.
     @State(Scope.Benchmark)
     public static class Memory {
         private OpenMemory open;
@@ -115,7 +114,7 @@ public class NettyBenchmark {
         }
     }
 
-    /// Which live block is next, and the size of its successor.
+    /// The next live block to replace, and the size of its successor.
     @State(Scope.Thread)
     public static class Exchanges {
         private final DrawnSizes sizes = DrawnSizes.ofAllMagnitudes(MIXED_MAX_BYTES);

@@ -2,7 +2,7 @@ package io.cistern.benchmarks;
 
 import io.cistern.spi.DeviceAllocator;
 
-/// Does nothing: always the same address. What a pair costs over it is what the framework adds.
+/// Does nothing and always returns the same address, so that the cost of a pair is the framework's overhead.
 final class NoAllocator implements DeviceAllocator {
     private final long address;
 

@@ -7,14 +7,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
-/// Keeps the calling platform thread on one processor (`sched_setaffinity`, Linux), so that programs that take turns
-/// have the same one. The JVM's other threads stay free.
+/// Pins the calling platform thread to one processor (`sched_setaffinity`, Linux), so that programs that take
+/// turns use the same one. The JVM's other threads stay free.
 final class OneProcessor {
     private static final long MASK_BYTES = 128;
 
     private OneProcessor() {}
 
-    /// Says on standard error where it can't, and goes on.
+    /// Pins the thread; if that fails, it says so on standard error and goes on.
     @SuppressWarnings("restricted")
     static void pin(int processor) {
         try (Arena arena = Arena.ofConfined()) {

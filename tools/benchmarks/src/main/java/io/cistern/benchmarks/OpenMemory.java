@@ -9,13 +9,13 @@ import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.ServiceLoader;
 
-/// Device memory on the GPU, or on a simulated one where there is none, with one allocator of those on the class path
-/// as the current one.
+/// Opens device memory on the GPU, or on a simulated one if there is none, with one of the class path's
+/// allocators as the current one.
 final class OpenMemory implements AutoCloseable {
     private final CudaDriver driver;
     private final DeviceMemory memory;
 
-    /// @param spec the allocator
+    /// @param spec the current allocator
     OpenMemory(String spec) {
         driver = CudaDrivers.openBest();
         memory = DeviceMemory.builder(driver)
@@ -42,7 +42,7 @@ final class OpenMemory implements AutoCloseable {
         return driver.streams().create(0);
     }
 
-    /// Waits for the device, closes the memory and ends the driver, and with it the streams.
+    /// Waits for the device and closes the memory and the driver, which also ends the streams.
     @Override
     public void close() {
         driver.devices().synchronize(0);

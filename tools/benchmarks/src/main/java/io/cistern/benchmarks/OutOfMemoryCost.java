@@ -7,19 +7,19 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Arrays;
 import java.util.Locale;
 
-/// What an out of memory costs with many live blocks: the device is filled with small blocks, then with blocks
-/// of a GiB until one fails, which is timed; again some times. What the reclaim steps took is told apart
-/// from the rest, which is the error and its report; last comes its text.
+/// Measures the cost of an out-of-memory error with many live blocks. It fills the device with small blocks,
+/// then with blocks of a GiB, and times several allocations that fail. It reports the reclaim steps separately
+/// from the rest, which is the error with its report, and then the report's text.
 ///
-/// Arguments: the allocator; live blocks (1,000,000); failures (9). One line of JSON a failure, the first one
-/// cold.
+/// Arguments: the allocator; live blocks (1,000,000); failures (9). Prints a line of JSON for each failure; the
+/// first one is cold.
 public final class OutOfMemoryCost {
     private static final long SMALL = 1 << 10;
     private static final long LARGE = 1L << 30;
 
     private OutOfMemoryCost() {}
 
-    /// Runs all of it.
+    /// Runs the measurement.
     ///
     /// @param arguments as above
     public static void main(String[] arguments) {
@@ -45,7 +45,8 @@ public final class OutOfMemoryCost {
         }
     }
 
-    /// With blocks of a GiB as far as the driver knows them to fit, so that the first failure is timed.
+    /// Allocates blocks of a GiB as far as they surely fit, by the driver's numbers, so that the first
+    /// failure is timed.
     private static long[] fill(DeviceMemory memory, long stream) {
         long free = memory.driver().memory().freeBytes(0);
         long[] large = new long[(int) (free / LARGE)];

@@ -14,16 +14,16 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.Collectors;
 
-/// A sequence of allocations and frees at the device's true capacity, drawn from a seed: which of them are
-/// served. `oom_peers.py` does the same sequence with PyTorch. More is wanted than there is from some point on,
-/// so each allocator refuses some requests; the fewer, the better it puts its memory together.
+/// Runs a random sequence of allocations and frees at the device's true capacity and reports which of them are
+/// served. `oom_peers.py` runs the same sequence with PyTorch. From some point on the sequence wants more than
+/// the device has, so each allocator refuses some requests; fewer refusals mean less fragmentation.
 ///
-/// Arguments: the allocator; a file for the sequence (`a,ID,BYTES` and `f,ID`), which is read if it is there;
-/// the seed (1). One line of JSON; reports of the first refusal on standard error.
+/// Arguments: the allocator; a file for the sequence (`a,ID,BYTES` and `f,ID`), which is read if it exists; the
+/// seed (1). Prints one line of JSON, and the report of the first refusal on standard error.
 public final class OutOfMemorySequence {
     private static final int OPERATIONS = 1200;
 
-    /// Of the device, what the sequence would have alive at most if all were served.
+    /// The sequence's peak if all requests were served, as a share of the device.
     private static final double WANTED = 1.05;
 
     private final DeviceMemory memory;
@@ -38,7 +38,7 @@ public final class OutOfMemorySequence {
         this.stream = stream;
     }
 
-    /// Runs it.
+    /// Runs the sequence.
     ///
     /// @param arguments as above
     /// @throws IOException if the file can't be read or written
@@ -55,7 +55,7 @@ public final class OutOfMemorySequence {
         }
     }
 
-    /// Sizes are spread evenly over their powers of two, from a 4096th to a 12th of the device.
+    /// Draws sizes evenly over their powers of two, from a 4096th to a 12th of the device.
     private static void write(Path file, long deviceBytes, long seed) throws IOException {
         SplittableRandom random = new SplittableRandom(seed);
         List<long[]> alive = new ArrayList<>();

@@ -18,7 +18,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// What reading records of 10⁶ blocks costs a free, without an allocator: a block is freed and comes back at once.
+/// Measures reading the records of 2²⁰ blocks on a free, without an allocator: a freed block is allocated
+/// again at once.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -28,7 +29,7 @@ import org.openjdk.jmh.annotations.Warmup;
 public class OwnerRecordsBenchmark {
     private static final int BLOCKS = 1 << 20;
 
-    /// As the scenario `scale` of `cistern bench`.
+    /// The sizes of the scenario `scale` of `cistern bench`.
     private final DrawnSizes sizes = DrawnSizes.ofAllMagnitudes(4 << 10);
 
     private final Random random = new Random(1);
@@ -39,7 +40,7 @@ public class OwnerRecordsBenchmark {
     private long stream;
     private int next;
 
-    /// One block behind the other; what was freed last comes next.
+    /// Places blocks one after another and reuses the block that was freed last.
     private static final class OneBehindTheOther implements DeviceAllocator {
         private long end = 0x7f00_0000_0000L;
         private long freed;
@@ -89,19 +90,19 @@ public class OwnerRecordsBenchmark {
         return memory.allocate(1000, 0, stream);
     }
 
-    /// Each record is near the one before.
+    /// Each record is near the previous one.
     @Benchmark
     public long recordsInOrder() {
         return freeAndAllocate(inOrder[next++ & (BLOCKS - 1)]);
     }
 
-    /// Each record is anywhere, what to free is known early.
+    /// Each record is anywhere, but the address to free is known early.
     @Benchmark
     public long recordsAnywhere() {
         return freeAndAllocate(shuffled[next++ & (BLOCKS - 1)]);
     }
 
-    /// What to free is anywhere too, as in the scenario.
+    /// The address to free is anywhere too, as in the scenario.
     @Benchmark
     public long blocksAnywhere() {
         return freeAndAllocate(shuffled[random.nextInt(BLOCKS)]);

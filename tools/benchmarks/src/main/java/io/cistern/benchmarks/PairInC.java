@@ -6,7 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 
-/// The loops of `peers/async_pair.c`.
+/// Calls the loops of `peers/async_pair.c`.
 final class PairInC extends LoopsInC {
     private final MethodHandle pairs = bind("async_pair_nanos", LONG, LONG, LONG, LONG);
     private final MethodHandle threadedPairs =
@@ -16,7 +16,7 @@ final class PairInC extends LoopsInC {
         super(library, "async_pair_open", driver);
     }
 
-    /// Nanoseconds of so many pairs on the calling thread, whose context must be current.
+    /// Returns the nanoseconds of so many pairs on the calling thread, whose context must be current.
     long nanos(long pool, long stream, long byteSize, long count) {
         try {
             return checked((long) pairs.invokeExact(pool, stream, byteSize, count));
@@ -25,7 +25,7 @@ final class PairInC extends LoopsInC {
         }
     }
 
-    /// The same on threads of its own, one a stream, all together, from the first begin to the last end.
+    /// Returns the same for native threads, one for each stream, from the first begin to the last end.
     long nanos(long context, long pool, long[] streams, long byteSize, long countEach) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment handles = arena.allocateFrom(LONG, streams);

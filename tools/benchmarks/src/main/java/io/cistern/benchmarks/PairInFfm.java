@@ -11,8 +11,9 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/// The pair in Java with nothing around the two calls: handles and the word for the address are constants,
-/// nobody counts, and the context is current. What is left over C is the JVM's part, which no binding can save.
+/// The pair in Java with nothing around its two calls: handles and the word for the address are
+/// constants, nothing is counted, and the context is current. Its cost over C is the JVM's part, which no
+/// binding can avoid.
 @SuppressWarnings("restricted")
 final class PairInFfm {
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
@@ -36,7 +37,7 @@ final class PairInFfm {
                 .downcallHandle(DRIVER.findOrThrow(name), FunctionDescriptor.of(ValueLayout.JAVA_INT, longs));
     }
 
-    /// By one thread at a time.
+    /// Runs so many pairs; for one thread at a time.
     static void pairs(long pool, long byteSize, long stream, long pairs) {
         try {
             for (long i = 0; i < pairs; i++) {

@@ -6,7 +6,7 @@ import io.cistern.spi.DeviceAllocator;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Lends the allocator of another provider, so that a benchmark can call it without the framework around it.
+/// Exposes the allocator of another provider, so that a benchmark can call it without the framework around it.
 final class ProviderTap implements AllocatorProvider {
     private final String spec;
     private @Nullable DeviceAllocator tapped;

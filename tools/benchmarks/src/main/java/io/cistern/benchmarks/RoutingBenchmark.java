@@ -15,7 +15,8 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// The routing kernel alone: an allocate and free pair of the public raw calls, over a provider that does nothing.
+/// Measures the routing kernel alone: an allocate and free pair of the public raw calls, over a provider
+/// that does nothing.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -32,13 +33,13 @@ public class RoutingBenchmark {
 
     private final NoAllocator provider = new NoAllocator();
 
-    /// A table of each kind in the owner map: small, middle, large, and above what thread counters lease.
+    /// Sizes for both tables of the `OwnerTable`, up to one above the bytes that thread counters lease.
     @Param({"512", "65536", "1048576", "67108864"})
     private long byteSize;
 
     private long stream = 7;
 
-    /// What a program pays.
+    /// The pair that a program calls.
     @Benchmark
     public long publicPair() {
         long address = MEMORY.allocate(byteSize, 0, stream);

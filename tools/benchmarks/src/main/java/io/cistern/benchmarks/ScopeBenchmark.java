@@ -17,7 +17,7 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
-/// Entering and leaving a scope.
+/// Measures entering and leaving a scope.
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -30,13 +30,13 @@ public class ScopeBenchmark {
     private static final Allocator POOL = MEMORY.open(OpenOptions.made("pool", new NoAllocator()));
     private static final MemoryLimit LIMIT = MemoryLimit.of("scope", 1L << 30);
 
-    /// A scope of an allocator.
+    /// Enters a scope of an allocator and leaves it.
     @Benchmark
     public void enterAndLeave() {
         POOL.enter().close();
     }
 
-    /// A scope of an allocator with a limit.
+    /// Enters a scope with a limit and leaves it.
     @Benchmark
     public void enterAndLeaveWithLimit() {
         POOL.enter(ScopeOptions.all().limit(LIMIT)).close();

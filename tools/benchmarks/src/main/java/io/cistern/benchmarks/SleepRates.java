@@ -13,13 +13,13 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 
-/// How fast a pool sleeps and wakes beside copies of the same bytes to and from pinned memory, in rounds that take
-/// turns. The first sleep pins the host memory, which the others use again. Contents are counted by a kernel after
-/// each waking; a difference ends it with an error.
+/// Measures how fast a pool sleeps and wakes, beside copies of the same bytes to and from pinned memory, in
+/// alternating rounds. The first sleep pins host memory, which later ones reuse. A kernel checks the contents
+/// after each waking; a difference ends the program with an error.
 ///
 /// Arguments: GiB (32), rounds (5), specs (`caching`, `caching:page_size=2MiB`). Prints a line of JSON for each
-/// median; times are the driver's, so virtual on a simulated GPU. `ofCopy` is the rate over that of the copy in the
-/// same direction.
+/// median. Times are the driver's, so they are virtual on a simulated GPU. `ofCopy` is the rate divided by that
+/// of the copy in the same direction.
 public final class SleepRates {
     private static final long BLOCK = 256L << 20;
     private static final long CHUNK = 64L << 20;
@@ -83,7 +83,7 @@ public final class SleepRates {
             wake[i] = nanos(pool::wake);
             check(blocks);
             toDevice[i] = copy(blocks, true);
-            for (int block = 0; block < blocks.size(); block++) { // what the copy overwrote
+            for (int block = 0; block < blocks.size(); block++) { // restores the contents that the copy overwrote
                 kernels.writeSequence(blocks.get(block), BLOCK / Integer.BYTES, block, stream);
             }
             driver.streams().synchronize(0, stream);
@@ -100,7 +100,7 @@ public final class SleepRates {
         return driver.nanoTime() - begun;
     }
 
-    /// Nanoseconds to copy all blocks, each chunk from or to pinned memory of its own.
+    /// Returns the nanoseconds to copy all blocks, each chunk from or to its own pinned memory.
     private double copy(List<Long> blocks, boolean toDevice) {
         List<PinnedBuffer> host = new ArrayList<>();
         for (long at = 0; at < byteSize; at += CHUNK) {
@@ -141,7 +141,7 @@ public final class SleepRates {
         return values[values.length / 2];
     }
 
-    /// @param copyNanos of the same bytes, or 0
+    /// @param copyNanos nanoseconds of a copy of the same bytes, or 0
     private void print(String spec, String what, double nanos, double copyNanos) {
         String ofCopy = copyNanos == 0 ? "" : String.format(Locale.ROOT, ",\"ofCopy\":%.3f", copyNanos / nanos);
         System.out.printf(

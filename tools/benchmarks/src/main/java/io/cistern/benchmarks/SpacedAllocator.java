@@ -2,7 +2,7 @@ package io.cistern.benchmarks;
 
 import io.cistern.spi.DeviceAllocator;
 
-/// Does next to nothing: always the same address for a thread, and another for each thread.
+/// Does almost nothing: it always returns the same address on a thread, and another one on each thread.
 final class SpacedAllocator implements DeviceAllocator {
     private static final long FIRST_ADDRESS = 0x7f00_0000_0000L;
 

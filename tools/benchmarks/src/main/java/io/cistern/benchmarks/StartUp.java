@@ -19,11 +19,12 @@ import org.example.idle.EmptyMain;
 import org.example.idle.FirstAllocation;
 import org.example.idle.IdlePlugin;
 
-/// What a program waits for from the start of its JVM to its first allocation, on the simulated GPU, beside one whose
-/// `main` is empty: wall time of whole processes, which take turns.
+/// Measures the time from the start of a JVM to its program's first allocation on the simulated GPU, beside a
+/// program whose `main` is empty. It is the wall time of whole processes in alternating rounds.
 ///
-/// Arguments: rounds (15). Runs on a class path with Cistern's JARs, of which the programs get those of the library.
-/// Prints a line of JSON for each way to start: the median, the fastest, and how far each is above an empty `main`.
+/// Arguments: rounds (15). Runs on a class path with Cistern's JARs and gives the programs those of the
+/// library. Prints a line of JSON for each way to start: the median, the fastest, and how far each is above
+/// an empty `main`.
 public final class StartUp {
     private static final List<String> LIBRARY = List.of(
             "cistern-allocator-api",
@@ -87,7 +88,7 @@ public final class StartUp {
             List<String> options = List.of(all, "-XX:AOTCache=" + cache);
             ways.add(new Way("ten plug-ins, AOT cache", FirstAllocation.class, options, new ArrayList<>()));
         }
-        for (int round = -1; round < rounds; round++) { // The first is for the file cache.
+        for (int round = -1; round < rounds; round++) { // The first round fills the file cache.
             for (Way way : ways) {
                 double millis = run(way.program(), way.options());
                 if (round >= 0) {
@@ -103,7 +104,7 @@ public final class StartUp {
     /// One way to start.
     private record Way(String name, Class<?> program, List<String> options, List<Double> millis) {}
 
-    /// Milliseconds of the whole process.
+    /// Returns the milliseconds of the whole process.
     private double run(Class<?> program, List<String> options) throws IOException, InterruptedException {
         long begin = System.nanoTime();
         int code = start(program, options);
@@ -115,7 +116,7 @@ public final class StartUp {
         return taken / 1e6;
     }
 
-    /// Its exit code.
+    /// Runs a program and returns its exit code.
     private int start(Class<?> program, List<String> options) throws IOException, InterruptedException {
         List<String> line = new ArrayList<>();
         line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());

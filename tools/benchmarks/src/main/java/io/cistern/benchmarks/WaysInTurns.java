@@ -6,17 +6,17 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 
-/// Ways to copy the same bytes, compared in rounds in which each has its turn, in one process, on one stream. The first
-/// one added is what the others are compared with.
+/// Compares ways to copy the same bytes, in alternating rounds, in one process, on one stream. The first way is
+/// the baseline for the others.
 ///
-/// Prints a line of JSON for each: the median of its rounds.
+/// Prints a line of JSON for each way: the median of its rounds.
 final class WaysInTurns {
-    /// So many of something.
+    /// An operation that runs a given number of times.
     interface Work {
-        /// Nanoseconds of `count`.
+        /// Runs the operation `count` times and returns the nanoseconds.
         long nanos(long count);
 
-        /// Nanoseconds until a stream is done with so many.
+        /// Returns work whose time ends when the stream has finished.
         static Work of(CudaStream stream, Runnable one) {
             return count -> {
                 long begin = System.nanoTime();
@@ -37,7 +37,7 @@ final class WaysInTurns {
     private final long byteSize;
     private final List<Way> ways = new ArrayList<>();
 
-    /// @param what `array to device`
+    /// @param what the kind of copy, for example `array to device`
     WaysInTurns(OpenMemory open, int rounds, String what, long byteSize) {
         this.open = open;
         this.rounds = rounds;
@@ -50,9 +50,10 @@ final class WaysInTurns {
         return this;
     }
 
-    /// Rounds before the counted ones are for the compiler, and for the pages of host memory.
+    /// Runs the rounds and prints the results. Uncounted rounds come first, to warm up the compiler and the
+    /// pages of host memory.
     ///
-    /// @param count copies in a turn
+    /// @param count copies in each way's turn
     void compare(long count) {
         double[][] nanos = new double[ways.size()][rounds];
         for (int round = -Math.max(2, rounds / 3); round < rounds; round++) {

@@ -2,7 +2,7 @@ package org.example.idle;
 
 import io.cistern.Allocators;
 
-/// Ends with its first allocation.
+/// Allocates once and ends.
 public final class FirstAllocation {
     private FirstAllocation() {}
 

@@ -4,8 +4,8 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 
-/// What each plug-in of `StartUp` provides: found, asked, and never opened. Its package is not Cistern's, so that each
-/// plug-in's loader has a class of its own; its name is that of its JAR.
+/// The plug-in in each of `StartUp`'s JARs: it is found and asked, but never opened. Its package is not
+/// Cistern's, so that each plug-in's loader has its own class; its name is that of its JAR.
 public final class IdlePlugin implements AllocatorProvider {
     @Override
     public int spiVersion() {
@@ -18,7 +18,7 @@ public final class IdlePlugin implements AllocatorProvider {
         return loader.substring(loader.lastIndexOf(' ') + 1, loader.lastIndexOf('.'));
     }
 
-    /// Below Cistern's own.
+    /// Returns a priority below those of Cistern's own allocators.
     @Override
     public int priority() {
         return -1000;

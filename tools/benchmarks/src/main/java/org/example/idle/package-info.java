@@ -1,2 +1,2 @@
-/// What `StartUp` puts into JARs: a plug-in, and the two programs that it times.
+/// The content of `StartUp`'s JARs: a plug-in, and the two programs that it times.
 package org.example.idle;

@@ -35,7 +35,7 @@ import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.TypeConversionException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/// The program `cistern`.
+/// The command line program `cistern`: reads the command line, runs a command and sets the exit code.
 @Command(
         name = "cistern",
         description = "Pluggable CUDA device-memory allocators for the JVM.",
@@ -83,7 +83,8 @@ public final class CisternCommand implements Runnable {
         System.exit(out.checkError() && exitCode == ExitCode.OK ? unwritten(results) : exitCode);
     }
 
-    /// Who reads only the beginning, as `head` does, wants no complaint.
+    /// Returns the exit code if the output could not be written. It stays silent if the reader closed the pipe
+    /// early, as `head` does.
     private static int unwritten(ResultStream results) {
         if (results.isUnread()) {
             return ExitCode.UNREAD;
@@ -102,7 +103,7 @@ public final class CisternCommand implements Runnable {
         }
     }
 
-    /// The program with its error handling and UTF-8 output, ready to be executed.
+    /// Returns the program with its error handling and UTF-8 output, ready to be executed.
     static CommandLine commandLine() {
         return new CommandLine(new CisternCommand())
                 .registerConverter(BenchScenario.class, new WordConverter<>(BenchScenario.class))
@@ -130,7 +131,7 @@ public final class CisternCommand implements Runnable {
         return number.longValue();
     }
 
-    /// Without a subcommand.
+    /// Fails: the command line named no subcommand.
     @Override
     public void run() {
         CommandLine command = java.util.Objects.requireNonNull(spec).commandLine();
@@ -138,7 +139,7 @@ public final class CisternCommand implements Runnable {
                 command, "no command given; there are " + String.join(", ", commands(command, "")));
     }
 
-    /// The names of the commands, the nearest first.
+    /// Returns the names of all visible commands, those most similar to `wanted` first.
     private static List<String> commands(CommandLine program, String wanted) {
         List<String> shown = program.getSubcommands().entrySet().stream()
                 .filter(each -> !each.getValue().getCommandSpec().usageMessage().hidden())
@@ -158,7 +159,7 @@ public final class CisternCommand implements Runnable {
         return ExitCode.BAD_INPUT;
     }
 
-    /// An option that there is not, a command that there is not, or one argument too many.
+    /// Returns the message for an unknown option, an unknown command or an argument too many.
     private static String surplus(CommandLine command, String argument) {
         if (argument.startsWith("-")) {
             return "there is no option " + argument;

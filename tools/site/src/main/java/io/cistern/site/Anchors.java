@@ -10,9 +10,8 @@ import org.commonmark.node.Node;
 import org.commonmark.node.SoftLineBreak;
 import org.commonmark.node.Text;
 
-/// The anchors of a page's headings, as code hosts make them: small letters, without punctuation, `-` for blanks,
-/// and
-/// a number for one that comes again.
+/// Computes the anchors of a page's headings like code hosts do: lower case, without punctuation, `-` for
+/// blanks, and a number for a repeated heading.
 final class Anchors {
     private Anchors() {}
 

@@ -11,7 +11,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.spi.ToolProvider;
 
-/// The Javadoc of the modules that pages send programs to, in one tree.
+/// Makes the Javadoc of the modules that pages refer programs to, in one tree.
 final class ApiDocs {
     private static final Pattern MODULE = Pattern.compile("(?m)^(?:open )?module ([\\w.]+) ");
 
@@ -33,8 +33,8 @@ final class ApiDocs {
 
     private ApiDocs() {}
 
-    /// @param out gets the files
-    /// @param classPath has the JARs of others that the modules need
+    /// @param out the folder for the files
+    /// @param classPath the JARs of other projects that the modules need
     /// @throws IllegalStateException if javadoc fails
     static void make(Path root, Path out, String classPath) throws IOException {
         Map<String, Path> modules = modules(root);

@@ -6,12 +6,12 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import org.commonmark.renderer.html.HtmlRenderer;
 
-/// What stands around the text of each page: the head, the way to the other pages, the end.
+/// Puts the frame around each page's text: the head, the navigation to other pages, the end.
 final class Frame {
     /// From the site's root.
     static final Path STYLE = Path.of("style.css");
 
-    /// From the site's root; there only if the Javadoc was made.
+    /// From the site's root; exists only if the Javadoc was made.
     static final Path API = Path.of("api", "index.html");
 
     private final Navigation navigation;
@@ -33,7 +33,7 @@ final class Frame {
         }
     }
 
-    /// @param file of the site, from its root
+    /// @param file the site's file, from its root
     String around(Path file, String title, String text) {
         return template.replace("{title}", escaped(title))
                 .replace("{style}", SiteFiles.link(file, STYLE, ""))

@@ -7,11 +7,11 @@ import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
 
-/// Makes the site: `MakeSite ROOT OUT`. What was in `OUT` is deleted.
+/// Makes the site: `MakeSite ROOT OUT`. Deletes the earlier content of `OUT`.
 public final class MakeSite {
     private MakeSite() {}
 
-    /// Makes the site, and prints its first page.
+    /// Makes the site and prints the path of its first page.
     ///
     /// @param arguments the root of the repository, and the folder for the site
     public static void main(String[] arguments) throws IOException {

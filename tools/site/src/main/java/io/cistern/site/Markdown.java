@@ -10,7 +10,7 @@ import org.commonmark.node.Node;
 import org.commonmark.parser.Parser;
 import org.commonmark.renderer.text.TextContentRenderer;
 
-/// Markdown as the pages are written in it: CommonMark with tables.
+/// Parses Markdown as the pages use it: CommonMark with tables.
 final class Markdown {
     static final List<Extension> EXTENSIONS = List.of(TablesExtension.create());
 
@@ -28,7 +28,7 @@ final class Markdown {
         return PARSER.parse(text);
     }
 
-    /// Returns what a reader sees of a node, without markup.
+    /// Returns the visible text of a node, without markup.
     static String textOf(Node node) {
         return TEXT.render(node).replace("\"", "").strip();
     }

@@ -7,7 +7,7 @@ import org.commonmark.node.Heading;
 import org.commonmark.node.Link;
 import org.commonmark.node.Node;
 
-/// The groups of pages beside each page, as `docs/README.md` lists them.
+/// The groups of pages in the menu of each page, as listed in `docs/README.md`.
 record Navigation(List<Group> groups) {
     /// Pages under one heading.
     record Group(String title, List<Entry> entries) {}

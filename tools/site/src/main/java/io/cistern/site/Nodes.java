@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.commonmark.node.Node;
 
-/// Looks through a tree of nodes.
+/// Searches a tree of Markdown nodes.
 final class Nodes {
     private Nodes() {}
 

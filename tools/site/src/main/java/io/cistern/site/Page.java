@@ -12,7 +12,7 @@ import org.commonmark.node.Node;
 
 /// A page of the repository.
 ///
-/// @param file from the root of the repository, as `docs/concepts.md`
+/// @param file its path from the root of the repository, such as `docs/concepts.md`
 record Page(Path file, Node content, Map<Heading, String> anchors) {
     static Page read(Path root, Path file) throws IOException {
         Node content = Markdown.parse(root.resolve(file));
@@ -28,7 +28,7 @@ record Page(Path file, Node content, Map<Heading, String> anchors) {
         return file.toString();
     }
 
-    /// Returns where its links and pictures lead, in the order of the page.
+    /// Returns the targets of its links, then those of its pictures, each in the order of the page.
     List<Target> targets() {
         List<Target> links = Nodes.all(Link.class, content).stream()
                 .map(link -> Target.of(file, link.getDestination()))

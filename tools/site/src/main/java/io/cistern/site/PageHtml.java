@@ -15,8 +15,8 @@ import org.commonmark.renderer.NodeRenderer;
 import org.commonmark.renderer.html.HtmlNodeRendererContext;
 import org.commonmark.renderer.html.HtmlRenderer;
 
-/// The HTML of a page's text: headings have anchors, links lead to files of the site, drawings stand in the page
-/// itself, so that their text can be selected.
+/// Renders a page's text as HTML: headings have anchors, links lead to files of the site, and drawings are part
+/// of the page itself, so that their text can be selected.
 final class PageHtml {
     private final Path root;
     private final Page page;

@@ -9,11 +9,11 @@ import java.util.stream.Stream;
 
 /// The pages of a working tree.
 ///
-/// @param root of the working tree
+/// @param root the folder of the working tree
 record Repository(Path root) {
     static final Path FIRST = Path.of("README.md");
 
-    /// Lists all others, in groups.
+    /// The page that lists all others, in groups.
     static final Path LIST = Path.of("docs", "README.md");
 
     private static final List<String> OUTSIDE_DOCS = List.of(

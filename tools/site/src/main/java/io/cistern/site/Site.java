@@ -9,7 +9,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
-/// All pages as files of HTML in a folder, with everything in the repository that they lead to.
+/// Writes all pages as HTML files into a folder, with everything in the repository that they link to.
 final class Site {
     private final Path root;
     private final Path out;
@@ -25,7 +25,7 @@ final class Site {
         this.sources = new SourceFiles(root);
     }
 
-    /// @param out is made if it is not there
+    /// @param out the folder, which is created if it does not exist
     /// @param hasApi whether the Javadoc is in the site
     static void make(Repository repository, Path out, boolean hasApi) throws IOException {
         List<Page> pages = repository.pages();

@@ -2,13 +2,12 @@ package io.cistern.site;
 
 import java.nio.file.Path;
 
-/// Which file of the site stands for a file of the repository.
+/// Maps a file of the repository to its file of the site.
 final class SiteFiles {
     private SiteFiles() {}
 
-    /// Returns the file of the site, from its root. Pages become HTML, and so do sources and folders, which a
-    /// browser
-    /// would not show; what is packed or drawn stays as it is.
+    /// Returns the file of the site, from its root. Pages become HTML; so do sources and folders, which a
+    /// browser would not show. Archives and pictures stay as they are.
     static Path of(Path file, boolean isFolder) {
         String name = file.toString();
         if (isFolder) {

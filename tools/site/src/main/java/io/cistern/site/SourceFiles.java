@@ -6,9 +6,8 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.Stream;
 
-/// Files of the repository that pages lead to and that are no pages: sources, which become pages of code, and
-/// folders,
-/// which become lists.
+/// Shows files of the repository that pages link to and that are not pages: sources become pages of code, and
+/// folders become lists.
 final class SourceFiles {
     private final Path root;
 

@@ -2,15 +2,15 @@ package io.cistern.site;
 
 import java.nio.file.Path;
 
-/// Where a link of a page leads.
+/// The target of a link on a page.
 ///
-/// @param text as the page says it
-/// @param file from the root of the repository; empty outside it
-/// @param anchor empty if the link names none
+/// @param text the target as the page writes it
+/// @param file the path from the root of the repository; empty if the target is outside it
+/// @param anchor the anchor; empty if the link names none
 record Target(String text, Path file, String anchor) {
     private static final Path NOWHERE = Path.of("");
 
-    /// @param from the page that has the link, from the root of the repository
+    /// @param from the page that contains the link, from the root of the repository
     static Target of(Path from, String text) {
         int hash = text.indexOf('#');
         String path = hash < 0 ? text : text.substring(0, hash);

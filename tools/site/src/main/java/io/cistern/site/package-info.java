@@ -1,4 +1,4 @@
-/// Makes the pages of the repository a site of plain HTML files.
+/// Makes a site of plain HTML files from the pages of the repository.
 @NullMarked
 package io.cistern.site;
 

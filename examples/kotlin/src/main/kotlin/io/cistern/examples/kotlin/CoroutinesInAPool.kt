@@ -17,9 +17,9 @@ private const val COUNT = 1 shl 20
 private const val DEVICE = 0
 
 /**
- * Closes device memory by `use`, and sends what coroutines allocate to a pool, on whatever threads they run.
+ * Closes device memory by `use`, and allocates from a pool in coroutines, whichever threads they run on.
  *
- * Runs on the GPU, or on the simulated one where there is none.
+ * Runs on the GPU, or on the simulated one if there is no GPU.
  */
 fun main() {
     CudaStream.open(DeviceMemory.system(), DEVICE).use { stream ->

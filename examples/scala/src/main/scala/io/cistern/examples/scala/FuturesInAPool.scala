@@ -9,9 +9,9 @@ import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.concurrent.duration.Duration
 import scala.util.Using
 
-/** Closes device memory by `Using`, and sends what futures allocate to a pool.
+/** Closes device memory by `Using`, and allocates from a pool in futures.
   *
-  * Runs on the GPU, or on the simulated one where there is none.
+  * Runs on the GPU, or on the simulated one if there is no GPU.
   */
 object FuturesInAPool:
   private val Count = 1 << 20

@@ -6,7 +6,7 @@ import org.apache.spark.sql.functions.col
 
 /** Sums sales by article on the executors' devices: the Scala form of Java's `SalesByArticle`.
   *
-  * Runs on the simulated GPU where nothing else is set.
+  * Runs on the simulated GPU unless the configuration says otherwise.
   */
 object SparkSales:
   def main(arguments: Array[String]): Unit =

@@ -11,14 +11,12 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 
-/// Sums the sales of each article on the executors' devices, and on the CPU to compare: columns to the device,
-/// then a
-/// filter, a hash table and a sort there.
+/// Sums the sales of each article on the executors' devices, and on the CPU for comparison. The columns go to
+/// the device, which filters, groups by a hash table and sorts.
 ///
-/// `spark-submit` gives it a cluster; without one it runs in this process, on the simulated GPU where there is no
-/// other.
-/// Its device has 64 MiB there, less than the job needs, so that it spills and splits. An argument `stay` keeps it
-/// running, to look at the tab "GPU Memory" at the address that it prints.
+/// `spark-submit` runs it on a cluster. Without a cluster it runs in this process on the simulated GPU, whose
+/// 64 MiB are less than the job needs, so that it spills and splits. The argument `stay` keeps it running, to
+/// show the tab "GPU Memory" at the address that it prints.
 public final class SalesByArticle {
     private static final int LEAST = 100;
 
@@ -52,7 +50,7 @@ public final class SalesByArticle {
         return builder.getOrCreate();
     }
 
-    /// Each partition sums its own; then each article's sums meet in one partition.
+    /// Sums within each partition first; then the sums of each article meet in one partition.
     private static Dataset<Row> onDevice(Dataset<Row> sales) {
         Dataset<Row> parts = GpuColumns.map(sales, KeyedSums.SCHEMA, KeyedSums.atLeast(LEAST));
         return GpuColumns.map(parts.repartitionByRange(4, col("key")), KeyedSums.SCHEMA, KeyedSums.merging())

@@ -2,8 +2,7 @@ package io.cistern.benchmarks.figures;
 
 import java.util.List;
 
-/// A chart of bars in groups as SVG, each bar a share of the longest of its group: few colours, text that is text,
-/// the
+/// Draws bars in groups as SVG, each bar a share of the longest of its group: few colours, real text, the
 /// legend above. The same numbers give the same bytes.
 final class BarChart {
     private static final int WIDTH = 880;
@@ -14,14 +13,14 @@ final class BarChart {
     private static final int GAP = 8;
     private static final int LEGEND_STEP = 160;
 
-    /// By Okabe and Ito; the first is the one to look at.
+    /// From the palette of Okabe and Ito; the first colour stands out.
     private static final List<String> COLORS = List.of("#0072b2", "#e69f00", "#56b4e9", "#999999");
 
     private final StringBuilder svg = new StringBuilder();
     private final List<String> names;
     private int top = TOP;
 
-    /// @param names of the bars of each group
+    /// @param names the bars of each group
     /// @param groups how many groups are added later
     BarChart(String title, List<String> names, int groups) {
         this.names = names;
@@ -38,10 +37,10 @@ final class BarChart {
         }
     }
 
-    /// Adds a group. A bar that is 0 or less is left out.
+    /// Adds a group; leaves out bars of 0 or less.
     ///
     /// @param values in the order of the names
-    /// @param format of the number behind a bar
+    /// @param format the format of the number after a bar
     BarChart group(String name, List<Double> values, String format) {
         double longest = values.stream().mapToDouble(Double::doubleValue).max().orElseThrow();
         add(

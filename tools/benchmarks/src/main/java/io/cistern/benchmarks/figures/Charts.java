@@ -8,7 +8,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/// The charts of `docs/charts`, by name without `.svg`.
+/// Draws the charts of `docs/charts`, by name without `.svg`.
 final class Charts {
     static final Map<String, Function<RawOutput, String>> MAKERS = Map.of(
             "pair",
@@ -52,7 +52,7 @@ final class Charts {
         return chart.toString();
     }
 
-    /// With one thread both variants are the same, and there is one row.
+    /// With one thread, both variants are the same and share one row.
     private static String threads(RawOutput raw) {
         List<Rows.Row> rows = Select.where(raw.json("pairs.jsonl"), "scenario", "threads", "variant", "own streams");
         List<Double> counts =
@@ -73,8 +73,8 @@ final class Charts {
         return chart.toString();
     }
 
-    /// Reserved against requested, over the first pass of a trace. The driver's pool from C reserves what `async`
-    /// does.
+    /// Draws reserved against requested bytes over the first pass of a trace. The driver's pool from C is left
+    /// out, because it reserves as much as `async`.
     private static String reserved(RawOutput raw, String trace, String title) {
         List<Rows.Row> rows = Stream.of("reserved-caching.csv", "reserved-peers.csv")
                 .flatMap(file -> Select.where(raw.csv(file), "trace", trace).stream())
@@ -92,7 +92,7 @@ final class Charts {
                 .toString();
     }
 
-    /// Time against bytes held, by release threshold.
+    /// Draws time against bytes held, by release threshold.
     private static String threshold(RawOutput raw) {
         List<Rows.Row> rows = Select.where(raw.json("thresholds.jsonl"), "workload", "training and evaluation");
         double all = Select.only(rows, "threshold", KEEP_ALL).number("millis");

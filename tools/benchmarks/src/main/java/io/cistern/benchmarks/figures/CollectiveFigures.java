@@ -3,14 +3,14 @@ package io.cistern.benchmarks.figures;
 import java.util.ArrayList;
 import java.util.List;
 
-/// All-reduce between two GPUs beside C++ and PyTorch.
+/// Makes tables of all-reduce between two GPUs beside C++ and PyTorch.
 final class CollectiveFigures {
     private static final String FILE = "collectives-first-host.jsonl";
     private static final String SECOND_FILE = "collectives-second-host.jsonl";
     private static final List<Long> SIZES = List.of(
             8L, 4L << 10, 256L << 10, 1L << 20, 4L << 20, 16L << 20, 32L << 20, 64L << 20, 256L << 20, 1L << 30);
     private static final List<String> WAYS = List.of("plain", "registered", "window");
-    /// Up to here a call takes longer than its bytes.
+    /// Up to this size, a call takes longer than moving its bytes.
     private static final double SMALL = 1 << 20;
 
     private CollectiveFigures() {}
@@ -45,7 +45,7 @@ final class CollectiveFigures {
         return Select.only(rows, "allocator", who, "byteSize", Long.toString(size));
     }
 
-    /// What Java adds to small calls, on each host.
+    /// Makes the table of Java's overhead on small calls, on each host.
     static String over(RawOutput raw) {
         Table table = new Table(List.of("host", "plain", "registered", "window"));
         for (String file : List.of(FILE, SECOND_FILE)) {

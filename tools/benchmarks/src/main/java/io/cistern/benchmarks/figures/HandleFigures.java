@@ -9,7 +9,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
-/// What handles of a library cost, beside PyTorch's, and how threads of usual programs live.
+/// Makes tables and a chart of handles: their cost beside PyTorch's, and the lives of threads
+/// in common programs.
 final class HandleFigures {
     private static final String COSTS = "handles.txt";
     private static final String THREADS = "handle-threads.csv";
@@ -18,7 +19,8 @@ final class HandleFigures {
 
     private HandleFigures() {}
 
-    /// The medians of each turn, by what was measured; of several passes of a turn the last.
+    /// Returns the medians of each turn, by the name of the measurement; of several passes in a turn, the
+    /// last one counts.
     private static Map<String, List<Double>> medians(RawOutput raw) {
         Map<String, Map<String, Double>> bySection = new LinkedHashMap<>();
         String section = "";
@@ -125,7 +127,7 @@ final class HandleFigures {
         return table + "\n" + raw.source(THREADS) + ".\n";
     }
 
-    /// What handles add to a task, by how many tasks a thread does before it ends.
+    /// Draws the cost that handles add to a task, by the number of tasks that a thread does before it ends.
     static String chart(RawOutput raw) {
         Map<String, List<Double>> medians = medians(raw);
         double alone = mean(medians, "a thread alone");

@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/// What real PyTorch jobs take with each allocator inside their process.
+/// Makes tables of real PyTorch jobs with each allocator inside their process.
 final class JobFigures {
     private static final String FILE = "jobs.jsonl";
     private static final String PROGRAMS = "ten-programs.jsonl";
@@ -50,7 +50,7 @@ final class JobFigures {
                 : Table.format("%.2f · %,.0f", median(done, "passSeconds"), median(done, "devicePeakMiB"));
     }
 
-    /// Of the third passes.
+    /// Returns the median over the third passes.
     private static double median(List<Rows.Row> rows, String field) {
         double[] sorted =
                 rows.stream().mapToDouble(row -> last(row.text(field))).sorted().toArray();
@@ -61,7 +61,7 @@ final class JobFigures {
         return Double.parseDouble(numbers.substring(numbers.lastIndexOf(' ') + 1, numbers.length() - 1));
     }
 
-    /// The most of the device that was taken in the third pass. The first bar of each job is Cistern's.
+    /// Draws the peak of device memory in the third pass. The first bar of each job is Cistern's.
     static String chart(RawOutput raw) {
         List<Rows.Row> rows = raw.json(FILE);
         BarChart chart = new BarChart(
@@ -77,14 +77,14 @@ final class JobFigures {
         return chart.toString();
     }
 
-    /// @return 0 if the job was not done with the allocator
+    /// @return the median peak in MiB, or 0 if the job was not run with the allocator
     private static double peak(List<Rows.Row> rows) {
         List<Rows.Row> done =
                 rows.stream().filter(row -> row.has("passSeconds")).toList();
         return done.isEmpty() ? 0 : median(done, "devicePeakMiB");
     }
 
-    /// What ten recorded programs reserve, without work.
+    /// Describes the bytes that ten recorded programs reserve, replayed without work on their blocks.
     static String reserved(RawOutput raw) {
         return Table.format(
                 "Over ten recorded programs, five of which it was not made for, `caching` reserves %.3f times the bytes%n"

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.DoubleStream;
 
-/// A chart of lines as SVG: few lines, colours that colour-blind people tell apart, text that is text, the legend
+/// Draws lines as SVG: few lines, colours that colour-blind people can distinguish, real text, the legend
 /// beside the plot. The same numbers give the same bytes.
 final class LineChart {
     private static final int WIDTH = 880;
@@ -18,17 +18,18 @@ final class LineChart {
     private static final int LEGEND_LINE = 26;
     private static final int MAX_TICKS = 7;
 
-    /// By Okabe and Ito, without yellow, which is too light on white.
+    /// From the palette of Okabe and Ito, without yellow, which is too light on white.
     private static final List<String> COLORS =
             List.of("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#808080");
 
     private static final String INK = "#333";
 
-    /// One direction: positions of its labels, from the first to the last of which it reaches, and the labels.
+    /// One axis of the chart: the positions of its labels, the first and last of which are its ends,
+    /// and the labels.
     ///
-    /// @param logarithmic whether equal factors are equal lengths
+    /// @param logarithmic whether equal factors have equal lengths
     record Axis(String title, boolean logarithmic, List<Double> ticks, List<String> labels) {
-        /// From 0 in round steps.
+        /// Returns an axis from 0 in round steps.
         static Axis linear(String title, double max) {
             double power = Math.pow(10, Math.floor(Math.log10(max / MAX_TICKS)));
             double step = DoubleStream.of(1, 2, 5, 10)
@@ -43,7 +44,7 @@ final class LineChart {
             return of(title, false, ticks);
         }
 
-        /// By powers of ten.
+        /// Returns an axis of powers of ten.
         static Axis logarithmic(String title, double min, double max) {
             List<Double> ticks = new ArrayList<>();
             int power = (int) Math.floor(Math.log10(min));
@@ -64,7 +65,7 @@ final class LineChart {
                             .toList());
         }
 
-        /// Between 0, at the first label, and 1.
+        /// Returns the position of a value: 0 at the first label, 1 at the last.
         private double at(double value) {
             double first = scaled(ticks.getFirst());
             return (scaled(value) - first) / (scaled(ticks.getLast()) - first);
@@ -103,7 +104,7 @@ final class LineChart {
         text(-(TOP + BOTTOM) / 2.0, 18, "middle", " transform=\"rotate(-90)\"", y.title());
     }
 
-    /// Adds a line in the next colour, the first one thicker.
+    /// Adds a line in the next colour; the first line is thicker.
     LineChart line(String name, List<Double> xs, List<Double> ys) {
         String color = COLORS.get(lines % COLORS.size());
         return draw(name, xs, ys, "stroke=\"%s\" stroke-width=\"%s\"".formatted(color, lines == 0 ? "3.5" : "1.8"));
@@ -127,7 +128,7 @@ final class LineChart {
         return TOP + 10 + lines * LEGEND_STEP;
     }
 
-    /// Adds a line that the others are compared with.
+    /// Adds a dashed line, the baseline for the others.
     LineChart dashed(String name, List<Double> xs, List<Double> ys) {
         return draw(name, xs, ys, "stroke=\"%s\" stroke-width=\"1.8\" stroke-dasharray=\"5 4\"".formatted(INK));
     }

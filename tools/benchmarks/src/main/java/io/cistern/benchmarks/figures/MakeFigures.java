@@ -6,14 +6,15 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.function.Function;
 
-/// Makes the blocks of figures in README.md, ARCHITECTURE.md and docs/*.md, and the charts, anew from the raw output.
+/// Makes the blocks of figures in all pages, and the charts, from the raw output.
 /// `tools/benchmarks/measure figures` runs it.
 public final class MakeFigures {
     private MakeFigures() {}
 
-    /// Writes the figures of all pages anew.
+    /// Rewrites the figures of all pages and all charts. Prints the pages that changed, and figures
+    /// without a source.
     ///
-    /// @param root of the sources
+    /// @param root the root of the sources
     public static void make(Path root) throws IOException {
         for (Path page : Pages.all(root)) {
             String made = Pages.made(root, page);

@@ -5,7 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/// How fast data are used that are managed, beside plain memory and copies.
+/// Makes the table of the speed of managed data beside plain memory and copies.
 final class ManagedFigures {
     private static final String FILE = "managed.csv";
     private static final Map<String, String> WAYS = new LinkedHashMap<>();

@@ -3,7 +3,7 @@ package io.cistern.benchmarks.figures;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/// Memory that gets short, and pools that sleep.
+/// Makes tables of programs short of memory, and of pools that sleep.
 final class MemoryFigures {
     private static final String CAPACITY = "capacity.jsonl";
     private static final String COMPACTION = "compaction.jsonl";
@@ -43,7 +43,7 @@ final class MemoryFigures {
         return table + "\n" + raw.source(LARGEST_BATCH) + ".\n";
     }
 
-    /// Every run of a device found the same.
+    /// Returns the largest batch on a device; all runs found the same.
     private static String batch(List<Rows.Row> rows, int gigabytes) {
         return rows.stream()
                 .filter(row -> row.number("gigabytes") == gigabytes)

@@ -4,10 +4,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/// What sessions of ONNX Runtime take with each kind of memory.
+/// Makes tables of ONNX Runtime's sessions with each kind of memory.
 final class OnnxFigures {
     private static final String FILE = "onnx.txt";
-    /// So many requests are the long run.
+    /// The number of requests from which a run is the long one.
     private static final int LONG = 100_000;
 
     private static final Map<String, String> SOURCES = new LinkedHashMap<>();
@@ -76,7 +76,7 @@ final class OnnxFigures {
         return first.equals(last) ? first : first + " to " + last;
     }
 
-    /// Threads that change, and the long run: the device's memory over time.
+    /// Makes the table of device memory over time, for changing threads and for the long run.
     static String threads(RawOutput raw) {
         Table table = new Table(List.of("memory from", "requests", "MiB of the device over time", "wrong"));
         Map<String, String> overTime = overTime(raw);
@@ -96,7 +96,7 @@ final class OnnxFigures {
                 + " shape had been seen. " + raw.source(FILE) + ".\n";
     }
 
-    /// The samples that follow each row, thinned out.
+    /// Returns the samples that follow each row, thinned out to quarters.
     private static Map<String, String> overTime(RawOutput raw) {
         Map<String, String> all = new LinkedHashMap<>();
         List<String> lines = raw.lines(FILE);

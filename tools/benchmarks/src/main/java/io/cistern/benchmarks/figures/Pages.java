@@ -12,9 +12,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/// The pages that users read, README.md, ARCHITECTURE.md, docs/*.md and docs/decisions/*.md. Measured figures
-/// stand only in blocks that are
-/// made from raw output:
+/// Fills in the figures of the pages that users read: README.md, ARCHITECTURE.md, docs/*.md and
+/// docs/decisions/*.md. Measured figures stand only in blocks that are made from raw output:
 ///
 /// ```
 /// <!-- figures: NAME -->
@@ -70,7 +69,7 @@ final class Pages {
         }
     }
 
-    /// The page with its blocks made anew.
+    /// Returns the page with its blocks made anew.
     static String made(Path root, Path page) throws IOException {
         RawOutput raw = RawOutput.of(root, page);
         return BLOCK.matcher(Files.readString(page)).replaceAll(block -> {
@@ -82,12 +81,12 @@ final class Pages {
         });
     }
 
-    /// The blocks of a page, as they are.
+    /// Returns the blocks of a page as they are.
     static List<String> blocks(String page) {
         return BLOCK.matcher(page).results().map(block -> block.group(3)).toList();
     }
 
-    /// What a page says outside its blocks.
+    /// Returns the text of a page outside its blocks.
     static String outside(String page) {
         return BLOCK.matcher(page)
                 .replaceAll((MatchResult block) ->

@@ -5,7 +5,8 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/// What an allocation and its free cost: beside peers, and what the framework adds to any provider.
+/// Makes tables of the cost of an allocation and its free: beside peers, and the framework's overhead
+/// on any provider.
 final class PairFigures {
     private static final String FILE = "pairs.jsonl";
     private static final String RMM = "rmm-pairs.txt";
@@ -36,7 +37,7 @@ final class PairFigures {
                 + raw.source(RMM) + ".\n";
     }
 
-    /// RMM was measured beside other peers, on a machine of its own.
+    /// RMM was measured beside other peers, on a separate machine.
     private static String rmm(RawOutput raw) {
         StringBuilder rows = new StringBuilder();
         List<String> lines = raw.lines(RMM);

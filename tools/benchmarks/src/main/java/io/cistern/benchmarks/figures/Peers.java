@@ -2,7 +2,7 @@ package io.cistern.benchmarks.figures;
 
 import java.util.Map;
 
-/// What readers know the allocators by that raw output names by a spec.
+/// Maps the specs in raw output to the allocators' names for readers.
 final class Peers {
     private static final Map<String, String> NAMES = Map.of(
             "caching", "`caching`",

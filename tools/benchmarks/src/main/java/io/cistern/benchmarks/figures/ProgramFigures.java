@@ -2,7 +2,7 @@ package io.cistern.benchmarks.figures;
 
 import java.util.List;
 
-/// What plug-ins, starting and buffers cost on the host of an H200.
+/// Makes tables of the cost of plug-ins, program starts and buffers on the host of an H200.
 final class ProgramFigures {
     private static final String BOUNDARY = "native-boundary.jsonl";
     private static final String START = "startup.jsonl";
@@ -11,7 +11,7 @@ final class ProgramFigures {
 
     private ProgramFigures() {}
 
-    /// Rows follow the row of the option that they were measured under, each beside the same loop on one side.
+    /// Each row belongs to the option whose row precedes it, and is beside the same loop on one side.
     static String boundary(RawOutput raw) {
         Table table = new Table(List.of(
                 "ns a pair", "across", "on one side", "across, with `-XX:+UseSystemMemoryBarrier`", "on one side"));

@@ -14,11 +14,11 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.zip.GZIPInputStream;
 
-/// The raw output in `docs/measurements/raw`, for one page. Each file is named without its ending `.gz`, and has a row
-/// in the table of `docs/measurements/README.md`.
+/// Reads the raw output in `docs/measurements/raw` for one page. Each file is named without its ending `.gz`,
+/// and has a row in the table of `docs/measurements/README.md`.
 ///
 /// @param measurements the folder `docs/measurements`
-/// @param link what the page puts before a link into that folder
+/// @param link the prefix of the page's links into that folder
 record RawOutput(Path measurements, String link) {
     /// Columns of the table, counted from the empty one before the first `|`.
     private static final int USED_BY = 2;
@@ -49,7 +49,7 @@ record RawOutput(Path measurements, String link) {
         }
     }
 
-    /// Machine and day of files, and links to them: "An H200, 2026-11-23 (`raw`, `raw`)".
+    /// Returns the machine and day of files with links to them: "An H200, 2026-11-23 (`raw`, `raw`)".
     String source(String... files) {
         return Arrays.stream(files)
                 .collect(Collectors.groupingBy(file -> cell(file, MACHINE), LinkedHashMap::new, Collectors.toList()))
@@ -62,7 +62,7 @@ record RawOutput(Path measurements, String link) {
                 .collect(Collectors.joining("; "));
     }
 
-    /// The pages that the table says a file is for.
+    /// Returns the pages that use a file, as listed in the table.
     String usedBy(String file) {
         return cell(file, USED_BY);
     }

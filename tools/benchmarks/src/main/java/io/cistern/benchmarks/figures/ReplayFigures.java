@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.ToDoubleFunction;
 
-/// What replays of the five recorded programs took beside peers, in one run.
+/// Makes tables of replays of the five recorded programs beside peers, from one run.
 final class ReplayFigures {
     private static final String FILE = "replays.jsonl";
     private static final Map<String, String> TRACES = new LinkedHashMap<>();

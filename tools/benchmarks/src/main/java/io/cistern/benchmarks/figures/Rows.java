@@ -13,17 +13,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/// Rows of raw measurements: the fields of flat JSON objects, one a line, or of CSV with a header. Lines that are
-/// neither, such as messages of a program, are passed over.
+/// Reads rows of raw measurements: the fields of flat JSON objects, one a line, or of CSV with a header. It
+/// skips lines that are not JSON objects, such as messages of a program.
 public final class Rows {
-    /// Numbers stay as they were written.
+    /// Keeps numbers as they were written.
     private static final JSON AS_WRITTEN = JSON.std.with(JSON.Feature.USE_BIG_DECIMAL_FOR_FLOATS);
 
     private Rows() {}
 
-    /// One row.
+    /// A row of raw output.
     ///
-    /// @param file the name of the file that it stood in, without what follows the point
+    /// @param file the name of its file, up to the first dot
     public record Row(String file, Map<String, String> fields) {
         public boolean has(String name) {
             return fields.containsKey(name);
@@ -42,7 +42,7 @@ public final class Rows {
         }
     }
 
-    /// The rows of all files of a folder whose names match a glob, one glob after the other.
+    /// Reads the rows of all files in a folder whose names match the globs, one glob after another.
     static List<Row> json(Path folder, String... globs) throws IOException {
         List<Row> rows = new ArrayList<>();
         for (String glob : globs) {
@@ -53,7 +53,7 @@ public final class Rows {
         return rows;
     }
 
-    /// The rows of a file of JSON objects.
+    /// Reads the rows of a file of JSON objects.
     public static List<Row> json(String file, List<String> lines) {
         return lines.stream()
                 .filter(line -> line.startsWith("{"))
@@ -76,7 +76,7 @@ public final class Rows {
         return name.substring(0, name.indexOf('.'));
     }
 
-    /// The rows of all files of a folder whose names match a glob.
+    /// Reads the rows of all files in a folder whose names match a glob.
     static List<Row> csv(Path folder, String glob) throws IOException {
         List<Row> rows = new ArrayList<>();
         for (Path file : files(folder, glob)) {
@@ -85,7 +85,7 @@ public final class Rows {
         return rows;
     }
 
-    /// The rows of a file of CSV with a header.
+    /// Reads the rows of a file of CSV with a header.
     public static List<Row> csv(String file, List<String> lines) {
         return CsvReader.builder().ofNamedCsvRecord(String.join("\n", lines)).stream()
                 .map(row -> new Row(file, row.getFieldsAsMap()))

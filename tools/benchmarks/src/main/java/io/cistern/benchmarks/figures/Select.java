@@ -6,7 +6,8 @@ import java.util.List;
 final class Select {
     private Select() {}
 
-    /// The rows in which each field has its value: `where(rows, "trace", "gpt2_train", "work", "none")`.
+    /// Returns the rows in which each field has its value:
+    /// `where(rows, "trace", "gpt2_train", "work", "none")`.
     static List<Rows.Row> where(List<Rows.Row> rows, String... fieldsAndValues) {
         return rows.stream().filter(row -> matches(row, fieldsAndValues)).toList();
     }
@@ -20,9 +21,9 @@ final class Select {
         return true;
     }
 
-    /// The only such row.
+    /// Returns the only such row.
     ///
-    /// @throws IllegalStateException if there is another number of them
+    /// @throws IllegalStateException if there is no such row or more than one
     static Rows.Row only(List<Rows.Row> rows, String... fieldsAndValues) {
         List<Rows.Row> found = where(rows, fieldsAndValues);
         if (found.size() != 1) {

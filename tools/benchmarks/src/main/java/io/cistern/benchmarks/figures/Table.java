@@ -3,7 +3,7 @@ package io.cistern.benchmarks.figures;
 import java.util.List;
 import java.util.Locale;
 
-/// A table of a page.
+/// Builds a table of a page.
 final class Table {
     private final StringBuilder text = new StringBuilder();
 
@@ -26,7 +26,7 @@ final class Table {
         return String.format(Locale.ROOT, format, values);
     }
 
-    /// Three digits that count.
+    /// Formats a number with three significant digits.
     static String rounded(double value) {
         double size = Math.abs(value);
         return format(size < 9.995 ? "%.2f" : size < 99.95 ? "%.1f" : "%.0f", value);

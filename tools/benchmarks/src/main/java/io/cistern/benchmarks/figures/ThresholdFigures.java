@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Predicate;
 
-/// Release thresholds of `async`: programs on a simulated GPU, and whole traces on a real one.
+/// Makes tables of release thresholds of `async`: programs on a simulated GPU, and whole traces on a real one.
 final class ThresholdFigures {
     private static final String STUDY = "thresholds.jsonl";
     private static final String CHANCE = "peaks-by-chance.jsonl";
@@ -70,7 +70,7 @@ final class ThresholdFigures {
         return row.number("turnsLost") == 0 ? "" : ", " + row.text("turnsLost") + " turns lost";
     }
 
-    /// Programs that lose turns do other work: their times are not compared.
+    /// Programs that lose turns do other work, so their times are not compared.
     private static String beside(Rows.Row row, Rows.Row all) {
         return row.number("turnsLost") + all.number("turnsLost") > 0
                 ? seconds(row)
@@ -131,7 +131,7 @@ final class ThresholdFigures {
                 : pages[0] + ", " + pages[pages.length / 2] + ", " + pages[pages.length - 1];
     }
 
-    /// Milliseconds a pass, and how many times as fast as `direct`.
+    /// Makes the table of milliseconds a pass, and the speed-up over `direct`.
     static String wholeTraces(RawOutput raw) {
         Map<String, Map<String, Double>> millis = new LinkedHashMap<>();
         Select.where(raw.json(WHOLE_TRACES), "work", "memset")

@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/// Finds what looks measured and stands outside the blocks that are made from raw output: a number with a unit of time
-/// or rate, in digits or in words, a factor, a percentage, a table's cell with a fraction, two cells of numbers side by
-/// side. Constants of the program are code, in backticks.
+/// Finds figures that look measured and stand outside the blocks made from raw output: a number with a unit of
+/// time or rate, in digits or in words, a factor, a percentage, a table cell with a fraction, two cells of
+/// numbers side by side. Constants of the program stand in backticks, which it ignores.
 final class UnsourcedFigures {
     private static final String NUMBER = "(?<![\\w.-])\\d[\\d,.]*";
     private static final Pattern WITH_UNIT = Pattern.compile(
@@ -22,7 +22,7 @@ final class UnsourcedFigures {
 
     private UnsourcedFigures() {}
 
-    /// The lines of a page that have some, with their numbers.
+    /// Returns the lines of a page with such figures, each with its number.
     static List<String> in(String page) {
         String outside = FENCED.matcher(Pages.outside(page))
                 .replaceAll(block -> "\n".repeat((int) block.group().lines().count() - 1));

@@ -17,7 +17,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.zip.GZIPInputStream;
 
-/// The machine that it is measured on: what it has, and how commands are said on it.
+/// The machine that measures: its equipment, and how commands of steps become processes.
 final class Machine {
     private static final Pattern WORD = Pattern.compile("'([^']*)'|(\\S+)");
     private static final Pattern VALUE = Pattern.compile("\\{([a-z-]+)(?::(\\w+))?}");
@@ -30,7 +30,7 @@ final class Machine {
     private final Steps steps;
     private final Map<String, String> values = new HashMap<>();
 
-    /// @param home the folder that `peers` is in: of the sources, or of the kit
+    /// @param home the folder that contains `peers`, of the sources or of the kit
     Machine(Path home, Path results, String device, Steps steps) throws IOException {
         this.home = home;
         this.steps = steps;
@@ -73,13 +73,14 @@ final class Machine {
         return Files.exists(target);
     }
 
-    /// A command, with all that it prints in a log. A command that names a file of raw output adds to that instead.
+    /// Prepares a command. A log gets all its output; if the command names a file of raw output, that file gets
+    /// its standard output instead.
     ProcessBuilder process(String command, File log) throws IOException, InterruptedException {
         File output = output(command, log);
         List<String> words = words(command.replace(Steps.MAY_FAIL, "").split(" > ", 0)[0]);
         ProcessBuilder process = new ProcessBuilder();
         Map<String, String> environment = process.environment();
-        environment.put("NCCL_NVLS_ENABLE", "0"); // Multicast is left alone on hosts that others share.
+        environment.put("NCCL_NVLS_ENABLE", "0"); // Multicast stays off on hosts that other people share.
         for (Matcher variable = VARIABLE.matcher(words.getFirst());
                 variable.matches();
                 variable = VARIABLE.matcher(words.getFirst())) {
@@ -96,7 +97,7 @@ final class Machine {
                 .redirectOutput(ProcessBuilder.Redirect.appendTo(jmh ? log : output));
     }
 
-    /// The file that a command adds to; the log if it names none.
+    /// Returns the file that a command adds to, or the log if it names none.
     File output(String command, File log) {
         String[] parts = command.split(" > ", 0);
         return parts.length == 1 ? log : new File(value("raw"), parts[1]);
@@ -154,7 +155,7 @@ final class Machine {
         return Objects.requireNonNull(values.get(name), name);
     }
 
-    /// What a program prints; nothing if it fails or is not there.
+    /// Returns the output of a program; empty if it fails or does not exist.
     static String output(String... command) throws IOException, InterruptedException {
         try {
             Process process = new ProcessBuilder(command)
@@ -167,7 +168,7 @@ final class Machine {
         }
     }
 
-    /// The file of a trace: one that comes with the program, or a generated one.
+    /// Returns the file of a bundled or generated trace.
     private String csv(String trace) throws IOException, InterruptedException {
         Path file = build.resolve(trace + ".csv");
         if (!Files.exists(file)) {
@@ -186,7 +187,7 @@ final class Machine {
         return file.toString();
     }
 
-    /// A command with what `java`, `cistern`, `jmh` and `tests` stand for.
+    /// Replaces the words `java`, `cistern`, `jmh` and `tests` by the programs that they stand for.
     private List<String> program(List<String> words, File output) {
         List<String> rest = words.subList(1, words.size());
         return switch (words.getFirst()) {

@@ -21,7 +21,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/// `tools/benchmarks/measure`: measures, and makes the pages from what was measured.
+/// `tools/benchmarks/measure`: runs measurements and makes the pages from their raw output.
 @Command(
         name = "measure",
         description = "Measures what pages say, and makes the pages from it.",
@@ -41,7 +41,7 @@ public final class Measure {
         System.exit(new CommandLine(new Measure()).execute(arguments));
     }
 
-    /// Where `peers` is: in the sources, or in the kit.
+    /// Returns the folder that contains `peers`, in the sources or in the kit.
     private static Path home() {
         return Path.of(System.getProperty("measure.home", "")).toAbsolutePath();
     }
@@ -130,7 +130,7 @@ public final class Measure {
         return outcomes;
     }
 
-    /// Runs the commands of a step until a point in time.
+    /// Runs the commands of a step until a deadline.
     private static String measure(Step step, Machine machine, File log, long end)
             throws IOException, InterruptedException {
         for (String need : step.needs()) {

@@ -8,8 +8,8 @@ import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Parameters;
 
-/// `measure pack`: a distribution with its own Java runtime and the suites, the benchmarks with JMH, Netty and JCuda,
-/// the examples, the peers' sources, and `measure` itself.
+/// `measure pack`: packs a distribution with its own Java runtime and the suites, the benchmarks with JMH,
+/// Netty and JCuda, the examples, the peers' sources, and `measure` itself.
 @Command(
         name = "pack",
         description =

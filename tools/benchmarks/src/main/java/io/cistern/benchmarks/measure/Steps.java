@@ -12,20 +12,20 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/// What `steps.txt` says, which tells how it is written.
+/// The content of `steps.txt`, which describes its own format.
 ///
-/// @param values of commands, by name
-/// @param builds the commands that build what steps need, by file
+/// @param values values in commands, by name
+/// @param builds the commands that build the files that steps need, by file
 record Steps(List<Step> all, Map<String, String> values, Map<String, String> builds) {
-    /// Before a command whose exit status does not matter.
+    /// Marks a command whose exit status does not matter.
     static final String MAY_FAIL = "- ";
 
     private static final Pattern CHOICE = Pattern.compile("\\[([^\\[\\]]*\\|[^\\[\\]]*)]");
 
-    /// One thing to measure.
+    /// One measurement.
     ///
     /// @param seconds the limit for all commands together
-    /// @param needs what the machine must have
+    /// @param needs the equipment that the machine must have
     record Step(String name, int seconds, List<String> needs, String what, List<String> commands) {}
 
     static Steps read(boolean quick) throws IOException {

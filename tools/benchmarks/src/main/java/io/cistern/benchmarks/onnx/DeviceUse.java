@@ -5,7 +5,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Looks at the used memory of a device again and again, on a thread of its own.
+/// Samples the used memory of a device repeatedly, on its own thread.
 final class DeviceUse implements AutoCloseable {
     private static final int DEVICE = 0;
     private static final long MIB = 1 << 20;
@@ -16,7 +16,7 @@ final class DeviceUse implements AutoCloseable {
     private final AtomicLong mostBytes = new AtomicLong();
     private volatile boolean closed;
 
-    /// @param keptEvery one sample in so many is kept
+    /// @param keptEvery keeps one sample in so many
     DeviceUse(CudaDriver driver, long pauseMillis, int keptEvery) {
         this.driver = driver;
         Thread.ofPlatform().daemon().start(() -> look(pauseMillis, keptEvery));

@@ -11,14 +11,14 @@ import io.cistern.onnxruntime.SessionSettings;
 import io.cistern.onnxruntime.SessionStreams;
 import java.util.Optional;
 
-/// Where the sessions of a run get their device memory from, by the name that the command line gives.
+/// Chooses the device memory of a run's sessions, by its name on the command line.
 ///
 /// | name | memory |
 /// |---|---|
 /// | `arena` | an arena for each session, as ONNX Runtime has by default: it grows by powers of two |
 /// | `arena_same` | an arena that grows by what is requested |
 /// | `arena_same_no_pattern` | the same without memory patterns |
-/// | `arena_same_one_stream` | the same, each session on one stream of ours |
+/// | `arena_same_one_stream` | the same, each session on one stream that the program opens |
 /// | `cuda_pool` | ONNX Runtime's pool of `cudaMallocAsync`, shared by all sessions |
 /// | `cistern_session` | Cistern, each session on one stream |
 /// | `cistern_request` | Cistern, on ONNX Runtime's own streams |
@@ -37,12 +37,12 @@ final class MemorySource {
         }
     }
 
-    /// Returns what is registered with ONNX Runtime, if it is Cistern's.
+    /// Returns Cistern's registration with ONNX Runtime, if it has one.
     Optional<OnnxMemory> registered() {
         return registered;
     }
 
-    /// Makes options for a session, and its memory where that is Cistern's.
+    /// Configures the options of a session and returns its memory, if Cistern provides it.
     Optional<SessionMemory> configure(String session, SessionOptions options) throws OrtException {
         try (OrtCUDAProviderOptions cuda = new OrtCUDAProviderOptions(0)) {
             cuda.add("cudnn_conv_algo_search", "HEURISTIC");

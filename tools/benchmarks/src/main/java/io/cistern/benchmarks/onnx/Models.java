@@ -23,7 +23,7 @@ final class Models {
         };
     }
 
-    /// The input of a request of some kind: the same for the same arguments.
+    /// Creates the input of a request; the same arguments give the same input.
     static OnnxTensor input(OrtEnvironment environment, int model, int kind) throws OrtException {
         Random random = new Random(kind);
         long batch = 1L << random.nextInt(5);

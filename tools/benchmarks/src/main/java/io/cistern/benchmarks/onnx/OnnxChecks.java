@@ -17,8 +17,8 @@ import io.cistern.spi.TrimMode;
 import java.nio.FloatBuffer;
 import java.util.Map;
 
-/// Limits, figures, trimming, ends in each order and bad input with a real ONNX Runtime on a real GPU: one
-/// line for each check.
+/// Checks limits, figures, trimming, closing in each order and bad input with a real ONNX Runtime on a real
+/// GPU. Prints a line for each check.
 public final class OnnxChecks {
     private static final int MODEL = 0;
     private static final int KIND = 3;

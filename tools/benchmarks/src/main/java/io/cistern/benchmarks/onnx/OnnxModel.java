@@ -11,7 +11,7 @@ final class OnnxModel {
     private static final int INTEGERS = 7;
     private static final int INTEGER = 2;
     private static final int OPERATORS_VERSION = 13;
-    /// So many values are drawn, and repeated: the cost of a product does not depend on its values.
+    /// Only so many values are drawn, then repeated: the cost of a product does not depend on its values.
     private static final int DRAWN = 4096;
 
     private static final List<ProtocolBuffer> NONE = List.of();
@@ -25,7 +25,7 @@ final class OnnxModel {
         random = new Random(seed);
     }
 
-    /// An encoder of a transformer: input `x` of (batch, length, width), output `out` of (batch, width).
+    /// Writes a transformer encoder: input `x` of (batch, length, width), output `out` of (batch, width).
     static byte[] encoder(int layers, int width, long seed) {
         OnnxModel model = new OnnxModel(seed);
         String x = "x";
@@ -47,8 +47,8 @@ final class OnnxModel {
         return node("Tanh", next(), NONE, y);
     }
 
-    /// A network of convolutions with shortcuts: input `x` of (batch, 3, height, width), output `out` of
-    /// (batch, channels).
+    /// Writes a network of convolutions with shortcuts: input `x` of (batch, 3, height, width), output `out`
+    /// of (batch, channels).
     static byte[] convolutions(int blocks, int channels, long seed) {
         OnnxModel model = new OnnxModel(seed);
         String x = model.convolution("x", 3, channels, 7, 2);

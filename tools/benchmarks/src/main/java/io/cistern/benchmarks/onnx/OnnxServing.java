@@ -20,14 +20,14 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /// Serves requests of many shapes with three models, from the memory of a [MemorySource], and compares each
-/// result with the first of its kind, which was computed with nothing beside it.
+/// result with the first of its kind, which it computed with nothing else running.
 ///
 /// ```
 /// OnnxServing SOURCE THREADS REQUESTS MODELS     threads of a pool; 2 models are the encoders, 3 are all
 /// OnnxServing SOURCE hop REQUESTS MODELS         each request on a new thread
 /// ```
 ///
-/// The first line it prints is JSON; then come samples of the device's used memory.
+/// Its first line of output is JSON; then come figures of sessions and samples of the device's used memory.
 public final class OnnxServing {
     private static final double TOLERANCE = 2e-2;
     private static final long MIB = 1 << 20;
@@ -73,10 +73,10 @@ public final class OnnxServing {
             }
         }
         serving.measure(hop ? 0 : Integer.parseInt(arguments[1]), requests);
-        Runtime.getRuntime().halt(0); // what closing does is another test's matter
+        Runtime.getRuntime().halt(0); // closing is tested elsewhere
     }
 
-    /// @param threads 0 for a new thread a request
+    /// @param threads 0 for a new thread per request
     private void measure(int threads, int requests) throws Exception {
         long[] nanos = new long[requests];
         try (DeviceUse use = new DeviceUse(memory.driver(), 5, 20)) {

@@ -3,7 +3,7 @@ package io.cistern.benchmarks.onnx;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 
-/// A message in the format of protocol buffers, as far as a model needs it.
+/// Writes a message in the format of protocol buffers, as far as a model needs it.
 final class ProtocolBuffer {
     private static final int VARINT = 0;
     private static final int LENGTH_DELIMITED = 2;
@@ -31,7 +31,7 @@ final class ProtocolBuffer {
         return bytes(field, value.toBytes());
     }
 
-    /// Adds the fields of another message.
+    /// Appends the fields of another message.
     ProtocolBuffer append(ProtocolBuffer other) {
         bytes.writeBytes(other.toBytes());
         return this;

@@ -12,7 +12,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
 
-/// Registers ONNX Runtime's pool of `cudaMallocAsync`, which Java's classes have no way to.
+/// Registers ONNX Runtime's pool of `cudaMallocAsync`, which its Java classes can't do.
 @SuppressWarnings("restricted")
 final class RegisteredPool {
     private static final int VERSION = 25;

@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/// What a seed draws of a family.
+/// The rows that one seed generates for a family.
 ///
-/// @param rows in their order
+/// @param rows the rows in order
 /// @param peakBytes the most bytes live at once
 record GeneratedProgram(List<ProgramRow> rows, long peakBytes) {
     static GeneratedProgram of(GeneratedTrace family, long seed, long capacityBytes) {

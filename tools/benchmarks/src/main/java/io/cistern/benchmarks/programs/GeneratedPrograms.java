@@ -8,14 +8,15 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/// How allocators do on generated programs: what they reserve of what is requested, and whether they come to rest, on
-/// the simulated GPU. **Seeds 1 to 99 are for work, 1001 on are for judging**: a change made while looking at some
-/// programs has to be judged on others.
+/// Measures allocators on generated programs on the simulated GPU: reserved over requested bytes, and whether
+/// they come to rest. **Seeds 1 to 99 are for work, 1001 on are for judging**: a change that was made while
+/// looking at some programs has to be judged on others.
 ///
-/// Arguments: the seeds as `FIRST..LAST`, then specs. Prints a line of JSON for each family and spec, then one for each
-/// spec over all families. A line has the geometric mean and the worst of reserved over requested with the seed of
-/// that, the mean of driver calls in the first pass and in one pass from the third on, and how many programs are not
-/// at rest: they call the driver in some pass from the third on. Seeds draw programs for devices of 1 to 16 GiB.
+/// Arguments: the seeds as `FIRST..LAST`, then specs. Prints a line of JSON for each family and spec, then one
+/// for each spec over all families. A line has the geometric mean and the worst of reserved over requested,
+/// with the seed of the worst; the mean of driver calls in the first pass, and in a pass from the third on; and
+/// how many programs are not at rest, that is, call the driver in some pass from the third on. Seeds draw
+/// programs for devices of 1 to 16 GiB.
 ///
 /// ```
 /// tools/benchmarks/java io.cistern.benchmarks.programs.GeneratedPrograms 1..20 caching caching:fit=tight
@@ -25,7 +26,7 @@ public final class GeneratedPrograms {
     private static final int FIRST_PASSES = 2;
     private static final int CAPACITIES = 5;
 
-    /// One replay.
+    /// The result of one replay.
     private record Result(long seed, double ratio, List<Long> driverCalls) {
         List<Long> later() {
             return driverCalls.subList(FIRST_PASSES, PASSES);
@@ -34,7 +35,7 @@ public final class GeneratedPrograms {
 
     private GeneratedPrograms() {}
 
-    /// Replays all.
+    /// Replays all programs.
     ///
     /// @param arguments as above
     public static void main(String[] arguments) {

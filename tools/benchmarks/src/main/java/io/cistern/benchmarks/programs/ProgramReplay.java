@@ -15,16 +15,16 @@ import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.ServiceLoader;
 
-/// Some passes of a program through an allocator on a simulated GPU, as `cistern replay` makes them.
+/// Replays a program several times through an allocator on a simulated GPU, like `cistern replay`.
 final class ProgramReplay implements AutoCloseable {
     private static final int DEVICE = 0;
-    /// The program's own calls for a wait are not the allocator's.
+    /// A wait of the program makes two driver calls, which are not the allocator's.
     private static final int CALLS_A_WAIT = 2;
 
-    /// What came of it.
+    /// The outcome of a replay.
     ///
     /// @param reservedPeakBytes the most bytes that the allocator had from the driver
-    /// @param driverCalls what it asked of the driver in each pass
+    /// @param driverCalls the allocator's driver calls in each pass
     record Outcome(long reservedPeakBytes, List<Long> driverCalls) {}
 
     private record Block(long address, long stream) {}

@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.SplittableRandom;
 
-/// What a program's peak depends on beside what it holds: `keep_all` with 0.3 µs of nothing before some of its calls,
-/// beside `adaptive`, and beside `adaptive` whose looks take no time; each with and without the driver's reuse of what
-/// happens to be free.
+/// Shows how much chance decides a program's peak: it compares `keep_all` with short delays before
+/// random calls, `adaptive`, and `adaptive` whose looks take no time, each with and without the
+/// driver's opportunistic reuse.
 ///
 /// Arguments: trace files. Prints a line of JSON for each run.
 public final class PeaksByChance {
@@ -19,7 +19,7 @@ public final class PeaksByChance {
 
     private PeaksByChance() {}
 
-    /// Runs all.
+    /// Runs all comparisons.
     public static void main(String[] arguments) throws IOException {
         for (String file : arguments) {
             Workload workload = RecordedTrace.read(Path.of(file));
@@ -42,7 +42,7 @@ public final class PeaksByChance {
         }
     }
 
-    /// @param oneIn before one of how many calls time is lost; 0 for none
+    /// @param oneIn delays one random call in so many; 0 for none
     private static void run(Workload workload, String spec, List<DriverCall> free, int oneIn, int seed) {
         try (StudiedGpu gpu = new StudiedGpu(spec, workload.capacityBytes(), free)) {
             if (oneIn > 0) {

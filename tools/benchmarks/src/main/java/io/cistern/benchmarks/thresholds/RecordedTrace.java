@@ -14,9 +14,9 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.zip.GZIPInputStream;
 
-/// A trace, three times over. Each block allocated is used by a kernel on its stream that takes 5 µs and goes
-/// through the block ten times, at 4 TB/s; after each thousand rows all streams are awaited. A trace says
-/// neither.
+/// Replays a trace three times with assumed work, because a trace records none: a kernel uses each allocated
+/// block on its stream, takes 5 µs and passes ten times through the block at 4 TB/s. After each thousand rows,
+/// the program waits for all streams.
 final class RecordedTrace {
     private static final int PASSES = 3;
     private static final int ROWS_BETWEEN_WAITS = 1000;
@@ -67,7 +67,7 @@ final class RecordedTrace {
         }
     }
 
-    /// Rows that order streams are passed over: kernels here run on the block's own.
+    /// Ignores rows that order streams, because each kernel here runs on its block's own stream.
     private static void run(Row row, StudiedProgram program, Map<String, Long> streams, Map<Long, Live> live) {
         if (row.op() == 'a' && row.byteSize() > 0) {
             long stream = streams.computeIfAbsent(row.stream(), _ -> program.newStream());

@@ -5,7 +5,8 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.SplittableRandom;
 
-/// A service with weights that stay and requests that come after pauses, in which nobody calls its allocator.
+/// A service with permanent weights whose requests arrive after pauses; during a pause nothing
+/// calls its allocator.
 final class Service {
     private static final long MIB = 1L << 20;
     private static final int REQUESTS = 60;
@@ -24,17 +25,18 @@ final class Service {
         this.timer = timer;
     }
 
-    /// A request takes all of its memory once: 16 blocks, 2 GiB, 40 ms.
+    /// Requests that each take all of their memory once: 16 blocks, 2 GiB, 40 ms.
     static Workload ofWholeRequests() {
         return Workload.phases("service, whole requests", gpu -> new Service(gpu.program(), 1, false).serve());
     }
 
-    /// A request is worked off in 20 parts, each of which takes 2 GiB, frees them and waits.
+    /// Requests in 20 parts; each part takes 2 GiB, frees them and waits.
     static Workload ofRequestsInParts() {
         return Workload.phases("service, requests in parts", gpu -> new Service(gpu.program(), 20, false).serve());
     }
 
-    /// The same with a timer of the program's, which trims 15 times a pause: gives back what is not held.
+    /// The same with a timer of the program that trims 15 times per pause, which returns memory that is
+    /// no longer held.
     static Workload withTimer() {
         return Workload.phases(
                 "service, requests in parts, a timer", gpu -> new Service(gpu.program(), 20, true).serve());

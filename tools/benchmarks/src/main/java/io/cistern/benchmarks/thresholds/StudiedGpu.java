@@ -14,18 +14,19 @@ import java.util.ServiceLoader;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
-/// A simulated H200 on which programs run for a study: what its driver calls cost is what was measured, kernels
-/// take as long as a program says, and nothing depends on the machine that simulates.
+/// A simulated H200 for a study: driver calls have costs measured on hardware, kernels take as long as a
+/// program says, and nothing depends on the simulating machine.
 ///
-/// Each program has a device memory of its own, as each process would have: allocators of one device memory give back
-/// what is idle for each other. Over virtual time, what all of them hold and use is added up; looking takes no time.
+/// Each program has its own device memory, as if it were a process, because allocators of one device memory
+/// give back idle memory for each other. The study integrates the held and used bytes of all programs over
+/// virtual time; looking at them takes no time.
 final class StudiedGpu implements AutoCloseable {
     static final int DEVICE = 0;
 
-    /// Fills are the kernels here: a byte a microsecond.
+    /// Fills serve as kernels: a byte a microsecond.
     private static final double KERNEL_BYTES_PER_NANO = 1e-3;
 
-    /// What a look of `adaptive` takes.
+    /// The time of a look of `adaptive`.
     private static final long DELAY_NANOS = 300;
 
     private static final long LONGEST_KERNEL_NANOS = 1_000_000_000;
@@ -36,7 +37,8 @@ final class StudiedGpu implements AutoCloseable {
     private final List<StudiedProgram> programs = new ArrayList<>();
     private final long kernelBlock;
 
-    /// What the pools hold is missing from it: their allocators are not asked, since that may let some of it go.
+    /// Free bytes before any program runs. The pools' memory is measured as the difference, because asking
+    /// their allocators may release some of it.
     private final long freeAtFirst;
 
     private @Nullable SplittableRandom delays;
@@ -56,7 +58,7 @@ final class StudiedGpu implements AutoCloseable {
         this(spec, capacityBytes, List.of());
     }
 
-    /// @param free calls that take no time
+    /// @param free driver calls that take no time
     StudiedGpu(String spec, long capacityBytes, List<DriverCall> free) {
         this.spec = spec;
         CallCosts h200 = CallCosts.h200();
@@ -96,26 +98,26 @@ final class StudiedGpu implements AutoCloseable {
         return gpu;
     }
 
-    /// Gives a stream a kernel.
+    /// Enqueues a kernel on a stream.
     void kernel(long nanos, long stream) {
         long byteSize = Math.max(1, (long) (Math.min(nanos, LONGEST_KERNEL_NANOS) * KERNEL_BYTES_PER_NANO));
         gpu.copies().fillBytes(DEVICE, kernelBlock, (byte) 0, byteSize, stream);
     }
 
-    /// Has programs lose some time before one of so many calls.
+    /// Makes programs lose some time before one random call in so many.
     void delay(SplittableRandom drawn, int oneIn) {
         delays = drawn;
         callsADelay = oneIn;
     }
 
-    /// Call before each allocation and each free.
+    /// Called before each allocation and each free.
     void called() {
         if (delays != null && delays.nextInt(callsADelay) == 0) {
             gpu.passTime(DELAY_NANOS);
         }
     }
 
-    /// Adds up what was held and used since the last look: what that found, for the time since then.
+    /// Adds the held and used bytes of the previous look for the time since then, and reads them anew.
     void look() {
         long now = gpu.virtualNanos();
         heldByteNanos += (double) heldBytes * (now - lookedNanos);
@@ -126,17 +128,17 @@ final class StudiedGpu implements AutoCloseable {
         lookedNanos = now;
     }
 
-    /// What all pools held at the last look.
+    /// Returns the bytes that all pools held at the last look.
     long heldBytes() {
         return heldBytes;
     }
 
-    /// Says that work was given up.
+    /// Counts work that was given up.
     void loseTurns(int count) {
         turnsLost += count;
     }
 
-    /// What has been seen until now.
+    /// Returns the results so far.
     Seen seen() {
         double nanos = gpu.virtualNanos() - begunNanos;
         long refused = programs.stream().mapToLong(StudiedProgram::refused).sum();
@@ -149,13 +151,13 @@ final class StudiedGpu implements AutoCloseable {
         gpu.close();
     }
 
-    /// Over all programs.
+    /// The results over all programs.
     ///
     /// @param nanos virtual time
     /// @param heldBytes the pools' memory, averaged over time
-    /// @param usedBytes what programs used, averaged over time
-    /// @param heldPeakBytes the most that the pools held
+    /// @param usedBytes the programs' used memory, averaged over time
+    /// @param heldPeakBytes the most bytes that the pools held
     /// @param refused allocations that failed
-    /// @param turnsLost work that was given up for that
+    /// @param turnsLost turns that programs gave up because of that
     record Seen(double nanos, double heldBytes, double usedBytes, long heldPeakBytes, long refused, long turnsLost) {}
 }

@@ -6,7 +6,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import java.util.Deque;
 
-/// What a studied program does: allocate, give the stream kernels, free, wait, pause.
+/// The operations of a studied program: allocate, enqueue kernels, free, wait, pause.
 final class StudiedProgram {
     private final StudiedGpu on;
     private final DeviceMemory memory;
@@ -14,7 +14,8 @@ final class StudiedProgram {
     private final long stream;
     private long liveBytes;
 
-    /// The most live at once since the last synchronisation: until the next, no pool can give any of it back.
+    /// The peak of live bytes since the last synchronisation; no pool can give any of it back before
+    /// the next one.
     private long usedBytes;
 
     private long refused;
@@ -41,7 +42,7 @@ final class StudiedProgram {
         return refused;
     }
 
-    /// A stream besides the program's own.
+    /// Creates another stream besides the program's own.
     long newStream() {
         return on.gpu().streams().create(StudiedGpu.DEVICE);
     }
@@ -51,16 +52,16 @@ final class StudiedProgram {
         on.gpu().streams().destroy(StudiedGpu.DEVICE, ended);
     }
 
-    /// Allocates on the program's stream and uses it in a kernel.
+    /// Allocates a block on the program's stream and uses it in a kernel.
     Block use(long byteSize, long kernelNanos) {
         Block block = allocate(byteSize, stream);
         on.kernel(kernelNanos, stream);
         return block;
     }
 
-    /// Allocates on a stream.
+    /// Allocates a block on a stream.
     ///
-    /// @throws DeviceOutOfMemoryException counted as refused
+    /// @throws DeviceOutOfMemoryException if the device is full; also counts the refusal
     Block allocate(long byteSize, long onStream) {
         on.called();
         try {
@@ -87,14 +88,14 @@ final class StudiedProgram {
         on.look();
     }
 
-    /// Frees the latest first.
+    /// Frees the latest block first.
     void freeAll(Deque<Block> blocks) {
         while (!blocks.isEmpty()) {
             free(blocks.removeLast());
         }
     }
 
-    /// A kernel alone.
+    /// Enqueues a kernel that uses no block.
     void kernel(long nanos) {
         kernel(nanos, stream);
     }
@@ -115,13 +116,14 @@ final class StudiedProgram {
         on.look();
     }
 
-    /// Does nothing with the GPU for a while.
+    /// Leaves the GPU alone for a while.
     void pause(long nanos) {
         on.gpu().passTime(nanos);
         on.look();
     }
 
-    /// Gives back what is not held, at most so much of it.
+    /// Trims the allocator to at most `keepBytes`; `adaptive` then also gives back memory that it
+    /// no longer holds.
     void trim(long keepBytes) {
         allocator.trim(StudiedGpu.DEVICE, keepBytes, TrimMode.WITHOUT_WAITING);
         on.look();

@@ -7,17 +7,17 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/// Time against bytes held, for release thresholds of every size and `adaptive`, on a simulated GPU with the
-/// driver costs of an H200; the same on every machine.
+/// Compares time with bytes held, for fixed release thresholds and `adaptive`, on a simulated GPU with the
+/// driver costs of an H200. The results are the same on every machine.
 ///
-/// Arguments: trace files. Prints a line of JSON for each workload and threshold: fixed ones are sixteenths of
-/// the most that `keep_all` held.
+/// Arguments: trace files. Prints a line of JSON for each workload and threshold; fixed thresholds are
+/// sixteenths of the most that `keep_all` held.
 public final class ThresholdStudy {
     private static final int STEPS = 16;
 
     private ThresholdStudy() {}
 
-    /// Runs all.
+    /// Runs all workloads.
     public static void main(String[] arguments) throws IOException {
         List<Workload> workloads = new ArrayList<>(List.of(
                 Training.workload("training", 1, 100, 0),

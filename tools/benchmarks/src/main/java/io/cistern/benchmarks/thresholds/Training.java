@@ -5,9 +5,9 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.SplittableRandom;
 
-/// Training and evaluation in turns. Weights and optimizer stay; a step of training keeps what its forward pass
-/// makes until the backward pass frees it, one of evaluation keeps two layers. Batches differ by a quarter in
-/// size. Each step ends with a synchronisation, as one that looks at its loss.
+/// Alternating training and evaluation. Weights and optimizer stay. A training step keeps the results of its
+/// forward pass until the backward pass frees them; an evaluation step keeps two layers. Batch sizes differ by
+/// up to a quarter. Each step ends with a synchronisation, as if it read its loss.
 ///
 /// | | weights | a step | kernels a step |
 /// |---|---|---|---|
@@ -27,7 +27,7 @@ final class Training {
         random = new SplittableRandom(seed);
     }
 
-    /// Trains and evaluates.
+    /// Returns a workload that trains and evaluates in turns.
     static Workload workload(String name, int turns, int trainingSteps, int evaluationSteps) {
         return Workload.phases(name, gpu -> {
             Training training = new Training(gpu.program(), 1);

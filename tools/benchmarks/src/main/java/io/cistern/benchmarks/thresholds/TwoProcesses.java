@@ -5,9 +5,9 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/// Two programs on a device of 16 GiB. Each keeps 1 GiB and now and then works for a second with 10 GiB more,
-/// in steps of 50 ms, of which the device has room for one at a time: so they take turns. A program that is
-/// refused waits 20 ms and tries again, up to a second; then it goes without its turn.
+/// Two programs on a device of 16 GiB. Each keeps 1 GiB and takes turns of about a second with 10 GiB more, in
+/// steps; the device has room for one such step at a time. A refused program waits 20 ms and tries again, for
+/// up to a second; then it loses its turn.
 final class TwoProcesses {
     private static final long MIB = 1L << 20;
     private static final int TURNS = 20;
@@ -27,13 +27,13 @@ final class TwoProcesses {
         this.rest = rest;
     }
 
-    /// What a program does that does not have its turn.
+    /// The behaviour of a program while the other one has its turn.
     enum Rest {
-        /// 256 MiB for each of the other's steps.
+        /// Allocates 256 MiB for each of the other's steps.
         GO_ON("that go on"),
-        /// No call at all.
+        /// Makes no call at all.
         REST("that rest"),
-        /// No call but one of `trim`, before.
+        /// Calls `trim` once at the end of its own turn, then makes no call.
         TRIM_AND_REST("that trim and rest");
 
         private final String label;

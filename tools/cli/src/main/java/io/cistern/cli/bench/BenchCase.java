@@ -3,15 +3,15 @@ package io.cistern.cli.bench;
 import io.cistern.cli.common.ByteSize;
 import java.util.Locale;
 
-/// One thing that is measured.
+/// One case that `cistern bench` measures: a load, its threads and its sizes.
 ///
 /// @param scenario the kind of load
-/// @param variant what is done over and over
+/// @param variant the operation that each thread repeats
 /// @param threads how many threads do it
 /// @param byteSize the largest block
-/// @param liveBlocks how many blocks stay alive meanwhile
+/// @param liveBlocks how many blocks stay alive during the measurement
 record BenchCase(BenchScenario scenario, Variant variant, int threads, long byteSize, int liveBlocks) {
-    /// What a thread does over and over; each is one allocation and one free.
+    /// The operation that a thread repeats: one allocation and one free.
     enum Variant {
         /// Allocates a block and frees it.
         PAIR,
@@ -21,16 +21,16 @@ record BenchCase(BenchScenario scenario, Variant variant, int threads, long byte
         OWN_STREAMS,
         /// Pairs on a stream that all threads share.
         ONE_STREAM,
-        /// One thread allocates, the other one frees.
+        /// One thread allocates blocks, a second thread frees them.
         HANDOFF;
 
-        /// As results name it.
+        /// Returns the name in results.
         String label() {
             return name().toLowerCase(Locale.ROOT).replace('_', ' ');
         }
     }
 
-    /// For people: `threads own streams, 2 threads, up to 4.00 KiB`.
+    /// Returns a name for people: `threads own streams, 2 threads, up to 4.00 KiB`.
     String label() {
         StringBuilder text = new StringBuilder(scenario.label());
         if (!variant.label().equals(scenario.label())) {
@@ -42,7 +42,7 @@ record BenchCase(BenchScenario scenario, Variant variant, int threads, long byte
                 .toString();
     }
 
-    /// How many of the threads make a pair: the two of a hand-off make one together.
+    /// Returns how many pairs are under way at once: the two threads of a hand-off make one pair together.
     int pairMakers() {
         return variant == Variant.HANDOFF ? 1 : threads;
     }

@@ -22,7 +22,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-/// `cistern bench`: what an allocation and a free cost on this machine.
+/// `cistern bench`: measures the cost of an allocation and a free on this machine.
 @Command(
         name = "bench",
         description =
@@ -74,7 +74,7 @@ public final class BenchCommand implements Callable<Integer> {
         List<String> specs;
         String label;
         try (ReplayDevice gpu =
-                DeviceChoice.open(options.device(), OptionalLong.empty())) { // Closed before others need it.
+                DeviceChoice.open(options.device(), OptionalLong.empty())) { // Closed before other JVMs need it.
             specs = specs(gpu);
             label = gpu.label();
             gpu.notice().ifPresent(options::tell);

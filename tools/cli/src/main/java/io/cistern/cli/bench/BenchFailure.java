@@ -8,12 +8,12 @@ import java.util.Objects;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
-/// A case that could not be measured. The message is for standard error.
+/// Says that a case could not be measured; the message goes to standard error.
 final class BenchFailure extends Exception {
     @Serial
     private static final long serialVersionUID = 1L;
 
-    /// As JMH tells that a JVM ended by itself.
+    /// Finds the exit code of a JVM in the message of JMH.
     private static final Pattern EXIT_CODE = Pattern.compile("exit code (\\d+)");
 
     private final int exitCode;
@@ -23,9 +23,11 @@ final class BenchFailure extends Exception {
         this.exitCode = exitCode;
     }
 
-    /// @param thrown what JMH threw
-    /// @param what it measured
-    /// @param report what it told meanwhile
+    /// Wraps a failure of JMH.
+    ///
+    /// @param thrown the exception from JMH
+    /// @param what the measured case
+    /// @param report the output of JMH up to the failure
     static BenchFailure of(Exception thrown, String what, String report) {
         return causes(thrown)
                 .filter(DeviceOutOfMemoryException.class::isInstance)
@@ -52,7 +54,7 @@ final class BenchFailure extends Exception {
         return Stream.concat(Stream.of(thrown), below.flatMap(BenchFailure::causes));
     }
 
-    /// What the program ends with.
+    /// Returns the exit code for the program.
     int exitCode() {
         return exitCode;
     }

@@ -26,7 +26,7 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.infra.Control;
 import org.openjdk.jmh.infra.ThreadParams;
 
-/// What the threads of `cistern bench` do over and over, through the public raw calls, as JMH runs it.
+/// The loads of `cistern bench`: JMH runs each repeatedly through the public raw calls.
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class BenchLoads {
@@ -63,7 +63,7 @@ public class BenchLoads {
             return opened.allocate(byteSize, gpu.ordinal(), onStream);
         }
 
-        /// Work that streams pile up is waited for, which is no part of a pair.
+        /// Waits for the work on all streams between iterations, so that no pair pays for it.
         @TearDown(Level.Iteration)
         public void synchronize() {
             driver.devices().synchronize(gpu.ordinal());
@@ -77,7 +77,7 @@ public class BenchLoads {
         }
     }
 
-    /// What one thread has: a stream, sizes to ask for, and blocks that are alive meanwhile.
+    /// The state of one thread: its stream, the sizes that it asks for, and its live blocks.
     @State(Scope.Thread)
     public static class Blocks {
         @Param("false")
@@ -108,7 +108,8 @@ public class BenchLoads {
             }
         }
 
-        /// By xorshift, which costs a nanosecond; the upper half of the product is even over any length.
+        /// Chooses a block by xorshift, which is fast. The upper half of the product is uniform
+        /// over any length.
         private int choose() {
             random ^= random << 13;
             random ^= random >>> 7;
@@ -117,14 +118,14 @@ public class BenchLoads {
         }
     }
 
-    /// What a thread takes of the Java heap in an iteration. JMH's profiler would add what JMH itself takes, which is
-    /// more than a short round of pairs takes.
+    /// Counts the bytes of Java heap that a thread allocates in an iteration. JMH's profiler would also count
+    /// JMH's own allocations, which exceed those of a short round of pairs.
     @AuxCounters(AuxCounters.Type.EVENTS)
     @State(Scope.Thread)
     public static class Garbage {
         private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-        /// Read by JMH after the iteration.
+        /// JMH reads it after the iteration.
         public long garbageBytes;
 
         private long before;
@@ -140,10 +141,10 @@ public class BenchLoads {
         }
     }
 
-    /// A bounded first-in-first-out queue of numbers between one thread that puts and one that takes.
+    /// A bounded first-in-first-out queue of numbers from one producer thread to one consumer thread.
     ///
-    /// A ring of slots that hold 0 while empty: so a thread looks at nothing but the slot that it is about to use,
-    /// and each slot's cache line moves once a lap in each direction.
+    /// It is a ring of slots; an empty slot holds 0. A thread therefore reads only the slot that it is about to
+    /// use, and each slot's cache line moves once per lap in each direction.
     @State(Scope.Group)
     public static class Ring {
         private static final VarHandle SLOT = MethodHandles.arrayElementVarHandle(long[].class);
@@ -152,7 +153,7 @@ public class BenchLoads {
 
         private final long[] slots = new long[CAPACITY];
 
-        /// Puts a number if its slot is empty, or becomes so before the measurement ends.
+        /// Puts a number as soon as its slot is empty; returns false if the measurement ends first.
         boolean put(int position, long value, Control control) {
             int slot = position & (CAPACITY - 1);
             for (int looks = 0; (long) SLOT.getAcquire(slots, slot) != 0; looks++) {
@@ -165,7 +166,7 @@ public class BenchLoads {
             return true;
         }
 
-        /// Takes a number, or 0 if none comes before the measurement ends.
+        /// Takes the next number; returns 0 if the measurement ends first.
         long take(int position, Control control) {
             int slot = position & (CAPACITY - 1);
             long value = (long) SLOT.getAcquire(slots, slot);
@@ -180,7 +181,7 @@ public class BenchLoads {
             return value;
         }
 
-        /// The other thread may need the processor.
+        /// Yields now and then, because the other thread may need this processor.
         @SuppressWarnings("ThreadPriorityCheck") // Nothing but speed depends on the scheduler here.
         private static void pause(int looks) {
             if (looks % LOOKS_BEFORE_YIELD == LOOKS_BEFORE_YIELD - 1) {
@@ -191,7 +192,7 @@ public class BenchLoads {
         }
     }
 
-    /// How far a thread is in the ring, and the sizes that it asks for.
+    /// A thread's position in the ring, and the sizes that it asks for.
     @State(Scope.Thread)
     public static class Position {
         @Param("4096")
@@ -224,7 +225,7 @@ public class BenchLoads {
         return address;
     }
 
-    /// Allocates what the other thread frees.
+    /// Allocates the blocks that the other thread frees.
     @Benchmark
     @Group("handoff")
     public void allocate(Memory memory, Ring ring, Position position, Control control, Garbage garbage) {
@@ -236,7 +237,7 @@ public class BenchLoads {
         }
     }
 
-    /// Frees what the other thread allocates.
+    /// Frees the blocks that the other thread allocates.
     @Benchmark
     @Group("handoff")
     public void free(Memory memory, Ring ring, Position position, Control control, Garbage garbage) {
@@ -247,7 +248,7 @@ public class BenchLoads {
         }
     }
 
-    /// Puts numbers, to see what the queue itself costs.
+    /// Puts numbers, to measure the cost of the queue itself.
     @Benchmark
     @Group("queue")
     public void put(Ring ring, Position position, Control control) {
@@ -256,7 +257,7 @@ public class BenchLoads {
         }
     }
 
-    /// Takes numbers.
+    /// Takes the numbers that the other thread puts.
     @Benchmark
     @Group("queue")
     public void take(Ring ring, Position position, Control control) {

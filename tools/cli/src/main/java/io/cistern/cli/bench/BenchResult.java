@@ -6,18 +6,18 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// One line of the report: what JMH measured of a case through an allocator.
+/// One line of the report: JMH's measurements of one case through one allocator.
 ///
 /// @param measured the case
 /// @param allocator its spec
-/// @param device where
+/// @param device the label of the device
 /// @param forks how many JVMs measured it
 /// @param rounds nanoseconds a pair in each round of each JVM, of one thread
-/// @param percentiles of single pairs, one for each of [#PERCENTILES]
-/// @param clockNanos what two looks at the clock leave in each pair that is timed alone
-/// @param garbageBytesPerPair what a pair took of the Java heap
-/// @param queueNanos what the queue of a hand-off costs by itself; else not a number
-/// @param collector the garbage collector
+/// @param percentiles nanoseconds of single pairs, one for each of [#PERCENTILES]
+/// @param clockNanos the clock's own cost, in nanoseconds, in each pair that is timed alone
+/// @param garbageBytesPerPair bytes of Java heap that a pair allocated
+/// @param queueNanos nanoseconds that the queue of a hand-off costs by itself; NaN for other cases
+/// @param collector the garbage collector of the JVM
 record BenchResult(
         BenchCase measured,
         String allocator,
@@ -33,12 +33,12 @@ record BenchResult(
 
     private static final double NANOS_PER_SECOND = 1e9;
 
-    /// The median over the rounds.
+    /// Returns the median over the rounds.
     double nanosPerPair() {
         return median(rounds());
     }
 
-    /// Of all threads together.
+    /// Returns the pairs per second of all threads together.
     double pairsPerSecond() {
         return NANOS_PER_SECOND * measured().pairMakers() / nanosPerPair();
     }
@@ -47,7 +47,7 @@ record BenchResult(
         return percentiles.get(PERCENTILES.indexOf(99.9));
     }
 
-    /// The fields of a JSON object; what does not apply is null.
+    /// Returns the fields of a JSON object; a field that does not apply is null.
     Map<String, @Nullable Object> fields() {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("scenario", measured.scenario().label());
@@ -73,12 +73,12 @@ record BenchResult(
         return fields;
     }
 
-    /// As results name one of them: `p50Nanos` to `p9999Nanos`.
+    /// Returns the name of a percentile's field: `p50Nanos` to `p9999Nanos`.
     static String field(double percentile) {
         return "p" + String.valueOf(percentile).replace(".0", "").replace(".", "") + "Nanos";
     }
 
-    /// The middle one of some numbers, or the mean of the two in the middle.
+    /// Returns the middle value, or the mean of the two middle values.
     static double median(List<Double> values) {
         List<Double> sorted = values.stream().sorted().toList();
         int size = sorted.size();

@@ -23,22 +23,22 @@ import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 import org.openjdk.jmh.util.Statistics;
 
-/// Lets JMH measure cases through one allocator, in JVMs of their own, like this one: the same Java, modules,
-/// class path and options. So no allocator meets code that was compiled for another one.
+/// Measures cases through one allocator by JMH, in JVMs with the Java, modules, class path and options of this
+/// one. Separate JVMs keep code that was compiled for one allocator away from the others.
 ///
-/// The percentiles come from further JVMs, since timing pairs one by one costs two looks at the clock each.
+/// The percentiles come from further JVMs, because timing each pair alone reads the clock twice per pair.
 ///
 /// @param spec the allocator
-/// @param device where
+/// @param device the device as `--device` names it
 /// @param rounds how many rounds are timed in each JVM
-/// @param roundMillis how long each lasts
+/// @param roundMillis milliseconds of each round
 /// @param forks how many JVMs measure each case
 record BenchRun(String spec, String device, int rounds, int roundMillis, int forks) {
-    /// Options that are this JVM's alone: a debugger's port, what it recorded of an earlier run, its main module.
+    /// Options that belong to this JVM alone: its debugger's port, its ahead-of-time cache, its main module.
     private static final List<String> OWN_OPTIONS =
             List.of("-agentlib:", "-javaagent:", "-XX:AOT", "-Xlog:aot", "-Xlog:cds", "-Djdk.module.", "-Dsurefire");
 
-    /// Pairs that often miss are as fast as they get after a second or two.
+    /// Pairs that often miss the cache need this long until the JIT compiler has compiled their code.
     private static final int WARM_UP_MILLIS = 1_800;
 
     private static final int WARM_UP_ROUNDS = 36;
@@ -46,12 +46,12 @@ record BenchRun(String spec, String device, int rounds, int roundMillis, int for
     private static final int CLOCK_LOOKS = 10_001;
 
     static {
-        System.setProperty("jmh.ignoreLock", "true"); // Other users' runs are none of this one's business.
+        System.setProperty("jmh.ignoreLock", "true"); // Runs of other users need not exclude this one.
     }
 
     /// Measures one case.
     ///
-    /// @throws BenchFailure if it failed in its JVM
+    /// @throws BenchFailure if the case failed in its JVM
     BenchResult measure(BenchCase each) throws BenchFailure {
         boolean handoff = each.variant() == BenchCase.Variant.HANDOFF;
         String load = handoff ? "handoff" : each.variant() == BenchCase.Variant.EXCHANGE ? "exchange" : "pair";
@@ -109,8 +109,9 @@ record BenchRun(String spec, String device, int rounds, int roundMillis, int for
         return Math.min(WARM_UP_ROUNDS * roundMillis, WARM_UP_MILLIS);
     }
 
-    /// On a module path, JMH's main class is found there as well. Threads wait while their code is compiled, so that
-    /// the code of rare ways is compiled when the warm-up ends, and no round waits for a compiler.
+    /// Returns this JVM's own options with two additions. The module makes a JVM on a module path find JMH's
+    /// main class. `-Xbatch` makes threads wait while their code is compiled: rare paths are compiled when the
+    /// warm-up ends, and no round waits for the compiler.
     private static String[] jvmOptions() {
         List<String> options =
                 new ArrayList<>(ManagementFactory.getRuntimeMXBean().getInputArguments());
@@ -122,7 +123,7 @@ record BenchRun(String spec, String device, int rounds, int roundMillis, int for
         return options.toArray(String[]::new);
     }
 
-    /// Of each round of each JVM.
+    /// Returns the scores of all rounds in all JVMs.
     private static List<Double> scores(RunResult result) {
         return result.getBenchmarkResults().stream()
                 .flatMap(jvm -> jvm.getIterationResults().stream())
@@ -140,13 +141,13 @@ record BenchRun(String spec, String device, int rounds, int roundMillis, int for
                 .sum();
     }
 
-    /// Of one thread.
+    /// Returns how many pairs one thread made in all rounds.
     private double pairsInRounds(List<Double> nanosPerPair) {
         double roundNanos = TimeUnit.MILLISECONDS.toNanos(roundMillis);
         return nanosPerPair.stream().mapToDouble(nanos -> roundNanos / nanos).sum();
     }
 
-    /// What a look at the clock costs.
+    /// Returns the median cost of reading the clock, in nanoseconds.
     private static long clockNanos() {
         long[] looks = new long[CLOCK_LOOKS];
         for (int i = 0; i < looks.length; i++) {
@@ -157,7 +158,7 @@ record BenchRun(String spec, String device, int rounds, int roundMillis, int for
         return looks[looks.length / 2];
     }
 
-    /// Which garbage collector runs: its barriers are part of what is measured.
+    /// Returns the garbage collector's name; its barriers are part of the measured cost.
     private static String collector() {
         return ManagementFactory.getGarbageCollectorMXBeans().stream()
                 .map(collector -> collector.getName().split(" ", -1)[0])

@@ -6,26 +6,26 @@ import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 
-/// What `--scenario` says: a kind of load, and the cases that it is measured in.
+/// The values of `--scenario`: kinds of load, and the cases of each.
 public enum BenchScenario {
-    /// A block is allocated and freed, again and again: by the size of the block.
+    /// One thread allocates and frees a block repeatedly; a case for each size.
     PAIR,
-    /// Of 64 live blocks one after another is exchanged for one of another size.
+    /// One thread keeps 64 blocks alive and repeatedly replaces one by a block of another size.
     MIXED,
-    /// Pairs by several threads at once, each on a stream of its own, or all on one.
+    /// Several threads make pairs at once, each on its own stream or all on one stream.
     THREADS,
-    /// One thread allocates, another one frees.
+    /// One thread allocates blocks, another thread frees them.
     HANDOFF,
-    /// Pairs and exchanges beside ever more live blocks.
+    /// Pairs and exchanges while ever more blocks stay alive.
     SCALE;
 
     private static final long MIXED_MAX_BYTES = 1 << 20;
     private static final int MIXED_LIVE_BLOCKS = 64;
     private static final long THREADS_MAX_BYTES = 4 << 10;
-    /// A million of them, on average half as large, fit on any GPU of 8 GiB.
+    /// A million blocks, on average half as large, fit on any GPU of 8 GiB.
     private static final long SCALE_MAX_BYTES = 4 << 10;
 
-    /// What is measured on a machine of so many processors.
+    /// Returns the cases for a machine with so many processors.
     List<BenchCase> cases(int processors) {
         return switch (this) {
             case PAIR ->
@@ -60,7 +60,7 @@ public enum BenchScenario {
                 .map(variant -> new BenchCase(this, variant, 1, SCALE_MAX_BYTES, liveBlocks));
     }
 
-    /// As the command line names it.
+    /// Returns the name on the command line.
     String label() {
         return name().toLowerCase(Locale.ROOT);
     }

@@ -2,9 +2,10 @@ package io.cistern.cli.bench;
 
 import java.util.SplittableRandom;
 
-/// The sizes that a load asks for: drawn before it begins, any whole number of bytes, the largest among them once.
+/// The sizes that a load asks for: whole numbers of bytes, drawn in advance, with the largest size
+/// once among them.
 final class BenchSizes {
-    /// Two to the power of 11: 8 KiB of first-level cache, and too many for a processor to learn their order.
+    /// They take 8 KiB of first-level cache, and are too many for a processor to learn their order.
     private static final int COUNT = 1 << 11;
 
     private final int[] byteSizes = new int[COUNT];
@@ -12,7 +13,7 @@ final class BenchSizes {
 
     private BenchSizes() {}
 
-    /// Sizes over half of the largest.
+    /// Draws sizes over half of the largest.
     static BenchSizes upperHalf(long mostBytes, long seed) {
         SplittableRandom random = new SplittableRandom(seed);
         BenchSizes sizes = new BenchSizes();
@@ -22,7 +23,7 @@ final class BenchSizes {
         return sizes.withLargest(mostBytes);
     }
 
-    /// Sizes from 1 byte, each power of two as often as the next.
+    /// Draws sizes from 1 byte on; each power of two is as frequent as the next.
     static BenchSizes ofAllMagnitudes(long mostBytes, long seed) {
         SplittableRandom random = new SplittableRandom(seed);
         BenchSizes sizes = new BenchSizes();
@@ -37,7 +38,7 @@ final class BenchSizes {
         return this;
     }
 
-    /// The next size; after the last the first again.
+    /// Returns the next size; the first follows the last.
     long next() {
         return byteSizes[next++ & (COUNT - 1)];
     }

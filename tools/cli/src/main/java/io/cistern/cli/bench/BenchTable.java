@@ -6,7 +6,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 
-/// Measured results as a table for people.
+/// Formats measured results as a table for people.
 final class BenchTable {
     private static final List<List<String>> HEADINGS = List.of(
             List.of("", "", "", "", "largest", "live", "ns/pair", "", "", "million", "p99.9", "garbage"),
@@ -36,7 +36,7 @@ final class BenchTable {
 
     private BenchTable() {}
 
-    /// The table with its explanation, ending in a newline.
+    /// Returns the table with its explanation; it ends in a newline.
     static String format(List<BenchResult> results) {
         List<List<String>> rows = results.stream().map(BenchTable::row).toList();
         return TextTable.format(HEADINGS, rows, LEFT_ALIGNED) + "\n" + explanation(results);
@@ -60,7 +60,7 @@ final class BenchTable {
                 String.format(Locale.ROOT, "%.1f", result.garbageBytesPerPair()));
     }
 
-    /// Nanoseconds as the table has them.
+    /// Formats nanoseconds for the table.
     static String nanos(double nanos) {
         return String.format(Locale.ROOT, nanos < 1000 ? "%.1f" : "%,.0f", nanos);
     }

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
-/// Which allocators a replay goes through: those asked for, or all that can run and are for any program.
+/// Chooses the allocators of a replay: those asked for, or all general ones that can run here.
 public final class AllocatorChoice {
     private static final long PROBE_BYTES = 512;
 
@@ -23,17 +23,17 @@ public final class AllocatorChoice {
     private final Catalog catalog;
     private final Work work;
 
-    /// @param work what will be done with blocks
+    /// @param work the work that the replay does with blocks
     public AllocatorChoice(ReplayDevice gpu, Catalog catalog, Work work) {
         this.gpu = gpu;
         this.catalog = catalog;
         this.work = work;
     }
 
-    /// The specs, each of which was opened once to see that it can be.
+    /// Opens each allocator once to see that it can run, and returns the specs.
     ///
     /// @param asked specs as given; empty for all that can run and have no priority below 0, the highest first
-    /// @throws UsageException for one that can't run, or if there is none
+    /// @throws UsageException if one of those asked for can't run, or if none can
     public List<String> specs(List<String> asked) {
         Plugins.prepareFor(asked);
         if (asked.isEmpty()) {
@@ -58,9 +58,10 @@ public final class AllocatorChoice {
         return asked;
     }
 
-    /// What is found, can't be used and was not asked for, in a line for people: else it would be missed in silence.
+    /// Returns a line for people that names the unusable allocators that a default choice leaves out, so that
+    /// nobody misses them in silence.
     ///
-    /// @param asked specs as given
+    /// @param asked specs as given; the answer is empty if there are any
     public static Optional<String> leftOut(Catalog catalog, List<String> asked) {
         List<String> names = catalog.entries().stream()
                 .filter(entry -> entry.kind() == Catalog.Kind.ALLOCATOR
@@ -74,7 +75,8 @@ public final class AllocatorChoice {
                 : Optional.empty();
     }
 
-    /// Why there is nothing to write to or read from: a simulated GPU knows only memory of its own driver.
+    /// Returns why work can't write to or read from blocks: a simulated GPU knows only memory of
+    /// its own driver.
     private Optional<String> notOfTheDevice(DeviceMemory memory, Allocator allocator) {
         if (!memory.driver().simulated()) {
             return Optional.empty();

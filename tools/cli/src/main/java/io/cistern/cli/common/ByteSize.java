@@ -4,15 +4,16 @@ import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.Locale;
 
-/// Memory of devices as people write it, and how tables write numbers of bytes.
+/// Reads sizes of devices as people write them, and formats numbers of bytes for tables.
 public final class ByteSize {
     private static final String UNITS = "KMGTPE";
 
     private ByteSize() {}
 
-    /// Reads how much memory a device has, in the words of specs and settings.
+    /// Reads the memory size of a device, in the notation of specs and settings.
     ///
-    /// @throws IllegalArgumentException saying what would be legal
+    /// @return bytes, 1 to the largest capacity of a simulated GPU
+    /// @throws IllegalArgumentException if the text is no such size; the message says what is legal
     public static long parse(String text) {
         long bytes = ByteSizes.parse(text);
         if (bytes < 1 || bytes > SimulatedGpu.MAX_CAPACITY_BYTES) {
@@ -22,7 +23,7 @@ public final class ByteSize {
         return bytes;
     }
 
-    /// Three to four digits and a unit: `640 B`, `2.00 MiB`, `12.3 GiB`.
+    /// Formats bytes with three to four digits and a unit: `640 B`, `2.00 MiB`, `12.3 GiB`.
     public static String format(long bytes) {
         if (Math.abs(bytes) < 1024) {
             return bytes + " B";

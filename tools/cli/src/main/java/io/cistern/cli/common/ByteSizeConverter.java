@@ -3,7 +3,7 @@ package io.cistern.cli.common;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/// Lets picocli take `8GiB` for a number.
+/// Lets picocli read sizes such as `8GiB` as numbers.
 public final class ByteSizeConverter implements ITypeConverter<Long> {
     @Override
     public Long convert(String value) {

@@ -5,11 +5,11 @@ import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
 
-/// The words that shells complete, as they are when `generate-completion` writes its script.
+/// The words that shells complete; `generate-completion` writes them into its script.
 public final class Candidates {
     private Candidates() {}
 
-    /// Allocators that are found: a segment source is one too.
+    /// The names of the usable allocators and segment sources.
     public static final class Allocators implements Iterable<String> {
         @Override
         public Iterator<String> iterator() {
@@ -20,13 +20,13 @@ public final class Candidates {
                         .distinct()
                         .sorted()
                         .iterator();
-            } catch (RuntimeException e) { // The script is worth having without them; doctor tells what is wrong.
+            } catch (RuntimeException e) { // The script is useful without them; `doctor` tells what is wrong.
                 return Collections.emptyIterator();
             }
         }
     }
 
-    /// What needs no number.
+    /// The devices that need no number.
     static final class Devices implements Iterable<String> {
         @Override
         public Iterator<String> iterator() {

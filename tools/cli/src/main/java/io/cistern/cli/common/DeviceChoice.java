@@ -7,16 +7,16 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DriverChoice;
 import java.util.OptionalLong;
 
-/// What `--device` says: `auto`, `simulated` or `cuda:N`.
+/// Opens the device of `--device`: `auto`, `simulated` or `cuda:N`.
 public final class DeviceChoice {
     private DeviceChoice() {}
 
     private static final String SIMULATED = "simulated";
 
-    /// Opens the device. What `auto` stands for follows the setting `cistern.driver`.
+    /// Opens the device. The setting `cistern.driver` decides what `auto` means.
     ///
-    /// @param capacityBytes its memory if simulated, the limit on it if real
-    /// @throws UsageException if there is no such device, with the reason
+    /// @param capacityBytes the memory of a simulated device, or a limit on a real one
+    /// @throws UsageException if there is no such device; the message says why
     public static ReplayDevice open(String choice, OptionalLong capacityBytes) {
         return switch (choice) {
             case SIMULATED -> new ReplayDevice.Simulated(capacityBytes);
@@ -33,9 +33,9 @@ public final class DeviceChoice {
         return new ReplayDevice.Simulated(capacityBytes, choice.asked(), choice.reason());
     }
 
-    /// What a program gets here that names no driver.
+    /// Chooses the driver that a program gets here if it names none.
     ///
-    /// @throws UsageException if that is an error, with the reason
+    /// @throws UsageException if the choice fails; the message says why
     private static DriverChoice choose() {
         try {
             return CudaDrivers.choose();

@@ -1,10 +1,10 @@
 package io.cistern.cli.common;
 
-/// What the program's end means to a script.
+/// The exit codes of the program, for scripts.
 public final class ExitCode {
     /// All went well.
     public static final int OK = 0;
-    /// Something that nobody foresaw.
+    /// Something unforeseen happened.
     public static final int UNEXPECTED = 1;
     /// The command line or a trace is wrong.
     public static final int BAD_INPUT = 2;
@@ -14,8 +14,8 @@ public final class ExitCode {
     public static final int CONTENTS_LOST = 4;
     /// `doctor --strict` found a problem.
     public static final int PROBLEM = 5;
-    /// Whoever read the results read no further: what a program that a broken pipe ended would have, 128 and the
-    /// signal's number.
+    /// The reader of the results closed the pipe. The number is 128 plus the signal's number, as if the broken
+    /// pipe had ended the program.
     public static final int UNREAD = 141;
 
     private ExitCode() {}

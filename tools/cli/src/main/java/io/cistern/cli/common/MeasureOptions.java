@@ -9,7 +9,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/// The options of commands that measure allocators on a device, and where such a command writes.
+/// The options of commands that measure allocators on a device, and the streams that such a command writes to.
 public final class MeasureOptions {
     @Spec(Spec.Target.MIXEE)
     private @Nullable CommandSpec command;
@@ -36,7 +36,7 @@ public final class MeasureOptions {
     @Option(names = "--format", paramLabel = "FORMAT", defaultValue = "text", description = OutputFormat.WORDS)
     private OutputFormat format = OutputFormat.TEXT;
 
-    /// The specs as given; empty for all that can run.
+    /// Returns the specs as given; empty means all that can run.
     public List<String> allocators() {
         return allocators;
     }
@@ -49,22 +49,22 @@ public final class MeasureOptions {
         return format;
     }
 
-    /// For results as programs read them.
+    /// Returns a new writer for results in the chosen format.
     public ResultWriter results() {
         return new ResultWriter(format, out());
     }
 
-    /// For results.
+    /// Returns the stream for results.
     public PrintWriter out() {
         return Objects.requireNonNull(command).commandLine().getOut();
     }
 
-    /// Tells people something that is no result.
+    /// Prints a line for people that is not a result.
     public void tell(String line) {
         err().println("cistern: " + line);
     }
 
-    /// For all else.
+    /// Returns the stream for everything that is not a result.
     public PrintWriter err() {
         return Objects.requireNonNull(command).commandLine().getErr();
     }

@@ -2,19 +2,19 @@ package io.cistern.cli.common;
 
 import java.util.Locale;
 
-/// What `--format` says.
+/// The values of `--format`.
 public enum OutputFormat {
     /// For people.
     TEXT,
     /// For programs: one JSON document.
     JSON,
-    /// For programs: a line of JSON for each result, as soon as it is there.
+    /// For programs: a line of JSON for each result, written at once.
     JSONL;
 
-    /// For the description of an option.
+    /// The description of the option.
     public static final String WORDS = "text, json (one document) or jsonl (a line for each result, once it is there).";
 
-    /// As the command line names it.
+    /// Returns the name on the command line.
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

@@ -16,19 +16,20 @@ import java.util.ServiceLoader;
 import java.util.stream.Stream;
 import java.util.zip.ZipFile;
 
-/// The allocators and segment sources on the class path, on the module path, and in the plug-in directory.
+/// Finds the allocators and segment sources on the class path, on the module path, and in
+/// the plug-in directory.
 ///
-/// On the class path, a plug-in is what lies elsewhere than the program.
+/// A class path entry is a plug-in if it lies outside the program's own folder.
 public final class Plugins {
-    /// What every spec of native code has in it.
+    /// Every spec of a native allocator contains this word.
     private static final String LIBRARY = "library";
 
     private Plugins() {}
 
-    /// Discovers them.
+    /// Discovers all allocators and segment sources.
     ///
-    /// @throws UsageException if something is set that is no setting, or a JAR on the class path is none, which
-    ///     Java would pass over in silence
+    /// @throws UsageException if a setting is unknown or invalid, or an entry of the class path is missing or
+    ///     no JAR, which Java would pass over in silence
     public static Catalog catalog() {
         SettingProblems.of(Settings.ofProcess()).stream().findFirst().ifPresent(problem -> {
             throw new UsageException(problem);
@@ -36,9 +37,9 @@ public final class Plugins {
         return catalogWhateverIsSet();
     }
 
-    /// Discovers them; what is wrong with the settings is the catalogue's to tell.
+    /// Discovers them without checking the settings; the catalogue reports problems with these.
     ///
-    /// @throws UsageException if a JAR on the class path is none
+    /// @throws UsageException if an entry of the class path is missing or no JAR
     public static Catalog catalogWhateverIsSet() {
         List<Path> added = added(System.getProperty("java.class.path", ""));
         added.forEach(Plugins::checkJar);
@@ -57,7 +58,7 @@ public final class Plugins {
                 .anyMatch(set -> set.setting() == Setting.PLUGINS || set.text().contains(LIBRARY));
     }
 
-    /// Called before an allocator is opened.
+    /// Diverts the output of native code if one of the specs loads any. Called before an allocator is opened.
     static void prepareFor(List<String> specs) {
         if (specs.stream().anyMatch(spec -> spec.contains(LIBRARY))) {
             ResultStream.keepNativeCodeOut();
@@ -76,7 +77,7 @@ public final class Plugins {
                 .toList();
     }
 
-    /// Java passes over what is not there, and what is no JAR.
+    /// Rejects a file that is missing or no JAR, because Java would ignore it.
     static void checkJar(Path file) {
         if (Files.notExists(file)) {
             throw new UsageException("--class-path: no such file: " + file);

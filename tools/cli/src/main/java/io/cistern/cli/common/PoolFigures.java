@@ -9,17 +9,17 @@ import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// What allocators over the driver's pools tell of them, all together, once the device is at rest.
+/// Sums the statistics of allocators over the driver's pools; read once the device is at rest.
 ///
-/// @param thresholdBytes what a pool keeps over a synchronisation; [Long#MAX_VALUE] for everything
-/// @param reservedBytes what the pools hold
-/// @param usedBytes what they have handed out
-/// @param trims how often they were trimmed
-/// @param trimmedBytes what that gave back
+/// @param thresholdBytes bytes that a pool keeps over a synchronisation; [Long#MAX_VALUE] for all
+/// @param reservedBytes bytes that the pools hold
+/// @param usedBytes bytes that the pools have handed out
+/// @param trims how many times the pools were trimmed
+/// @param trimmedBytes bytes that the trims gave back to the driver
 public record PoolFigures(long thresholdBytes, long reservedBytes, long usedBytes, long trims, long trimmedBytes) {
     private static final String THRESHOLD = "pool.release_threshold_bytes";
 
-    /// Asks the allocators, for each of the devices; empty if one of them has no pools of the driver.
+    /// Asks the allocators for each device; returns empty if one of them has no pools of the driver.
     public static Optional<PoolFigures> of(Stream<Allocator> allocators, int... devices) {
         List<Map<String, Long>> figures = allocators
                 .flatMap(allocator -> Arrays.stream(devices).mapToObj(allocator::memoryStatistics))
@@ -41,17 +41,17 @@ public record PoolFigures(long thresholdBytes, long reservedBytes, long usedByte
         return figures.stream().mapToLong(each -> each.getOrDefault(name, 0L)).sum();
     }
 
-    /// The threshold for people.
+    /// Formats the threshold for people.
     public String threshold() {
         return threshold(thresholdBytes);
     }
 
-    /// A pool's threshold for people; the driver's numbers have no sign.
+    /// Formats a pool's threshold for people; the driver's numbers are unsigned.
     public static String threshold(long bytes) {
         return bytes < 0 || bytes == Long.MAX_VALUE ? "keep all" : ByteSize.format(bytes);
     }
 
-    /// The fields of a JSON object.
+    /// Returns the fields of a JSON object.
     public Map<String, @Nullable Object> fields() {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("releaseThresholdBytes", thresholdBytes);

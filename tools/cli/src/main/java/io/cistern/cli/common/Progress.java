@@ -9,8 +9,8 @@ import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
 import org.jspecify.annotations.Nullable;
 
-/// Tells on standard error how far a long work is: in a bar if that is a terminal, else in lines, where there is
-/// something to say.
+/// Reports the progress of long work on standard error: as a bar on a terminal, otherwise as lines for
+/// the slow steps.
 public final class Progress implements AutoCloseable {
     private static final Path STANDARD_ERROR = Path.of("/proc/self/fd/2");
 
@@ -20,7 +20,7 @@ public final class Progress implements AutoCloseable {
     private final @Nullable ProgressBar bar;
     private long done;
 
-    /// Begins a work of so many steps.
+    /// Begins work of so many steps.
     ///
     /// @param err standard error, for lines
     public Progress(String task, long steps, PrintWriter err) {
@@ -30,7 +30,7 @@ public final class Progress implements AutoCloseable {
         bar = isTerminal(STANDARD_ERROR) ? open(task, steps) : null;
     }
 
-    /// One more step is done.
+    /// Counts one more step.
     public void step() {
         done++;
         if (bar != null) {
@@ -38,9 +38,9 @@ public final class Progress implements AutoCloseable {
         }
     }
 
-    /// One more step is done, one of those that take so long that each is worth a line.
+    /// Counts one more step that took long enough for a line of its own.
     ///
-    /// @param what it was
+    /// @param what describes the step
     public void step(String what) {
         step();
         if (bar == null) {
@@ -49,7 +49,7 @@ public final class Progress implements AutoCloseable {
         }
     }
 
-    /// Says what is being done now.
+    /// Shows beside the bar what is being done now.
     public void message(String message) {
         if (bar != null) {
             bar.setExtraMessage(message);
@@ -63,7 +63,7 @@ public final class Progress implements AutoCloseable {
         }
     }
 
-    /// Java's own console answers for input and output together; the kernel knows each.
+    /// Asks the kernel about one descriptor, because Java's console answers for input and output together.
     private static boolean isTerminal(Path descriptor) {
         try {
             String target = Files.readSymbolicLink(descriptor).toString();

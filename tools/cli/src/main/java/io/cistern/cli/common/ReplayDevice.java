@@ -7,56 +7,56 @@ import io.cistern.spi.catalog.Catalog;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// The GPU that replays run on. Each replay gets memory of its own from it, as if it were the first.
+/// The GPU that replays run on. Each replay gets fresh memory from it, as if it were the first.
 public sealed interface ReplayDevice extends AutoCloseable {
-    /// How the command line names it: `simulated`, `cuda:0`.
+    /// Returns the name on the command line: `simulated`, `cuda:0`.
     String label();
 
-    /// What the reader of results must know of the device; empty for a real one.
+    /// Returns a note on the device for readers of the results; empty for a real one.
     default Optional<String> notice() {
         return Optional.empty();
     }
 
-    /// The device's ordinal.
+    /// Returns the device's ordinal.
     int ordinal();
 
-    /// A driver for one replay.
+    /// Returns a driver for one replay.
     CudaDriver driver();
 
-    /// A driver for one replay on so many devices, of which [#ordinal] is the first.
+    /// Returns a driver for one replay on several devices, beginning with [#ordinal].
     ///
     /// @param devices at most [#deviceCount]
     default CudaDriver driver(int devices) {
         return driver();
     }
 
-    /// How many devices there are from [#ordinal] on.
+    /// Returns how many devices there are from [#ordinal] on.
     int deviceCount();
 
-    /// Ends what [#driver] gave.
+    /// Releases a driver that [#driver] returned.
     void release(CudaDriver driver);
 
-    /// Opens the framework on a driver.
+    /// Opens device memory on a driver.
     DeviceMemory open(CudaDriver driver, Catalog catalog);
 
-    /// The same with as much memory.
+    /// Returns this device with another capacity, or another limit if it is real.
     ///
-    /// @return closed by nobody
+    /// @return a device that nobody needs to close
     ReplayDevice withCapacity(long byteSize);
 
     @Override
     default void close() {}
 
-    /// A simulated GPU, made anew for each replay.
+    /// A simulated GPU; each replay gets a new one.
     ///
-    /// @param capacityBytes its memory; empty for an H200's
+    /// @param capacityBytes its memory; empty for that of an H200
     /// @param asked whether somebody asked for a simulation
-    /// @param why who asked for it, or why there is no real one, for people
+    /// @param why the origin of that request, or the reason why no real GPU is used; for people
     record Simulated(OptionalLong capacityBytes, boolean asked, String why) implements ReplayDevice {
-        /// As many as the largest hosts have.
+        /// The largest hosts have so many.
         private static final int MAX_DEVICES = 64;
 
-        /// One that the line asks for.
+        /// Creates a device for `--device simulated`.
         public Simulated(OptionalLong capacityBytes) {
             this(capacityBytes, true, "--device simulated");
         }
@@ -113,7 +113,7 @@ public sealed interface ReplayDevice extends AutoCloseable {
         }
     }
 
-    /// A device of a driver that stays open over all replays.
+    /// A device of a real driver, which stays open over all replays.
     ///
     /// @param limitBytes the most that may be allocated at once; empty for no limit but the device's own
     record Real(CudaDriver driver, int ordinal, OptionalLong limitBytes) implements ReplayDevice {

@@ -8,18 +8,18 @@ import java.io.IOException;
 import java.io.OutputStream;
 import org.jspecify.annotations.Nullable;
 
-/// Standard output, for results alone. What Java code prints elsewhere goes to standard error; what native code
-/// prints does too, from [#keepNativeCodeOut] on: C buffers it, and writes it some time, at the latest when the
-/// process ends, so that no way of looking after single calls would do.
+/// Keeps standard output for results alone. Output of other Java code goes to standard error. After
+/// [#keepNativeCodeOut], so does output of native code: C buffers it and may write it as late as the end of the
+/// process, so diverting it around single calls would not be enough.
 ///
-/// Then file descriptor 1 is standard error, and results go to a copy of what it was.
+/// From then on, file descriptor 1 is standard error, and results go to a copy of the original descriptor.
 public final class ResultStream extends OutputStream {
     private static final int STANDARD_OUTPUT = 1;
     private static final int STANDARD_ERROR = 2;
-    /// What the system's C library calls it, which is all that Java tells.
+    /// The system's C library words the error like this, and Java passes on only the message.
     private static final String BROKEN_PIPE = "Broken pipe";
 
-    /// The process's own, if its `main` made one.
+    /// The process's stream, if its `main` installed one.
     private static @Nullable ResultStream installed;
 
     private OutputStream to = new FileOutputStream(FileDescriptor.out);
@@ -28,7 +28,7 @@ public final class ResultStream extends OutputStream {
 
     private ResultStream() {}
 
-    /// Makes the process's standard output one for results.
+    /// Makes the process's standard output a stream for results.
     public static ResultStream install() {
         System.setOut(System.err);
         ResultStream results = new ResultStream();
@@ -36,7 +36,7 @@ public final class ResultStream extends OutputStream {
         return results;
     }
 
-    /// Called before native code of other people may run.
+    /// Diverts the output of native code. Called before other people's native code may run.
     static void keepNativeCodeOut() {
         if (installed != null) {
             installed.divert();
@@ -76,12 +76,12 @@ public final class ResultStream extends OutputStream {
         return e instanceof SystemCallException refused ? refused.isBrokenPipe() : BROKEN_PIPE.equals(e.getMessage());
     }
 
-    /// Whether a write failed since nobody reads any more.
+    /// Returns whether a write failed because the reader closed the pipe.
     public synchronized boolean isUnread() {
         return unread;
     }
 
-    /// The copy of standard output, which Java has no stream for.
+    /// Writes to the copy of standard output, for which Java has no stream.
     private static final class Output extends OutputStream {
         private final Descriptor copy;
 

@@ -7,8 +7,8 @@ import java.io.UncheckedIOException;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// Writes results as programs read them: as lines, or as one array, which is whole even if a later result fails. As
-/// text it writes nothing, since a table needs them all.
+/// Writes results for programs: as lines, or as one array that stays valid JSON even if a later result fails.
+/// It writes nothing in text format, because a table needs all results.
 public final class ResultWriter implements AutoCloseable {
     private static final JSON WITH_NULLS = JSON.std.with(JSON.Feature.WRITE_NULL_PROPERTIES);
 
@@ -23,7 +23,7 @@ public final class ResultWriter implements AutoCloseable {
 
     /// Writes one result.
     ///
-    /// @param fields of a JSON object
+    /// @param fields the fields of a JSON object
     public void write(Map<String, @Nullable Object> fields) {
         switch (format) {
             case TEXT -> {}
@@ -36,7 +36,7 @@ public final class ResultWriter implements AutoCloseable {
         out.flush();
     }
 
-    /// An object on one line, with the fields that are null.
+    /// Formats an object on one line; fields that are null appear.
     public static String line(Map<String, @Nullable Object> fields) {
         try {
             return WITH_NULLS.asString(fields);

@@ -4,15 +4,15 @@ import java.util.ArrayList;
 import java.util.List;
 import picocli.CommandLine.Help.Ansi;
 
-/// Rows of cells as text for people: columns aligned, headings in bold on a terminal.
+/// Formats rows of cells as text for people: columns are aligned, headings are bold on a terminal.
 public final class TextTable {
     private TextTable() {}
 
-    /// The table, ending in a newline.
+    /// Returns the table; it ends in a newline.
     ///
-    /// @param headings lines of headings, each of as many cells as a row
+    /// @param headings lines of headings, each with as many cells as a row
     /// @param rows the cells of each row
-    /// @param leftAligned how many of the first columns are text; the others are numbers
+    /// @param leftAligned how many of the first columns hold text; the others hold numbers
     public static String format(List<List<String>> headings, List<List<String>> rows, int leftAligned) {
         List<List<String>> all = new ArrayList<>(headings);
         all.addAll(rows);

@@ -3,7 +3,7 @@ package io.cistern.cli.common;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// Something asked for on the command line that can't be done here. The message is one line for standard error.
+/// Says that the command line asks for something impossible here. The message is one line for standard error.
 public final class UsageException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -5,14 +5,14 @@ import java.io.InputStream;
 import java.util.Properties;
 import picocli.CommandLine.IVersionProvider;
 
-/// What `--version` prints.
+/// Prints the version for `--version`.
 public final class Version implements IVersionProvider {
     @Override
     public String[] getVersion() throws IOException {
         return new String[] {"cistern " + number()};
     }
 
-    /// The version that the build wrote.
+    /// Returns the version that the build wrote.
     public static String number() throws IOException {
         Properties properties = new Properties();
         try (InputStream in = Version.class.getResourceAsStream("version.properties")) {

@@ -7,9 +7,9 @@ import java.util.Locale;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/// Reads constants as people write them, in lower case; any letter case will do.
+/// Reads enum constants in lower case, as people write them; any letter case is accepted.
 ///
-/// @param type whose constants
+/// @param type the enum
 public record WordConverter<E extends Enum<E>>(Class<E> type) implements ITypeConverter<E> {
     @Override
     public E convert(String text) {

@@ -2,16 +2,16 @@ package io.cistern.cli.common;
 
 import java.util.Locale;
 
-/// What `--work` says: what is done with each block.
+/// The values of `--work`: what a replay does with each block.
 public enum Work {
-    /// Nothing: the allocator's own cost.
+    /// Nothing is done, which shows the allocator's own cost.
     NONE,
     /// Each block is written once on its stream right after its allocation, as a kernel would.
     MEMSET,
-    /// Each block is filled, and before its free its contents are verified; never timed.
+    /// Each block is filled, and its contents are verified before its free; this is never timed.
     CHECK;
 
-    /// As the command line names it.
+    /// Returns the name on the command line.
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

@@ -26,23 +26,23 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.stream.IntStream;
 
-/// What this machine, this JVM and the plug-ins found can do, with the reason for each "no". Finding out never fails:
-/// what can't be had is part of the finding.
+/// Diagnoses what this machine, this JVM and the plug-ins can do, with the reason for each "no". It never
+/// fails: anything missing is part of the findings.
 ///
 /// @param jdk name and version of the Java in use
-/// @param jdkHome where it is
+/// @param jdkHome its folder
 /// @param nativeAccess whether the driver binding may call native code without a warning
-/// @param drivers the ways to a GPU, the preferred first
+/// @param drivers the ways to a GPU, the preferred one first
 /// @param driver the driver in use, for people
-/// @param driverNotice what to know of it, for people; empty for a real one
+/// @param driverNotice a note on that driver, for people; empty for a real one
 /// @param simulated whether its devices are simulated
 /// @param capabilities what driver and devices can do
 /// @param pools the pools of each device
-/// @param providers allocators and segment sources found
-/// @param current the allocator that is current without a program's choice, or why there is none
-/// @param currentReason why that one
-/// @param settings all that can be set, with what holds
-/// @param problems what a program here would stumble over: settings that can't be followed, a driver that was set up
+/// @param providers the allocators and segment sources that were found
+/// @param current the allocator that is current if a program chooses none; empty if there is none
+/// @param currentReason why that one is current, or why none is
+/// @param settings all settings with their values
+/// @param problems obstacles for a program here: settings that can't be followed, a driver that was set up
 ///     wrongly, a simulation that nobody asked for, plug-ins that can't be used, no current allocator
 record Diagnosis(
         String jdk,
@@ -67,15 +67,15 @@ record Diagnosis(
 
     /// An allocator or a segment source.
     ///
-    /// @param entry what was found
+    /// @param entry its entry in the catalogue
     /// @param support whether it can be used here
     record Provider(Catalog.Entry entry, Support support) {}
 
-    /// A setting and what holds.
+    /// A setting and its value.
     ///
-    /// @param key as it is written
-    /// @param value what holds, set or not
-    /// @param source who set it, or `default`
+    /// @param key the setting's name
+    /// @param value the value in use, set or default
+    /// @param source where it was set, or `default`
     record Settled(String key, String value, String source) {
         static List<Settled> all(Settings set) {
             List<Settled> all = new ArrayList<>();
@@ -92,7 +92,7 @@ record Diagnosis(
         }
     }
 
-    /// Looks at everything.
+    /// Looks at everything and returns the findings.
     static Diagnosis make() {
         List<Driver> drivers =
                 CudaDrivers.providers().stream().map(Diagnosis::driver).toList();
@@ -154,7 +154,8 @@ record Diagnosis(
                 provider.name(), provider.unavailableBecause().map(Support::no).orElse(Support.yes()));
     }
 
-    /// What a program gets that names no driver; where that is an error, the simulated GPU.
+    /// Opens the device that a program gets if it names no driver. If that fails, it notes the problem and
+    /// opens a simulated GPU.
     private static ReplayDevice open(List<String> problems) {
         try {
             ReplayDevice gpu = DeviceChoice.open("auto", OptionalLong.empty());
@@ -190,7 +191,7 @@ record Diagnosis(
         }
     }
 
-    /// A device's answers in the order of [DriverFeature].
+    /// Returns a device's answers in the order of [DriverFeature].
     static List<Feature> features(DeviceCapabilities device) {
         List<Feature> features = new ArrayList<>();
         for (DriverFeature feature : DriverFeature.values()) {
@@ -200,7 +201,7 @@ record Diagnosis(
         return features;
     }
 
-    /// One thing a device may or may not do.
+    /// A feature that a device has or lacks.
     ///
     /// @param name for people
     /// @param support the answer

@@ -11,7 +11,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/// A [Diagnosis] for programs.
+/// Turns a [Diagnosis] into JSON for programs.
 final class DiagnosisJson {
     private DiagnosisJson() {}
 
@@ -99,7 +99,7 @@ final class DiagnosisJson {
         return fields;
     }
 
-    /// Keys and values in turn.
+    /// Makes an object from keys and values in turn.
     private static Map<String, @Nullable Object> object(@Nullable Object... fields) {
         Map<String, @Nullable Object> object = new LinkedHashMap<>();
         for (int i = 0; i < fields.length; i += 2) {

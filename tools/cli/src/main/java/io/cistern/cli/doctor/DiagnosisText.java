@@ -8,13 +8,13 @@ import java.util.List;
 import java.util.Locale;
 import picocli.CommandLine.Help.Ansi;
 
-/// A [Diagnosis] for people.
+/// Formats a [Diagnosis] for people.
 final class DiagnosisText {
     private final StringBuilder text = new StringBuilder();
 
     private DiagnosisText() {}
 
-    /// Some screens of text at the most, ending in a newline.
+    /// Returns a few screens of text that end in a newline.
     static String format(Diagnosis diagnosis) {
         DiagnosisText all = new DiagnosisText();
         all.java(diagnosis);

@@ -14,7 +14,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
 
-/// `cistern doctor`: what this machine can do and, for what it can't, why and what to do.
+/// `cistern doctor`: tells what this machine can do and, for each "no", the reason and the remedy.
 @Command(
         name = "doctor",
         description = "Tells what the driver, the devices and the plug-ins found can do, and why not.",

@@ -19,7 +19,8 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/// `cistern options`: what a spec of an allocator, an adaptor or a segment source may say.
+/// `cistern options`: lists the options that a spec of an allocator, an adaptor or a segment
+/// source may contain.
 @Command(
         name = "options",
         description = "Tells which options an allocator, an adaptor or a segment source takes.",
@@ -57,7 +58,7 @@ public final class OptionsCommand implements Callable<Integer> {
                 .filter(entry -> entry.name().equals(name))
                 .toList();
         if (named.isEmpty()) {
-            catalog.allocator(name); // says which names there are
+            catalog.allocator(name); // throws an error that lists the known names
         }
         for (Catalog.Entry entry : named) {
             out.println(title(entry));

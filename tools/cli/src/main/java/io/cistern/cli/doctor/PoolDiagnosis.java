@@ -16,11 +16,11 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Stream;
 
-/// What the driver tells of the pool that a device has from the start, and of pools in general.
+/// The driver's answers about a device's default pool, and about pools in general.
 ///
-/// @param support whether the device has pools and tells of them; if not, the rest is empty
-/// @param current whether `cuMemAllocAsync` takes from that pool
-/// @param attributes its attributes
+/// @param support whether the device has pools and answers; if not, the rest is empty
+/// @param current whether `cuMemAllocAsync` takes from the default pool
+/// @param attributes the attributes of the default pool
 /// @param handleTypes how pools can be exported
 record PoolDiagnosis(
         Support support, boolean current, Map<PoolAttribute, Long> attributes, List<HandleType> handleTypes) {
@@ -52,7 +52,7 @@ record PoolDiagnosis(
         return new PoolDiagnosis(Support.yes(), pools.currentPool(device) == pool, attributes, handleTypes);
     }
 
-    /// A line for people.
+    /// Describes the default pool in a line for people.
     String text() {
         if (!support.supported()) {
             return "unknown: " + support.reason();
@@ -62,12 +62,12 @@ record PoolDiagnosis(
                 + ByteSize.format(value(PoolAttribute.USED_CURRENT)) + (current ? ", current" : ", not current");
     }
 
-    /// The policies that are on, for people.
+    /// Lists the reuse policies that are on, for people.
     String policies() {
         return words(attributes.keySet().stream().filter(each -> each.isInt() && value(each) != 0));
     }
 
-    /// How pools can be exported, for people.
+    /// Lists how pools can be exported, for people.
     String exports() {
         return words(handleTypes.stream());
     }

@@ -2,9 +2,9 @@ package io.cistern.cli.generated;
 
 import java.util.stream.LongStream;
 
-/// Training whose gradients are added up over some micro-batches before the optimizer uses them, so they live far
-/// longer than activations; lengths come in a few buckets. Now and then the model is evaluated on larger batches, of
-/// which nothing is kept.
+/// Training that accumulates gradients over some micro-batches before the optimizer uses them, so gradients
+/// live far longer than activations. Batches come in a few lengths. Now and then the program evaluates the
+/// model on larger batches and keeps nothing of them.
 final class Accumulation implements Runnable {
     private final Program program;
     private final Network network;

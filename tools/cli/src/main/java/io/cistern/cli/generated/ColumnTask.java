@@ -3,8 +3,9 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// A task of [Columns]. Of its bytes at most a fifth is the hash table, a tenth partial sums, which are copied at its
-/// end, and a quarter a batch of columns, which is live twice while it is filtered and while it is joined.
+/// A task of [Columns]. At most a fifth of its bytes is the hash table and a tenth is partial sums, which it
+/// copies at its end. At most a quarter is a batch of columns, which is live twice while the task filters
+/// and joins it.
 final class ColumnTask {
     private enum Stage {
         UNPACK,
@@ -43,9 +44,9 @@ final class ColumnTask {
         hashTable = program.allocate(program.anyOf(taskBytes / 128, taskBytes / 5), stream);
     }
 
-    /// Does the next thing with a batch.
+    /// Runs the next stage on a batch.
     ///
-    /// @return whether the task is over then
+    /// @return whether the task is over
     boolean goOn() {
         switch (next) {
             case UNPACK -> {

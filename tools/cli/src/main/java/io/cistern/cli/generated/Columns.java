@@ -3,9 +3,9 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Tasks of a query engine, a few at a time on a stream each, which read a table batch by batch: columns are unpacked,
-/// filtered by a mask, joined with a hash table that lives as long as its task, and summed up by groups. Rows, types,
-/// selectivities and the number of batches are drawn for each task.
+/// Tasks of a query engine, a few at a time and each on its own stream. Each reads a table batch by batch: it
+/// unpacks columns, filters them by a mask, joins them with a hash table that lives as long as the task, and
+/// sums them up by groups. Each task draws its own rows, types, selectivities and number of batches.
 final class Columns implements Runnable {
     private final Program program;
     private final List<ColumnTask> running = new ArrayList<>();

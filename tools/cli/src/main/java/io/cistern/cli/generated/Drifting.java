@@ -3,8 +3,8 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Key-value caches of 48 sequences, which grow by copying until their sequence ends; each goes on from a
-/// larger start than the one before.
+/// Key-value caches of 48 sequences that grow by copying until their sequence ends; each new sequence starts
+/// larger than the one before.
 final class Drifting implements Runnable {
     private final Program program;
 

@@ -6,20 +6,20 @@ import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
 
-/// Traces that are made and not recorded. Two with the same seed and capacity are equal.
+/// Traces that are generated, not recorded. Two traces with the same seed and capacity are equal.
 ///
-/// The first five fragment memory on purpose and leave blocks behind. The others imitate programs of a kind: the seed
-/// draws their shapes, counts and lifetimes, and they free what they allocate.
+/// The first five fragment memory on purpose and leave blocks behind. The others imitate kinds of programs: the
+/// seed draws their shapes, counts and lifetimes, and they free all their blocks.
 public enum GeneratedTrace {
-    /// Blocks that stay between large ones that come and go: [LongLived].
+    /// Blocks that stay between large, short-lived ones: [LongLived].
     LONG_LIVED,
     /// Caches that grow from ever larger starts: [Drifting].
     DRIFTING,
     /// A thousand streams: [ShortStreams].
     SHORT_STREAMS,
-    /// All of the device and back: [Sawtooth].
+    /// Growth to nearly the whole device and back: [Sawtooth].
     SAWTOOTH,
-    /// Training and evaluation in turns: [Phases].
+    /// Alternating training and evaluation: [Phases].
     PHASES,
     /// Steps of varying shapes: [Training].
     TRAINING,
@@ -27,7 +27,7 @@ public enum GeneratedTrace {
     ACCUMULATION,
     /// Caches that grow with each token: [Generation].
     GENERATION,
-    /// Requests that come and go: [Serving].
+    /// Requests that arrive and end: [Serving].
     SERVING,
     /// Memory that graphs keep: [Graphs].
     GRAPHS,
@@ -38,34 +38,34 @@ public enum GeneratedTrace {
     /// Pictures of every size: [Images].
     IMAGES;
 
-    /// What is made when nobody asks for another one.
+    /// The seed if nobody asks for another one.
     public static final long USUAL_SEED = 1;
 
-    /// Sizes are shares of the device they are made for; this one is small enough for most.
+    /// Sizes are shares of the device's capacity; this capacity is small enough for most devices.
     public static final long USUAL_CAPACITY_BYTES = 16L << 30;
 
-    /// Below this the smallest of those shares are no blocks any more.
+    /// Below this capacity, the smallest of those shares are no longer blocks.
     public static final long MIN_CAPACITY_BYTES = 64L << 20;
 
-    /// The names of all.
+    /// Returns the names of all generated traces.
     public static List<String> labels() {
         return Stream.of(values()).map(GeneratedTrace::label).toList();
     }
 
-    /// As the command line names it.
+    /// Returns the name on the command line.
     public String label() {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /// The one of a name.
+    /// Returns the trace of a name, if there is one.
     public static Optional<GeneratedTrace> named(String label) {
         return Stream.of(values()).filter(each -> each.label().equals(label)).findFirst();
     }
 
-    /// Makes the rows.
+    /// Writes the rows of the trace.
     ///
-    /// @param capacityBytes the memory of the device; the most bytes live at once are at most 95 percent of it
-    /// @throws IllegalArgumentException for a device of less than [#MIN_CAPACITY_BYTES]
+    /// @param capacityBytes the memory of the device; at most 95 percent of it is live at once
+    /// @throws IllegalArgumentException if the device has less than [#MIN_CAPACITY_BYTES]
     public void write(long seed, long capacityBytes, TraceSink sink) {
         if (capacityBytes < MIN_CAPACITY_BYTES) {
             throw new IllegalArgumentException(capacityBytes + " bytes are too few for a generated trace");

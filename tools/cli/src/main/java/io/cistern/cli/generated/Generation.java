@@ -3,8 +3,9 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// A language model that generates text for one batch of prompts after another. Each layer's caches of keys and values
-/// grow by copying with every token, beside small buffers of the token itself, until the batch has its last one.
+/// A language model that generates text for one batch of prompts after another. With every token, each
+/// layer's key and value caches grow by copying, beside small buffers for the token itself, until the batch
+/// has its last token.
 final class Generation implements Runnable {
     private static final long STREAM = Program.MAIN_STREAM;
 
@@ -44,7 +45,7 @@ final class Generation implements Runnable {
         program.freeAll(weights);
     }
 
-    /// The caches of a prompt.
+    /// Allocates the caches of a prompt.
     private List<Block> fill() {
         long byteSize =
                 Math.max(tokenBytes, (long) (mostCacheBytes * program.between(0.1, 0.9)) / tokenBytes * tokenBytes);
@@ -55,7 +56,7 @@ final class Generation implements Runnable {
         return caches;
     }
 
-    /// One more token for each sequence.
+    /// Generates one more token for each sequence.
     private List<Block> next(List<Block> caches, int sequences) {
         List<Block> grown = new ArrayList<>();
         for (Block cache : caches) {

@@ -3,14 +3,14 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Inference by captured graphs, one for each batch size: a capture on a stream of its own leaves a graph's inputs,
-/// outputs and private memory in place for as long as the graph lives, and replays allocate only what surrounds them.
-/// Batches that have no graph run without one, which may be captured in place of an older graph then.
+/// Inference by captured graphs, one for each batch size. A capture on a stream of its own leaves a graph's
+/// inputs, outputs and private memory in place while the graph lives; replays allocate only the buffers around
+/// them. A batch without a graph runs directly, and may then be captured in place of an older graph.
 final class Graphs implements Runnable {
     private static final long STREAM = Program.MAIN_STREAM;
     private static final long CAPTURE_STREAM = 2;
 
-    /// What a graph keeps; the first block is its input, the last one its output.
+    /// A captured graph's memory; the first block is its input, the last one its output.
     private record Graph(long samples, List<Block> memory) {}
 
     private final Program program;
@@ -55,7 +55,7 @@ final class Graphs implements Runnable {
         }
     }
 
-    /// Within a graph memory is used again from layer to layer, so it has about what a pass has at its peak, in pieces.
+    /// A graph reuses memory from layer to layer, so it keeps about the peak of one pass, in pieces.
     private Graph capture(long samples) {
         program.await(CAPTURE_STREAM, STREAM);
         long peakBytes = network.peakOfPassing(samples);

@@ -3,9 +3,9 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// A service that decodes pictures of every size on one stream and works on them on another: each is scaled down step
-/// by step, filtered with a workspace, and put into a batch of equal ones. Small previews stay in a cache, from which
-/// others are dropped by chance.
+/// A service that decodes pictures of every size on one stream and processes them on another. It scales each
+/// picture down step by step, filters it with a workspace, and puts it into a batch of equal ones. Small
+/// previews stay in a cache, which drops random ones.
 final class Images implements Runnable {
     private static final long STREAM = Program.MAIN_STREAM;
     private static final long DECODER = 2;
@@ -61,7 +61,7 @@ final class Images implements Runnable {
         return decoded;
     }
 
-    /// Scales in halves, with the two last steps live at once, and keeps a preview.
+    /// Scales a picture down by halves, with the last two steps live at once, and keeps a preview.
     private void workOn(Block picture) {
         Block scaled = program.allocate(4 * picture.byteSize() / 3, STREAM);
         while (scaled.byteSize() > 4 * previewBytes) {

@@ -3,7 +3,7 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Long-lived small and middle-sized blocks, each allocated between large ones that come and go.
+/// Long-lived small and middle-sized blocks, each allocated between large, short-lived ones.
 final class LongLived implements Runnable {
     private final Program program;
 

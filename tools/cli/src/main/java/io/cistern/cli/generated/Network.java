@@ -3,18 +3,20 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// A neural network whose shape is drawn, in half precision: what its layers hold, and what they make of one sample.
+/// The shape of a random neural network in half precision: the parameters of its layers, and their buffers
+/// for one sample.
 ///
 /// @param layers in the order of a forward pass
 record Network(List<Layer> layers) {
-    /// What a layer needs.
+    /// The memory of a layer.
     ///
     /// @param weights bytes of each parameter
-    /// @param kept bytes of a sample in each activation that the backward pass needs
-    /// @param passing bytes of a sample in each buffer that is freed within the layer
+    /// @param kept bytes for one sample in each activation that the backward pass needs
+    /// @param passing bytes for one sample in each buffer that is freed within the layer
     record Layer(List<Long> weights, List<Long> kept, List<Long> passing) {}
 
-    /// Attention and two wide matrices in each layer, and the logits of a vocabulary; a sample is a token.
+    /// Draws a transformer: attention and two wide matrices in each layer, and the logits of a vocabulary; a
+    /// sample is a token.
     static Network transformer(Program program, long weightBytes, int depth) {
         long hidden = rounded(Math.sqrt(weightBytes / 24.0 / depth), 64);
         long line = 2 * hidden;
@@ -42,7 +44,8 @@ record Network(List<Layer> layers) {
         return new Network(layers);
     }
 
-    /// Four stages of convolutions, each with half the resolution and twice the channels; a sample is a picture.
+    /// Draws four stages of convolutions, each with half the resolution and twice the channels; a sample
+    /// is a picture.
     static Network convolutions(Program program, long weightBytes) {
         int depth = program.between(2, 6);
         long channels = rounded(Math.sqrt(weightBytes / 1530.0 / depth), 8);
@@ -62,7 +65,7 @@ record Network(List<Layer> layers) {
         return new Network(layers);
     }
 
-    /// One of both.
+    /// Draws a transformer or convolutions.
     static Network any(Program program, long weightBytes) {
         return program.chance(0.6)
                 ? transformer(program, weightBytes, program.between(6, 28))
@@ -73,19 +76,19 @@ record Network(List<Layer> layers) {
         return Math.max(unit, Math.round(value / unit) * unit);
     }
 
-    /// How many samples a forward pass can keep in so many bytes, at least 1.
+    /// Returns how many samples a forward pass can keep in so many bytes, at least 1.
     long samplesKeptIn(long byteSize) {
         return Math.max(
                 1,
                 byteSize / layers.stream().mapToLong(layer -> sum(layer.kept())).sum());
     }
 
-    /// How many samples can pass within so many bytes if nothing is kept, at least 1.
+    /// Returns how many samples can pass within so many bytes if nothing is kept, at least 1.
     long samplesPassingIn(long byteSize) {
         return Math.max(1, byteSize / peakOfPassing(1));
     }
 
-    /// The most bytes that a forward pass has live if nothing is kept, or a little less.
+    /// Returns the peak of live bytes in a forward pass that keeps nothing, or a little less.
     long peakOfPassing(long samples) {
         return samples
                 * layers.stream()
@@ -94,7 +97,7 @@ record Network(List<Layer> layers) {
                         .orElse(1);
     }
 
-    /// The bytes of what the last layer makes.
+    /// Returns the bytes of the last layer's output.
     long outputBytes(long samples) {
         return samples * layers.getLast().kept().getLast();
     }
@@ -116,7 +119,7 @@ record Network(List<Layer> layers) {
         return weights;
     }
 
-    /// A forward pass of which nothing is kept: each activation is freed when the next one is there.
+    /// Runs a forward pass that keeps nothing: it frees each activation once the next one exists.
     void infer(Program program, long samples, long stream) {
         Block former = program.allocate(8 * samples, stream);
         for (Layer layer : layers) {

@@ -3,9 +3,9 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Training and evaluation in turns: steps that keep what each of 48 layers makes until it is gone through
-/// again backwards, up to 70 percent of the device, and steps that keep one layer, over weights of 15
-/// percent. Batches differ in size.
+/// Alternating training and evaluation. Training keeps the activations of each of 48 layers until its backward
+/// pass, up to 70 percent of the device; evaluation keeps one layer. Weights take another 15 percent, and
+/// batches differ in size.
 final class Phases implements Runnable {
     private static final int LAYERS = 48;
 

@@ -3,9 +3,10 @@ package io.cistern.cli.generated;
 import java.util.List;
 import java.util.SplittableRandom;
 
-/// A program in the making: its random numbers, what it has live, and the rows it has written.
+/// The state of a program whose trace is generated: its random numbers, its live bytes, and the rows
+/// it has written.
 final class Program {
-    /// Where most programs do everything.
+    /// The stream on which most programs do everything.
     static final long MAIN_STREAM = 1;
 
     private final SplittableRandom random;
@@ -29,7 +30,7 @@ final class Program {
         return liveBytes;
     }
 
-    /// How many rows there are so far.
+    /// Returns the number of rows written.
     int rows() {
         return rows;
     }
@@ -42,22 +43,22 @@ final class Program {
         return random.nextInt(count);
     }
 
-    /// A count between two, both included.
+    /// Draws a count between two, both included.
     int between(int least, int most) {
         return random.nextInt(least, most + 1);
     }
 
-    /// A number between two, each as often as any other.
+    /// Draws a number between two, uniformly.
     double between(double least, double most) {
         return least + random.nextDouble() * (most - least);
     }
 
-    /// A drawn share of the device, in bytes.
+    /// Draws a share of the device, in bytes.
     long share(double least, double most) {
         return (long) (between(least, most) * capacityBytes);
     }
 
-    /// A size between two, each power of two as often as the next.
+    /// Draws a size between two; each power of two is as frequent as the next.
     long anyOf(long leastBytes, long mostBytes) {
         double power = random.nextDouble() * Math.log((double) mostBytes / leastBytes);
         return (long) (leastBytes * Math.exp(power));
@@ -77,18 +78,18 @@ final class Program {
         rows++;
     }
 
-    /// Allocates what one operation needs alone, and frees it.
+    /// Allocates and frees a buffer that a single operation needs.
     void pass(long byteSize, long stream) {
         free(allocate(byteSize, stream));
     }
 
-    /// Frees all, and forgets them.
+    /// Frees all blocks of a list and clears it.
     void freeAll(List<Block> live) {
         live.forEach(this::free);
         live.clear();
     }
 
-    /// Frees a random one, if there is any; the others may change places.
+    /// Frees a random block of a list, if it has any; the others may change places.
     void freeOneOf(List<Block> live) {
         if (!live.isEmpty()) {
             int chosen = choose(live.size());
@@ -98,7 +99,7 @@ final class Program {
         }
     }
 
-    /// Uses a block on another stream, which waits for the block's own first.
+    /// Uses a block on another stream, which first waits for the block's own stream.
     void use(Block block, long stream) {
         await(stream, block.stream());
         sink.use(block.id(), stream);
@@ -111,7 +112,7 @@ final class Program {
         rows++;
     }
 
-    /// Frees all blocks of a stream, and ends it.
+    /// Frees all blocks of a stream and ends it.
     void end(List<Block> own) {
         own.forEach(this::free);
         if (!own.isEmpty()) {

@@ -3,7 +3,7 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Up to 95 percent of the device and back to almost nothing, with other sizes each time.
+/// Fills 95 percent of the device and frees almost everything again, with other sizes each time.
 final class Sawtooth implements Runnable {
     private final Program program;
 

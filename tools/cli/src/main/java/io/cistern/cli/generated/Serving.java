@@ -3,9 +3,9 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// A server of a language model: requests come and go at a rate that rises and falls, and many are there at once. Each
-/// one takes a pass over its prompt and then blocks of keys and values, one for every few tokens, until it has its
-/// answer; all steps have buffers that are as large as the number of requests.
+/// A language model server. Requests arrive at a rate that rises and falls, and many run at once. Each takes a
+/// pass over its prompt and then a block of keys and values for every few tokens, until its answer is complete.
+/// Buffers of each step are proportional to the number of requests.
 final class Serving implements Runnable {
     private static final long STREAM = Program.MAIN_STREAM;
 

@@ -3,7 +3,7 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// A thousand streams, three at a time, each with a working set of its own that is gone when the stream ends.
+/// A thousand streams, three at a time; each has its own working set, which it frees when it ends.
 final class ShortStreams implements Runnable {
     private final Program program;
 

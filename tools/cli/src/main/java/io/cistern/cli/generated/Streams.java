@@ -3,9 +3,9 @@ package io.cistern.cli.generated;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Training spread over streams: one copies the next batches, one sums gradients up in buckets for other devices, and
-/// side branches of the model have streams of their own. Streams wait for each other where they take something over,
-/// and what is used on two is recorded.
+/// Training spread over streams: one copies the next batches, one sums gradients up in buckets for other
+/// devices, and each side branch of the model has its own. A stream that takes over data waits for the stream
+/// that made it, and a block's use on a second stream is recorded.
 final class Streams implements Runnable {
     private static final long STREAM = Program.MAIN_STREAM;
     private static final long COPIES = 2;

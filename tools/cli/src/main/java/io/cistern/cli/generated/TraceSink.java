@@ -1,21 +1,21 @@
 package io.cistern.cli.generated;
 
-/// Takes the rows of a trace as they are made.
+/// Receives the rows of a trace one by one.
 public interface TraceSink {
-    /// A block is allocated.
+    /// Records the allocation of a block.
     void allocate(long id, long byteSize, long stream);
 
-    /// A block is freed.
+    /// Records the free of a block.
     ///
     /// @param stream the stream of the last use
     void free(long id, long stream);
 
-    /// A block is used on another stream than its own.
+    /// Records the use of a block on another stream than its own.
     void use(long id, long stream);
 
-    /// A stream waits for all that another one has been given so far.
+    /// Records that a stream waits for all work that another stream has been given so far.
     void await(long stream, long awaited);
 
-    /// A stream ends.
+    /// Records the end of a stream.
     void end(long stream);
 }

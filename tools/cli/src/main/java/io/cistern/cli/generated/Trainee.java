@@ -4,7 +4,8 @@ import io.cistern.cli.generated.Network.Layer;
 import java.util.ArrayList;
 import java.util.List;
 
-/// A network in training with an optimizer of two moments in single precision: its weights, gradients and state.
+/// A network in training, with an optimizer that keeps two moments in single precision: its weights,
+/// gradients and state.
 final class Trainee {
     private final Program program;
     private final Network network;
@@ -20,7 +21,7 @@ final class Trainee {
         weights = network.load(program, stream);
     }
 
-    /// Keeps what each layer makes of the samples.
+    /// Runs a forward pass and keeps the activations of each layer.
     List<Block> forward(long samples) {
         List<Block> kept = new ArrayList<>();
         for (Layer layer : network.layers()) {
@@ -37,8 +38,8 @@ final class Trainee {
         return kept;
     }
 
-    /// Goes through the layers again in reverse order, frees what was kept, and makes gradients, or adds to them if
-    /// there are some.
+    /// Goes through the layers in reverse order and frees the activations. It creates gradients, or adds to
+    /// those that exist.
     void backward(List<Block> kept) {
         boolean adds = !gradients.isEmpty();
         Block former = program.allocate(kept.getLast().byteSize(), stream);
@@ -69,7 +70,8 @@ final class Trainee {
         return gradients;
     }
 
-    /// Changes the weights by the gradients, and frees these. The first time makes the optimizer's state.
+    /// Updates the weights by the gradients and frees the gradients. The first step creates
+    /// the optimizer's state.
     void step() {
         boolean first = moments.isEmpty();
         for (Block weight : weights) {

@@ -1,8 +1,8 @@
 package io.cistern.cli.generated;
 
-/// A training loop on batches whose length differs from step to step, as with sentences or pictures of any size, each
-/// padded a little. Activations are kept by the forward pass and freed in reverse order by the backward pass, over
-/// weights, gradients that live for a step, and an optimizer's state that the first step makes.
+/// A training loop whose batches differ in length from step to step, like sentences or pictures of any size,
+/// each padded a little. The forward pass keeps activations and the backward pass frees them in reverse order.
+/// Gradients live for a step; weights and the optimizer's state, which the first step creates, live throughout.
 final class Training implements Runnable {
     private final Program program;
     private final Network network;

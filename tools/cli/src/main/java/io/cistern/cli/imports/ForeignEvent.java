@@ -1,13 +1,13 @@
 package io.cistern.cli.imports;
 
-/// What another allocator's log says of one block, or of a request that was refused.
+/// An event in another allocator's log: a block's allocation or free, or a refused request.
 ///
-/// @param address where the block begins; any number if refused
-/// @param byteSize bytes asked for; of a free, what the log says, 0 if nothing
+/// @param address the block's address; any number if refused
+/// @param byteSize bytes asked for; of a free, the log's number, or 0 if it has none
 /// @param stream the handle of the stream, on its device
 /// @param device the device's ordinal
-/// @param thread any number that names the thread; 0 where the log has none
-/// @param nanos when, from any moment on; 0 where the log does not say
+/// @param thread any number that identifies the thread; 0 if the log has none
+/// @param nanos nanoseconds since any fixed moment; 0 if the log has no time
 record ForeignEvent(Kind kind, long address, long byteSize, long stream, int device, long thread, long nanos) {
     enum Kind {
         ALLOCATED,
@@ -15,7 +15,7 @@ record ForeignEvent(Kind kind, long address, long byteSize, long stream, int dev
         REFUSED
     }
 
-    /// The same block, live from the beginning.
+    /// Returns the same block as allocated before the log began.
     ForeignEvent before(long firstNanos) {
         return new ForeignEvent(Kind.ALLOCATED, address, byteSize, stream, device, thread, firstNanos);
     }

@@ -14,9 +14,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Turns a log of another allocator into rows of a trace.
 ///
-/// Logs often begin in the middle of a program. Blocks that were live then show up when they are freed, or at the end
-/// of the log; they get an allocation in front of all other rows. Where an allocation repeats the address of a live
-/// block, the log has lost a free, which is put in its place.
+/// Logs often begin in the middle of a program. Blocks that were live then show up when they are freed, or at
+/// the end of the log; their allocations are written before all other rows. If an allocation repeats the
+/// address of a live block, the log has lost a free, so a free is inserted there.
 ///
 /// **Threads.** One.
 final class ForeignTrace {
@@ -30,11 +30,11 @@ final class ForeignTrace {
 
     private record Block(long id, ForeignEvent allocation) {}
 
-    /// What was written.
+    /// The counts of a written trace.
     ///
-    /// @param blocks allocations, those in front included
+    /// @param blocks allocations, including those of blocks that were live before the log began
     /// @param aliveBefore blocks that were live before the log began
-    /// @param peakBytes the most bytes asked for at once, on all devices
+    /// @param peakBytes the peak of requested bytes that were live at once, on all devices together
     /// @param refused requests that were refused
     record Summary(long blocks, long aliveBefore, long peakBytes, long refused, int streams, int devices) {}
 

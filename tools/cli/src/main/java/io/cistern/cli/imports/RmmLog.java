@@ -13,8 +13,9 @@ import java.util.NoSuchElementException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/// Reads what RMM's `logging_resource_adaptor` wrote: CSV with the columns `Thread,Time,Action,Pointer,Size,Stream`,
-/// for one device. Times are of a day; they begin anew at midnight.
+/// Reads the log of RMM's `logging_resource_adaptor`: CSV with the columns
+/// `Thread,Time,Action,Pointer,Size,Stream`, for one device. Times are times of day, so they start
+/// again at midnight.
 final class RmmLog {
     static final String HEADER = "Thread,Time,Action,Pointer,Size,Stream";
 
@@ -30,10 +31,10 @@ final class RmmLog {
         this.file = file;
     }
 
-    /// Reads one.
+    /// Reads a log.
     ///
     /// @param file its name, for errors
-    /// @throws TraceException if the file is no log of RMM's
+    /// @throws TraceException if the file is not an RMM log, or has no rows
     static ForeignLog read(String file, Reader in) throws TraceException {
         RmmLog log = new RmmLog(file);
         List<ForeignEvent> events = new ArrayList<>();

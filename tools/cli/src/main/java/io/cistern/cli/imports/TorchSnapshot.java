@@ -12,14 +12,14 @@ import net.razorvine.pickle.PickleException;
 import net.razorvine.pickle.Unpickler;
 import org.jspecify.annotations.Nullable;
 
-/// Reads what PyTorch's `torch.cuda.memory._dump_snapshot` wrote: a pickled dictionary with the segments of the moment
-/// and a history of each device.
+/// Reads a snapshot of PyTorch's `torch.cuda.memory._dump_snapshot`: a pickled dictionary with the current
+/// segments and a history of each device.
 ///
 /// 1. A block's `alloc` and `free_completed` are its allocation and its free. Between `free_requested` and
-///    `free_completed` other streams still used it; which ones, the snapshot does not say. Where the history leaves
-///    completions out, requests are taken.
+///    `free_completed`, other streams still used it; the snapshot does not say which. If the history of a
+///    device has no completions, requests count as frees.
 /// 2. Blocks that are live in the segments are live at the end.
-/// 3. The histories of several devices are joined by their times.
+/// 3. The histories of several devices are merged by their times.
 final class TorchSnapshot {
     private static final long NANOS_PER_MICRO = 1_000;
 
@@ -30,10 +30,10 @@ final class TorchSnapshot {
         this.file = file;
     }
 
-    /// Reads one.
+    /// Reads a snapshot.
     ///
     /// @param file its name, for errors
-    /// @throws TraceException if the file is no snapshot of PyTorch's, or has no history
+    /// @throws TraceException if the file is not a PyTorch snapshot, or has no history
     static ForeignLog read(String file, InputStream in) throws TraceException, IOException {
         Object unpickled;
         try {
@@ -61,7 +61,7 @@ final class TorchSnapshot {
                     file,
                     "has no history: call torch.cuda.memory._record_memory_history() before what is to be recorded");
         }
-        events.sort(Comparator.comparingLong(ForeignEvent::nanos)); // Stable: one device's stay in their order.
+        events.sort(Comparator.comparingLong(ForeignEvent::nanos)); // Stable: events of one device keep their order.
         return new ForeignLog(alive(list(snapshot.get("segments"), "segments")), events);
     }
 
@@ -83,7 +83,7 @@ final class TorchSnapshot {
                 case "free_completed" -> Kind.FREED;
                 case "free_requested", "free" -> completions ? null : Kind.FREED;
                 case "oom" -> Kind.REFUSED;
-                default -> null; // Segments and other notes.
+                default -> null; // Segment events and others.
             };
             if (kind != null) {
                 long address = kind == Kind.REFUSED ? 0 : number(fields, "addr");

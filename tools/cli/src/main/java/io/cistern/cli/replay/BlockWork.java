@@ -2,26 +2,25 @@ package io.cistern.cli.replay;
 
 import java.util.concurrent.locks.Lock;
 
-/// What is done with each block of a replay besides allocating and freeing it. Called in stream order with the
-/// block's life.
+/// Work on each block of a replay besides its allocation and free. Calls come in the order of the block's life.
 interface BlockWork {
-    /// The block has been allocated.
+    /// Called after the block's allocation.
     ///
     /// @param row the row that allocated it
     void allocated(int row, long address, long byteSize, long stream);
 
-    /// The block is used on another stream than its own, in order after the uses before.
+    /// Called when another stream than the block's own uses it, in order after earlier uses.
     ///
     /// @param row the row that allocated it
     default void used(int row, long address, long byteSize, long stream) {}
 
-    /// The block is about to be freed.
+    /// Called just before the block's free.
     ///
     /// @param row the row that allocated it
     /// @param stream the stream of the last use
     default void freeing(int row, long address, long byteSize, long stream) {}
 
-    /// This work, by one thread at a time.
+    /// Returns this work under a lock, so that one thread at a time does it.
     default BlockWork under(Lock lock) {
         BlockWork work = this;
         return new BlockWork() {
@@ -51,7 +50,7 @@ interface BlockWork {
         };
     }
 
-    /// This work, then another.
+    /// Returns this work followed by another.
     default BlockWork then(BlockWork next) {
         BlockWork first = this;
         return new BlockWork() {

@@ -7,14 +7,14 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// A replay whose blocks are buffers. One that is freed on another stream than its own is recorded as used
-/// there.
+/// A replay whose blocks are buffers. A buffer that is freed on another stream than its own is recorded
+/// as used there.
 final class BufferReplay extends Replay {
     private final DeviceMemory memory;
     private final int device;
     private final @Nullable DeviceBuffer[] buffers;
 
-    /// As [Replay]'s.
+    /// Prepares a replay, with the parameters of [Replay]'s constructor.
     BufferReplay(
             Trace trace,
             DeviceMemory memory,

@@ -7,14 +7,14 @@ import java.util.regex.Pattern;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/// How much memory a replay may have: a number of bytes, or a multiple of what its trace requests at most.
+/// The memory limit of a replay: a number of bytes, or a multiple of the peak that its trace requests.
 ///
 /// @param bytes the number; 0 for a multiple
 /// @param peaks the multiple; 0 for a number
 record Capacity(long bytes, double peaks) {
     private static final Pattern MULTIPLE = Pattern.compile("(\\d{1,4}(?:\\.\\d{1,9})?)x");
 
-    /// @throws IllegalArgumentException saying what would be legal
+    /// @throws IllegalArgumentException if the text is neither; the message says what is legal
     static Capacity parse(String text) {
         Matcher multiple = MULTIPLE.matcher(text.trim());
         if (!multiple.matches()) {
@@ -31,16 +31,16 @@ record Capacity(long bytes, double peaks) {
         return peaks > 0;
     }
 
-    /// For a trace.
+    /// Returns the limit for a trace, in bytes.
     ///
-    /// @param requestedPeakBytes the most that it has alive at once
+    /// @param requestedPeakBytes the trace's peak of live bytes
     long bytesFor(long requestedPeakBytes) {
         return isOfEachTrace()
                 ? Math.clamp((long) (peaks * requestedPeakBytes), 1, SimulatedGpu.MAX_CAPACITY_BYTES)
                 : bytes;
     }
 
-    /// Lets picocli take `8GiB` and `1.02x`.
+    /// Lets picocli read `8GiB` and `1.02x`.
     static final class Converter implements ITypeConverter<Capacity> {
         @Override
         public Capacity convert(String value) {

@@ -7,13 +7,14 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/// Fills each block with a number of its own and looks, before the block is freed, whether all of it is still there:
-/// two live blocks that overlap, or a block handed out before its last use was over, show as mismatches.
+/// Fills each block with its own number and checks before the block is freed that all of it is still there.
+/// Two live blocks that overlap show up as mismatches, and so does a block that was handed out before its last
+/// use was over.
 ///
-/// All of it happens on the device in stream order, so that nothing is delayed or ordered that would not be without
-/// it. A block's whole words are filled and counted by a kernel. The one to three bytes behind them go through a word
-/// of scratch memory, one for each stream: written from it, and for the check copied over the expected word, which is
-/// then counted as a block of one word.
+/// Everything happens on the device in stream order, so the checks add no delays or ordering. A kernel fills
+/// and counts a block's whole words. The one to three bytes after them go through a word of scratch memory, one
+/// for each stream: they are written from that word, and the check copies them over the expected word and
+/// counts it as a block of one word.
 ///
 /// Memory map of the scratch range: mismatch counter (8 bytes), then a word for each stream.
 final class ContentCheck implements BlockWork, AutoCloseable {
@@ -25,7 +26,7 @@ final class ContentCheck implements BlockWork, AutoCloseable {
     private final MemoryKernels kernels;
     private final long scratch;
 
-    /// Prepares checks of blocks on these streams.
+    /// Prepares checks of blocks on the given streams; allocates the scratch memory.
     ContentCheck(CudaDriver driver, int device, long[] streams) {
         this.driver = driver;
         this.device = device;
@@ -48,7 +49,7 @@ final class ContentCheck implements BlockWork, AutoCloseable {
         }
     }
 
-    /// Another stream reads the block.
+    /// Checks the block on the stream that reads it.
     @Override
     public void used(int row, long address, long byteSize, long stream) {
         freeing(row, address, byteSize, stream);
@@ -67,7 +68,7 @@ final class ContentCheck implements BlockWork, AutoCloseable {
         }
     }
 
-    /// Words found changed so far; waits for the device.
+    /// Returns how many words were found changed so far; waits for the device.
     long mismatches() {
         driver.devices().synchronize(device);
         try (Arena arena = Arena.ofConfined()) {
@@ -84,7 +85,7 @@ final class ContentCheck implements BlockWork, AutoCloseable {
         kernels.close();
     }
 
-    /// Another number for each row: the factor is odd, so no two of 2^32 are equal.
+    /// Returns a different number for each row: the factor is odd, so multiplication permutes the ints.
     private static int pattern(int row) {
         return (row + 1) * 0x9e3779b9;
     }

@@ -3,7 +3,7 @@ package io.cistern.cli.replay;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/// A [ContentCheck] for each device of a replay.
+/// Checks the contents of blocks on all devices of a replay, by a [ContentCheck] each.
 record ContentChecks(List<ContentCheck> byDevice) implements AutoCloseable {
     static ContentChecks on(ReplayStreams streams) {
         return new ContentChecks(IntStream.range(0, streams.ordinals().length)
@@ -12,7 +12,7 @@ record ContentChecks(List<ContentCheck> byDevice) implements AutoCloseable {
                 .toList());
     }
 
-    /// Words found changed so far; waits for the devices.
+    /// Returns how many words were found changed so far; waits for the devices.
     long mismatches() {
         return byDevice.stream().mapToLong(ContentCheck::mismatches).sum();
     }

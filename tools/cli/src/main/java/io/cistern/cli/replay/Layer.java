@@ -2,14 +2,14 @@ package io.cistern.cli.replay;
 
 import java.util.Locale;
 
-/// What `--layer` says: what a program holds of a block.
+/// The values of `--layer`: the form in which a program holds a block.
 public enum Layer {
     /// Its address.
     RAW,
     /// A [io.cistern.buffers.DeviceBuffer].
     BUFFER;
 
-    /// As the command line names it.
+    /// Returns the name on the command line.
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

@@ -15,12 +15,12 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// What replays write of the peaks of their traces: a snapshot each, and one report of all.
+/// Writes the snapshots at the peaks of replays, and one report of all.
 ///
-/// @param snapshot where snapshots go, or null
-/// @param html where the report goes, or null
-/// @param several whether there is more than one replay, so that each has a file of its own
-/// @param shown the snapshots as the report shows them
+/// @param snapshot the file for snapshots, or null
+/// @param html the file for the report, or null
+/// @param several whether there is more than one replay, so that each needs a file of its own
+/// @param shown the snapshots in the report
 record PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several, List<Snapshot> shown) {
     PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several) {
         this(snapshot, html, several, new ArrayList<>());
@@ -30,9 +30,9 @@ record PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several, 
         return snapshot != null || html != null;
     }
 
-    /// Takes the snapshot of one replay.
+    /// Adds the snapshot of one replay.
     ///
-    /// @param replay which one, for people
+    /// @param replay the replay's name, for people
     void add(String replay, MemorySnapshot taken) {
         try {
             if (snapshot != null) {
@@ -48,7 +48,7 @@ record PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several, 
         }
     }
 
-    /// `peak-gpt2_train-caching.json` for `peak.json`.
+    /// Returns, for example, `peak-gpt2_train-caching.json` for `peak.json`.
     private static Path sibling(Path file, String replay) {
         String name = String.valueOf(file.getFileName());
         int dot = name.lastIndexOf('.');
@@ -57,7 +57,7 @@ record PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several, 
                 name.substring(0, end) + "-" + replay.replaceAll("[^\\w.]+", "-") + name.substring(end));
     }
 
-    /// Writes the report, when all replays are done.
+    /// Writes the report after all replays.
     void finish() throws IOException {
         if (html != null) {
             try (Writer out = Files.newBufferedWriter(html)) {
@@ -66,7 +66,7 @@ record PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several, 
         }
     }
 
-    /// What to say of a file that can't be written.
+    /// Returns the error for a file that can't be written.
     UsageException unwritable(Exception failure) {
         return new UsageException((snapshot != null ? "--snapshot " + snapshot : "--html " + html)
                 + " can't be written: " + failure.getMessage());

@@ -7,8 +7,7 @@ import io.cistern.observability.MemoryHistory;
 import io.cistern.observability.MemorySnapshot;
 import java.util.Optional;
 
-/// Takes a snapshot at the moment when a trace has most memory live, in the first pass alone, with the
-/// history until then.
+/// Takes a snapshot at the peak of a trace's live memory in the first pass, with the history until then.
 ///
 /// **Threads.** One at a time.
 final class PeakSnapshot implements BlockWork {
@@ -25,7 +24,7 @@ final class PeakSnapshot implements BlockWork {
         history.start(new HistoryOptions(eventsOf(trace.operations()), false));
     }
 
-    /// An operation may come with events of pages and waits.
+    /// Returns room for several events per operation, because pages and waits add some.
     private static int eventsOf(int operations) {
         return Math.clamp(4L * operations, 1 << 12, 1 << 22);
     }
@@ -44,7 +43,8 @@ final class PeakSnapshot implements BlockWork {
         liveBytes -= byteSize;
     }
 
-    /// The snapshot; one of this moment if the peak never came, since allocations failed or threads took turns.
+    /// Returns the snapshot. If allocations failed or threads took turns, the trace's peak may not occur; it
+    /// takes a snapshot now then.
     MemorySnapshot snapshot() {
         return taken.orElseGet(
                 () -> MemorySnapshot.take(memory, "end of a replay that did not reach the peak of its trace"));

@@ -8,15 +8,15 @@ import java.util.Arrays;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Walks through a trace with an allocator on one device, pass after pass, making no garbage of its own.
+/// Walks through a trace with an allocator on one device, pass after pass, without making garbage of its own.
 ///
-/// The loop does per row what a C program replaying the trace does: allocate and remember, or look up and free.
-/// One thread goes through the rows in their order, so that streams get their work, and their waits, as the
-/// trace has them; a [SpreadReplay] lets several threads play rows, each with a replay of its own.
+/// For each row, the loop does the same as a C program that replays the trace: it allocates and remembers, or
+/// looks up and frees. One thread plays the rows in order, so streams get their work and their waits as in the
+/// trace. A [SpreadReplay] lets several threads play rows, each with its own replay.
 public sealed class Replay implements Walk permits BufferReplay {
-    /// In place of an address: that allocation failed, so its free is skipped.
+    /// Replaces the address if the allocation failed, so that its free is skipped.
     private static final long FAILED = -1;
-    /// In place of an address: the slot is empty.
+    /// Replaces the address in an empty slot.
     private static final long EMPTY = -2;
 
     private final Trace trace;
@@ -28,21 +28,21 @@ public sealed class Replay implements Walk permits BufferReplay {
     private final @Nullable BlockWork work;
     private final Consumer<DeviceOutOfMemoryException> onFailure;
 
-    // By slot.
+    // The slots of this replay's device.
     private final long[] addresses;
     private final int[] rows;
 
     private long failures;
     private long waits;
 
-    /// Where the blocks of a device are, by slot.
+    /// The blocks of a device, by slot.
     ///
-    /// @param addresses where each begins
-    /// @param rows which row allocated it
-    /// @param buffers the objects, if blocks are those
-    @SuppressWarnings("ArrayRecordComponent") // As the trace's.
+    /// @param addresses the address of each block
+    /// @param rows the row that allocated each block
+    /// @param buffers the objects, if blocks are buffers
+    @SuppressWarnings("ArrayRecordComponent") // Plain arrays, like those of the trace.
     record Blocks(long[] addresses, int[] rows, @Nullable DeviceBuffer[] buffers) {
-        /// All slots empty.
+        /// Returns all slots empty.
         static Blocks of(Trace trace, Layer layer) {
             long[] addresses = new long[trace.slotCount()];
             Arrays.fill(addresses, EMPTY);
@@ -56,9 +56,9 @@ public sealed class Replay implements Walk permits BufferReplay {
     /// Prepares a replay.
     ///
     /// @param streams the driver's streams for those of the trace
-    /// @param blocks where the blocks are
-    /// @param work what to do with the blocks, or null
-    /// @param onFailure told of each allocation that failed
+    /// @param blocks the slots for blocks
+    /// @param work the work on blocks, or null
+    /// @param onFailure receives each failed allocation
     Replay(
             Trace trace,
             DeviceMemory memory,
@@ -101,7 +101,7 @@ public sealed class Replay implements Walk permits BufferReplay {
         waits = 0;
     }
 
-    /// Does what a row says.
+    /// Performs one row.
     void play(int row) {
         int slot = trace.slots()[row];
         switch (trace.ops()[row]) {
@@ -187,7 +187,7 @@ public sealed class Replay implements Walk permits BufferReplay {
         memory.recordUse(address, stream);
     }
 
-    /// A wait holds for what the event recorded last, so one event does for all.
+    /// A wait is for the event's last record, so one event serves all waits.
     private void await(long stream, long awaited) {
         waits++;
         memory.driver().events().record(device, event, awaited);
@@ -203,19 +203,19 @@ public sealed class Replay implements Walk permits BufferReplay {
         }
     }
 
-    /// Ends the replay; its blocks are freed after each pass.
+    /// Ends the replay. The caller frees its blocks after each pass.
     @Override
     public void close() {
         memory.driver().events().destroy(device, event);
     }
 
-    /// What one pass took.
+    /// The cost of one pass.
     ///
-    /// @param hostNanos the loop over the rows
-    /// @param wallNanos the same with the wait for the device
-    /// @param driverCalls what the allocator asked of the driver in the loop
-    /// @param driverNanos what a real GPU's driver would have taken for all calls of the loop, on a simulated
-    ///     one; else 0
+    /// @param hostNanos nanoseconds of the loop over the rows
+    /// @param wallNanos the same plus the wait for the device
+    /// @param driverCalls the allocator's driver calls in the loop
+    /// @param driverNanos on a simulated GPU, the time that a real GPU's driver would have taken for all calls
+    ///     of the loop; else 0
     /// @param failures allocations that failed
     public record Pass(long hostNanos, long wallNanos, long driverCalls, long driverNanos, long failures) {}
 }

@@ -42,7 +42,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-/// `cistern replay`: real allocation traces through allocators, and what that took.
+/// `cistern replay`: replays real allocation traces through allocators and reports their cost.
 @Command(
         name = "replay",
         description = "Replays allocation traces through allocators and tells how fast they were, how much memory they"
@@ -51,8 +51,7 @@ import picocli.CommandLine.Parameters;
         versionProvider = Version.class,
         sortOptions = false)
 public final class ReplayCommand implements Callable<Integer> {
-    /// Enough for the JVM to compile the ways of an allocator that a trace goes, which differ from trace to
-    /// trace.
+    /// Enough for the JVM to compile the allocator's paths, which differ from trace to trace.
     private static final long WARM_UP_NANOS = 700_000_000;
     private static final int WARM_UP_MAX_SESSIONS = 100;
 
@@ -155,7 +154,7 @@ public final class ReplayCommand implements Callable<Integer> {
             description = "Writes a report of those snapshots, side by side, as one HTML file.")
     private @Nullable Path html;
 
-    /// Where single passes are timed, once for each allocator has to do.
+    /// The layers and specs that are warm: if passes are timed singly, one warm-up per allocator is enough.
     private final Set<String> warm = new HashSet<>();
     private @Nullable String firstFailure;
 
@@ -195,8 +194,7 @@ public final class ReplayCommand implements Callable<Integer> {
                 .toList();
     }
 
-    /// Some of the file system's errors have the file's name for a message, and tell what is wrong by their
-    /// class.
+    /// Some file system exceptions have only the file's name as a message; their class says what is wrong.
     private static String why(IOException e) {
         return switch (e) {
             case NoSuchFileException _ -> "there is no such folder";
@@ -216,7 +214,7 @@ public final class ReplayCommand implements Callable<Integer> {
         return traces;
     }
 
-    /// A file comes before a shipped or generated trace of that name.
+    /// A file takes precedence over a bundled or generated trace of the same name.
     private Trace read(Path file) throws TraceException {
         String name = file.toString();
         if (name.isEmpty()) {
@@ -331,9 +329,9 @@ public final class ReplayCommand implements Callable<Integer> {
                 new Spread(threads, devices).played(session.trace()));
     }
 
-    /// Times what has been observed. Before come sessions that nobody sees, so that the JVM has compiled it:
-    /// what is compared is allocators, not compilers. Several, since the code compiled in one does not know
-    /// yet how another begins, and is given up there.
+    /// Times a session after unreported warm-up sessions, so that the result compares allocators and not
+    /// compilers. One warm-up session is not enough: its compiled code does not know how the next session
+    /// begins, and is deoptimised there.
     private ReplaySession.Outcome timed(ReplaySession session, ReplaySession.Outcome observed) {
         if (repeat > 1 || warm.add(session.plan().layer() + " " + session.spec())) {
             long sessionNanos = Math.max(1, repeat * observed.passes().getLast().wallNanos());

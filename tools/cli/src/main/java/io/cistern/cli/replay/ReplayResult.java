@@ -11,21 +11,20 @@ import java.util.OptionalLong;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
-/// What one trace through one allocator gave.
+/// The result of one trace through one allocator.
 ///
 /// @param trace the trace's name
 /// @param allocator the spec as given
-/// @param device where it ran
-/// @param work what was done with the blocks
-/// @param layer what was held of a block
+/// @param device the label of the device
+/// @param work the work on blocks
+/// @param layer the form in which blocks were held
 /// @param operations allocations and frees of the trace
-/// @param requestedPeakBytes the most bytes asked for at once; on several devices, the sum of what each was
-///     asked for
-/// @param outcome the passes that are reported: the timed ones, or for [Work#CHECK] the observed
+/// @param requestedPeakBytes the peak of requested bytes; on several devices, the sum of their peaks
+/// @param outcome the passes that are reported: the timed ones, or for [Work#CHECK] the observed ones
 /// @param reservedPeakBytes the most bytes reserved in the observed passes
-/// @param unreturnedBytes bytes that closing the allocator did not give back; empty where other programs can
-///     blur it
-/// @param played how many `threads` and `devices` were played, where the line asked for them
+/// @param unreturnedBytes bytes that closing the allocator did not give back; empty if other programs
+///     could blur it
+/// @param played the numbers of `threads` and `devices` that took part, if the command line asked for them
 record ReplayResult(
         String trace,
         String allocator,
@@ -38,65 +37,66 @@ record ReplayResult(
         long reservedPeakBytes,
         OptionalLong unreturnedBytes,
         Map<String, Integer> played) {
-    /// Allocations that failed, over all passes.
+    /// Returns the allocations that failed, over all passes.
     long failures() {
         return outcome.passes().stream().mapToLong(Replay.Pass::failures).sum();
     }
 
-    /// Host time of the loop over the rows for each, median of the passes after the first; empty if not timed.
+    /// Returns the host time per operation, the median of the passes after the first; empty if not timed.
     OptionalDouble nanosPerOperation() {
         return timed(medianAfterFirst(Replay.Pass::hostNanos) / operations);
     }
 
-    /// Time of a pass with the wait for the device, median of the passes after the first; empty if not timed.
+    /// Returns the time of a pass with the wait for the device, the median of those after the first; empty
+    /// if not timed.
     OptionalDouble wallMillis() {
         return timed(medianAfterFirst(Replay.Pass::wallNanos) / 1e6);
     }
 
-    /// As [#wallMillis], of the first pass.
+    /// Returns the time of the first pass, like [#wallMillis].
     OptionalDouble firstPassMillis() {
         return timed(outcome.passes().getFirst().wallNanos() / 1e6);
     }
 
-    /// What the driver of a real GPU would have taken for the calls of the last pass; empty if this is a real
-    /// one.
+    /// Returns the time that a real GPU's driver would have taken for the calls of the last pass; empty on
+    /// a real GPU.
     OptionalDouble simulatedDriverMillis() {
         return device.equals("simulated")
                 ? OptionalDouble.of(outcome.passes().getLast().driverNanos() / 1e6)
                 : OptionalDouble.empty();
     }
 
-    /// What the allocator asked of the driver in the first pass.
+    /// Returns the allocator's driver calls in the first pass.
     long firstPassDriverCalls() {
         return outcome.passes().getFirst().driverCalls();
     }
 
-    /// What the allocator asked of the driver in the last pass.
+    /// Returns the allocator's driver calls in the last pass.
     long driverCalls() {
         return outcome.passes().getLast().driverCalls();
     }
 
-    /// What the allocator asked of the driver in each pass.
+    /// Returns the allocator's driver calls in each pass.
     List<Long> passDriverCalls() {
         return outcome.passes().stream().map(Replay.Pass::driverCalls).toList();
     }
 
-    /// The most bytes reserved; empty if nobody can know: what native code takes on a machine whose GPU is
-    /// simulated is none of its memory.
+    /// Returns the most bytes reserved; empty if that can't be known, because the simulated GPU does not know
+    /// the memory of native code.
     OptionalLong knownReservedPeakBytes() {
         return reservedPeakBytes == 0 && requestedPeakBytes > 0
                 ? OptionalLong.empty()
                 : OptionalLong.of(reservedPeakBytes);
     }
 
-    /// Reserved over requested peak; empty if nothing was requested, or it is not known.
+    /// Returns reserved over requested peak; empty if nothing was requested or the reserved peak is unknown.
     OptionalDouble ratio() {
         return requestedPeakBytes == 0 || reservedPeakBytes == 0
                 ? OptionalDouble.empty()
                 : OptionalDouble.of((double) reservedPeakBytes / requestedPeakBytes);
     }
 
-    /// The fields of a JSON object; what is not known is null.
+    /// Returns the fields of a JSON object; unknown values are null.
     Map<String, @Nullable Object> fields() {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("trace", trace);
@@ -134,7 +134,7 @@ record ReplayResult(
         fields.put("allocations", statistics.allocations());
         fields.put("frees", statistics.frees());
         fields.put("requestedTotalBytes", statistics.requestedTotalBytes());
-        // Allocators that served one after the other had their peaks at different times.
+        // Allocators that served one after another had their peaks at different times.
         fields.put("requestedPeakBytes", outcome.routed().ofOneAllocator() ? statistics.requestedPeakBytes() : null);
         return fields;
     }

@@ -22,18 +22,18 @@ import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// The passes of one trace through one allocator, with memory, streams and an allocator of their own.
+/// The passes of one trace through one allocator, with their own memory, streams and allocator.
 ///
-/// @param trace what to replay
+/// @param trace the trace
 /// @param spec the allocator
 /// @param plan how allocations are routed
-/// @param gpu where
-/// @param catalog where the allocator is found
-/// @param passCount how many passes, at least 1
-/// @param onPass told of each pass done
-/// @param onFailure told of each allocation that failed
-/// @param series where observed passes write what is reserved over time, or null
-/// @param onPeak given the snapshot of the first observed pass at the trace's peak, or null
+/// @param gpu the device
+/// @param catalog finds the allocator
+/// @param passCount number of passes, at least 1
+/// @param onPass called after each pass
+/// @param onFailure receives each failed allocation
+/// @param series receives the reserved bytes over time of observed passes, or null
+/// @param onPeak receives the snapshot at the trace's peak in the first observed pass, or null
 public record ReplaySession(
         Trace trace,
         String spec,
@@ -45,17 +45,18 @@ public record ReplaySession(
         Consumer<DeviceOutOfMemoryException> onFailure,
         @Nullable PrintWriter series,
         @Nullable Consumer<MemorySnapshot> onPeak) {
-    /// Passes that are timed, with nothing in them but the allocator and, for [Work#MEMSET], the fills.
+    /// Runs timed passes, which contain only the allocator's calls and, for [Work#MEMSET], the fills.
     public Outcome timed(Work work) {
         return run(work, false);
     }
 
-    /// Passes of the same work that are looked at instead: memory reserved and, for [Work#CHECK], contents.
+    /// Runs observed passes of the same work, for the reserved memory and, for [Work#CHECK], the
+    /// contents of blocks.
     public Outcome observed(Work work) {
         return run(work, true);
     }
 
-    /// The same with another number of passes, of which nobody is told.
+    /// Returns the same session with another number of passes that reports nothing.
     ReplaySession unseen(int passes) {
         return new ReplaySession(trace, spec, plan, gpu, catalog, passes, () -> {}, _ -> {}, null, null);
     }
@@ -76,7 +77,7 @@ public record ReplaySession(
         }
     }
 
-    /// What is done with the blocks of each device.
+    /// Returns the work on the blocks of each device.
     private static @Nullable BlockWork[] blockWork(Work work, ReplayStreams streams, @Nullable ContentChecks checks) {
         @Nullable BlockWork[] works = new BlockWork[streams.ordinals().length];
         for (int device = 0; device < works.length; device++) {
@@ -114,7 +115,8 @@ public record ReplaySession(
         }
     }
 
-    /// Puts measures before what is done with blocks. They count, so several threads take turns.
+    /// Puts the measurements before the work on blocks. They count across threads, so several
+    /// threads take turns.
     private void observe(@Nullable BlockWork[] works, List<ReservedMeter> meters, @Nullable BlockWork peak) {
         Lock lock = new ReentrantLock();
         @Nullable BlockWork overTime = series == null ? null : series(series, meters);
@@ -178,15 +180,15 @@ public record ReplaySession(
                 : new SpreadReplay(played, streams, plan.ahead(), plan.layer(), factory);
     }
 
-    /// What came of the passes.
+    /// The outcome of the passes.
     ///
-    /// @param passes what each took
-    /// @param reservedPeakBytes the most bytes reserved, if they were observed
-    /// @param metered what the framework counted over all of them
-    /// @param routed how often allocators were exchanged, and what became of them
-    /// @param pools what the driver's pools were like in the end, if memory came from those
+    /// @param passes the cost of each pass
+    /// @param reservedPeakBytes the most bytes reserved, if the passes were observed
+    /// @param metered the framework's counts over all passes
+    /// @param routed how often allocators were exchanged, and how many of them drained
+    /// @param pools the state of the driver's pools at the end, if memory came from them
     /// @param unreturnedBytes bytes of the device that closing the allocator did not give back
-    /// @param mismatches words of block contents found changed
+    /// @param mismatches words of block contents that were found changed
     public record Outcome(
             List<Replay.Pass> passes,
             OptionalLong reservedPeakBytes,
@@ -195,7 +197,7 @@ public record ReplaySession(
             Optional<PoolFigures> pools,
             long unreturnedBytes,
             long mismatches) {
-        /// The same, with what is known only after the allocator was closed.
+        /// Adds the figures that are known only after the allocator was closed.
         Outcome ended(long unreturned, long changed) {
             return new Outcome(passes, reservedPeakBytes, metered, routed, pools, unreturned, changed);
         }

@@ -5,16 +5,16 @@ import io.cistern.cuda.CudaDriver;
 import java.util.Arrays;
 import java.util.stream.IntStream;
 
-/// The driver's streams for those of a trace, each on the device that stands for its own.
+/// Maps the streams of a trace to streams of the driver, each on the device that stands for its own.
 ///
 /// @param handles one for each stream of the trace
 /// @param ordinals the devices' ordinals, one for each device of the trace
 /// @param devices the number of each stream's device
 @SuppressWarnings("ArrayRecordComponent") // Nobody compares or prints them; the loops want plain arrays.
 record ReplayStreams(CudaDriver driver, long[] handles, int[] ordinals, int[] devices) implements AutoCloseable {
-    /// Creates them.
+    /// Creates the streams.
     ///
-    /// @param firstOrdinal the device that stands for the trace's first one; the others follow
+    /// @param firstOrdinal the device that stands for the trace's first device; the others follow
     static ReplayStreams create(CudaDriver driver, Trace trace, int firstOrdinal) {
         int[] devices = trace.origins().devices();
         int[] ordinals = IntStream.range(0, trace.origins().deviceCount())
@@ -25,12 +25,12 @@ record ReplayStreams(CudaDriver driver, long[] handles, int[] ordinals, int[] de
         return new ReplayStreams(driver, handles, ordinals, devices);
     }
 
-    /// The ordinal of a stream's device.
+    /// Returns the ordinal of a stream's device.
     int ordinal(int stream) {
         return ordinals[devices[stream]];
     }
 
-    /// The handles of one device's streams.
+    /// Returns the handles of one device's streams.
     long[] handlesOn(int device) {
         return IntStream.range(0, handles.length)
                 .filter(stream -> devices[stream] == device)
@@ -38,7 +38,7 @@ record ReplayStreams(CudaDriver driver, long[] handles, int[] ordinals, int[] de
                 .toArray();
     }
 
-    /// What is free on each device.
+    /// Returns the free bytes of each device.
     long[] freeBytes() {
         return Arrays.stream(ordinals)
                 .mapToLong(ordinal -> driver.memory().freeBytes(ordinal))

@@ -6,16 +6,15 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// Finds the most bytes that the allocators of a replay held of the device together, by the best means they
-/// offer:
+/// Finds the most bytes of the device that the allocators of a replay held together, by the best
+/// means they offer:
 ///
-/// 1. [MemoryStatistics#reservedPeakBytes], exact: handles of virtual memory, the pool's own high-water mark;
-/// of one
-///    allocator alone, since peaks of several do not add up;
-/// 2. [io.cistern.Allocator#reservedBytes] of all, looked at after each allocation;
-/// 3. what the device had free before, less what it has free after each allocation.
+/// 1. [MemoryStatistics#reservedPeakBytes], exact: handles of virtual memory, or the pool's own high-water
+///    mark. Only for a single allocator, because the peaks of several do not add up.
+/// 2. The sum of [io.cistern.Allocator#reservedBytes], read after each allocation.
+/// 3. The device's free bytes at the beginning minus its free bytes after each allocation.
 ///
-/// The last two cost a call for each allocation, so measured passes are not timed.
+/// The last two cost a call per allocation, so measured passes are not timed.
 final class ReservedMeter implements BlockWork {
     private final CudaDriver driver;
     private final int device;
@@ -24,10 +23,10 @@ final class ReservedMeter implements BlockWork {
     private final Optional<MemoryStatistics> exact;
     private long peakBytes;
 
-    /// Begins at the present state.
+    /// Starts measuring from the present state.
     ///
-    /// @param plan whether there will be several allocators
-    /// @param freeBytesBefore what the device had free before the allocator was opened
+    /// @param plan tells whether there will be several allocators
+    /// @param freeBytesBefore the free bytes of the device before the allocator was opened
     ReservedMeter(CudaDriver driver, int device, Routing routing, Routing.Plan plan, long freeBytesBefore) {
         this.driver = driver;
         this.device = device;
@@ -49,7 +48,7 @@ final class ReservedMeter implements BlockWork {
         }
     }
 
-    /// What they hold now.
+    /// Returns the bytes held now.
     long reservedBytes() {
         List<OptionalLong> each =
                 routing.open().map(allocator -> allocator.reservedBytes(device)).toList();
@@ -58,7 +57,7 @@ final class ReservedMeter implements BlockWork {
                 : freeBytesBefore - driver.memory().freeBytes(device);
     }
 
-    /// The most bytes held so far.
+    /// Returns the most bytes held so far.
     long peakBytes() {
         return exact.map(own -> own.reservedPeakBytes(device).orElse(0)).orElse(peakBytes);
     }

@@ -3,9 +3,9 @@ package io.cistern.cli.replay;
 import java.io.PrintWriter;
 import java.util.function.LongSupplier;
 
-/// Writes what a program had live and what its allocators had reserved for that, as it goes through a trace: a CSV
-/// row `trace,allocator,device,operation,requestedBytes,reservedBytes` for about 400 of the operations, in the first
-/// pass alone.
+/// Writes a program's live bytes and its allocators' reserved bytes as it goes through a trace: a CSV row
+/// `trace,allocator,device,operation,requestedBytes,reservedBytes` for about 400 of the operations, in the
+/// first pass only.
 final class ReservedSeries implements BlockWork {
     static final String HEADER = "trace,allocator,device,operation,requestedBytes,reservedBytes";
     private static final int ROWS = 400;
@@ -20,7 +20,7 @@ final class ReservedSeries implements BlockWork {
     private long mostReservedBytes;
 
     /// @param labels the first three cells
-    /// @param operations of one pass
+    /// @param operations the operations of one pass
     ReservedSeries(PrintWriter out, String labels, int operations, LongSupplier reservedBytes) {
         this.out = out;
         this.labels = labels;
@@ -40,7 +40,7 @@ final class ReservedSeries implements BlockWork {
         count();
     }
 
-    /// Between two rows, the most of each counts: a peak shows however short it is.
+    /// Keeps the maxima between two rows, so that even a short peak shows.
     private void count() {
         operation++;
         mostRequestedBytes = Math.max(mostRequestedBytes, requestedBytes);

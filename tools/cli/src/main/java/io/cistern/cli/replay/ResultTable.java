@@ -9,9 +9,9 @@ import java.util.Locale;
 import java.util.OptionalDouble;
 import java.util.stream.Collectors;
 
-/// Replay results as a table for people.
+/// Formats replay results as a table for people.
 final class ResultTable {
-    /// Two lines, so that a row takes no more than a terminal of 120 columns shows.
+    /// Two lines of headings, so that a row fits a terminal of 120 columns.
     private static final List<String> UPPER_HEADINGS = List.of(
             "", "", "host", "wall", "1st pass", "requested", "reserved", "reserved", "calls in", "calls in", "");
 
@@ -47,14 +47,14 @@ final class ResultTable {
 
     private ResultTable() {}
 
-    /// The table with its explanation, ending in a newline.
+    /// Returns the table with its explanation; it ends in a newline.
     static String format(List<ReplayResult> results) {
         List<List<String>> rows = results.stream().map(ResultTable::row).toList();
         return TextTable.format(List.of(UPPER_HEADINGS, HEADINGS), rows, LEFT_ALIGNED) + "\n" + explanation(results)
                 + pools(results);
     }
 
-    /// What the driver's pools were like in the end, for allocators over them.
+    /// Describes the driver's pools after the last pass, for allocators over them.
     private static String pools(List<ReplayResult> results) {
         List<List<String>> rows = results.stream()
                 .flatMap(result -> result.outcome().pools().stream().map(pools -> row(result, pools)))
@@ -103,7 +103,7 @@ final class ResultTable {
         return text.append(simulated ? SIMULATED : "").append(played(results)).toString();
     }
 
-    /// How many threads and devices were played, if anybody asked for them.
+    /// Tells how many threads and devices took part, if anybody asked for them.
     private static String played(List<ReplayResult> results) {
         return results.stream()
                 .filter(result -> !result.played().isEmpty())

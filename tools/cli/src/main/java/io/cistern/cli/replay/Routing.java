@@ -13,14 +13,13 @@ import java.util.OptionalLong;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// Which allocator serves each operation of a replay, by the framework's own routing: allocations go through
-/// [DeviceMemory#allocate], and this decides what is current and which scope is open.
+/// Decides which allocator serves each operation of a replay, by the framework's own routing: allocations go
+/// through [DeviceMemory#allocate], and this class chooses the current allocator and opens scopes.
 ///
-/// - `--swap-every N`: every N operations a fresh allocator of the same spec takes the place of the one at
-/// hand,
-///   which drains.
-/// - `--scopes`: each stream has an allocator of the same spec as its pool, which is entered for each run of
-///   rows of the stream, and left after it. It is then the pool of the row's stream that a swap exchanges.
+/// - `--swap-every N`: every N operations, a fresh allocator of the same spec replaces the current
+///   one, which drains.
+/// - `--scopes`: each stream has an allocator of the same spec as its pool. The replay enters the pool for each
+///   run of the stream's rows and leaves it after them. A swap then replaces the pool of the row's stream.
 ///
 /// **Invariants.** Allocators opened = present + retired + drained; swaps = retired + drained.
 public final class Routing {
@@ -28,9 +27,9 @@ public final class Routing {
     private final String spec;
     private final ReplayStreams streams;
     private final Plan plan;
-    /// Those that new blocks come from: by stream, or the current one alone.
+    /// The allocators for new blocks: one for each stream, or the current one alone.
     private final @Nullable Allocator[] present;
-    /// Those exchanged that still have live blocks.
+    /// Replaced allocators that still have live blocks.
     private final List<Allocator> retired = new ArrayList<>();
 
     private AllocatorStatistics drained = new AllocatorStatistics(0, 0, 0, 0, 0, 0, OptionalLong.of(0));
@@ -39,40 +38,40 @@ public final class Routing {
     private long operations;
     private long swaps;
 
-    /// What the command line asks for.
+    /// The routing that the command line asks for.
     ///
-    /// @param swapEvery after how many operations the allocator is exchanged; 0 for never
+    /// @param swapEvery replaces the allocator after so many operations; 0 for never
     /// @param scopes whether each stream has a pool
-    /// @param layer what is held of a block
-    /// @param ahead how many rows a thread may be ahead of the slowest, if the trace has several
+    /// @param layer the form in which blocks are held
+    /// @param ahead how many rows a thread may be ahead of the slowest, if the trace has several threads
     public record Plan(int swapEvery, boolean scopes, Layer layer, int ahead) {
-        /// As far as threads get while another one is woken, and few enough that what is live at once stays
-        /// like what it was in the program.
+        /// Threads get about this far while another one wakes up; and it is few enough that the live blocks
+        /// stay like those of the recorded program.
         static final int USUAL_AHEAD = 256;
-        /// One allocator from begin to end.
+        /// One allocator from beginning to end.
         static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW, USUAL_AHEAD);
 
-        /// Whether one allocator serves addresses from begin to end.
+        /// Returns whether one allocator serves plain addresses from beginning to end.
         boolean isPlain() {
             return swapEvery == 0 && !scopes && layer == Layer.RAW;
         }
     }
 
-    /// What was done.
+    /// Counts of exchanged allocators and pools.
     ///
-    /// @param swaps allocators that were exchanged
-    /// @param drained those of them whose memory is back with the driver
+    /// @param swaps allocators that were replaced
+    /// @param drained replaced allocators whose memory is back with the driver
     /// @param pools streams that had a pool
     record Counts(long swaps, long drained, int pools) {
         static final Counts NONE = new Counts(0, 0, 0);
 
-        /// Whether only one allocator ever served.
+        /// Returns whether a single allocator served everything.
         boolean ofOneAllocator() {
             return swaps == 0 && pools <= 1;
         }
     }
 
-    /// Opens the first allocator, unless streams will have theirs.
+    /// Opens the first allocator, unless each stream gets its own.
     Routing(DeviceMemory memory, String spec, ReplayStreams streams, Plan plan) {
         this.memory = memory;
         this.spec = spec;
@@ -84,7 +83,7 @@ public final class Routing {
         }
     }
 
-    /// Prepares for the next operation, on a stream by its number.
+    /// Prepares for the next operation on a stream, which is given by its number.
     void before(int stream) {
         if (plan.swapEvery() > 0) {
             if (operations > 0 && operations % plan.swapEvery() == 0) {
@@ -134,7 +133,7 @@ public final class Routing {
         settle();
     }
 
-    /// Counts what drained allocators did, and forgets them.
+    /// Adds up the statistics of drained allocators and drops them from the list.
     private void settle() {
         for (Iterator<Allocator> each = retired.iterator(); each.hasNext(); ) {
             Allocator allocator = each.next();
@@ -145,7 +144,7 @@ public final class Routing {
         }
     }
 
-    /// The allocators that are open or still have live blocks.
+    /// Returns the allocators that are open or still have live blocks.
     public Stream<Allocator> open() {
         return Stream.concat(Arrays.stream(present).flatMap(Stream::ofNullable), retired.stream());
     }
@@ -157,13 +156,13 @@ public final class Routing {
                 .orElseThrow();
     }
 
-    /// What the framework counted over all allocators and devices; peaks are added up.
+    /// Returns the framework's counts over all allocators and devices; peaks are added up.
     public AllocatorStatistics statistics() {
         settle();
         return open().map(this::statistics).reduce(drained, Routing::sum);
     }
 
-    /// What was done so far.
+    /// Returns the counts so far.
     Counts counts() {
         settle();
         int pools = plan.scopes()

@@ -5,21 +5,21 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 
-/// Which rows of other threads each row of a trace has to come after.
+/// The rows of other threads that each row of a trace must follow.
 ///
-/// 1. A use and a free come after the block's allocation, and after its uses before.
-/// 2. A wait comes after all earlier rows of both streams that it names, an end after those of its stream.
-/// 3. Every row comes after the last wait or end that names its stream.
+/// 1. A use or free follows the block's allocation and its earlier uses.
+/// 2. A wait follows all earlier rows of both streams that it names; an end follows those of its stream.
+/// 3. Every row follows the last wait or end that names its stream.
 ///
-/// So what a stream waits for has been enqueued, and what had to wait is enqueued after. Between waits,
-/// threads that share a stream are free. Rows of one thread need nothing: they are played in their order.
+/// So a wait is enqueued after the work that it waits for, and before the work that must wait. Between waits,
+/// threads that share a stream are free. Rows of one thread need no entries, because they are played in order.
 ///
-/// **Invariant.** What a row needs stands before it, so the first row that is not yet played can always be.
+/// **Invariant.** A row depends only on rows before it, so the first unplayed row can always be played.
 final class RowDependencies {
     private static final int NO_ROW = -1;
 
     private final int[] threads;
-    /// By row: where its part of `needed` ends.
+    /// By row: the end of its part of `needed`.
     private final int[] ends;
     private int[] needed = new int[1 << 8];
     private int count;
@@ -43,7 +43,7 @@ final class RowDependencies {
         return rows;
     }
 
-    /// Those of a trace in which each block has a slot of its own.
+    /// Finds the dependencies of a trace in which each block has its own slot.
     static RowDependencies of(Trace trace) {
         RowDependencies dependencies = new RowDependencies(trace);
         for (int row = 0; row < trace.ops().length; row++) {
@@ -89,17 +89,17 @@ final class RowDependencies {
         needed[count++] = earlier;
     }
 
-    /// Where the rows that a row comes after begin in [#at].
+    /// Returns the index of a row's first dependency in [#at].
     int begin(int row) {
         return row == 0 ? 0 : ends[row - 1];
     }
 
-    /// Where they end.
+    /// Returns the index after a row's last dependency.
     int end(int row) {
         return ends[row];
     }
 
-    /// One of them.
+    /// Returns the row at an index.
     int at(int index) {
         return needed[index];
     }

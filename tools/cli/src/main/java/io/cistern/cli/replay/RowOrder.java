@@ -5,17 +5,17 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.locks.LockSupport;
 
-/// Holds threads back until what their next row [depends on][RowDependencies] has been played, and until no
-/// thread is too many rows behind: a program's threads are ordered by more than its memory, and one that ran
-/// far ahead would have more live at once than the program ever had.
+/// Holds threads back until their next row's [dependencies][RowDependencies] have been played and no thread is
+/// too many rows behind. A program's threads are ordered by more than its memory: a thread that ran far ahead
+/// would have more live at once than the program ever had.
 ///
-/// Each thread publishes its next row. As a thread plays its rows in their order, an earlier row has been
-/// played once the next one of its thread comes after it.
+/// Each thread publishes its next row. Since a thread plays its rows in order, an earlier row has been played
+/// once the next row of its thread comes after it.
 ///
-/// **Progress.** The first row not yet played waits for nothing.
+/// **Progress.** The first unplayed row waits for nothing.
 final class RowOrder {
     private static final int DONE = Integer.MAX_VALUE;
-    /// Numbers of two threads share no cache line.
+    /// Keeps the entries of two threads on separate cache lines.
     private static final int STRIDE = 32;
     private static final int SPINS = 200;
     private static final int YIELDS = 400;
@@ -53,20 +53,20 @@ final class RowOrder {
         return rows;
     }
 
-    /// Plays rows.
+    /// Plays a row.
     @FunctionalInterface
     interface Player {
         void play(int row);
     }
 
-    /// Prepares for a pass, before its threads begin.
+    /// Prepares for a pass. Called before its threads begin.
     void begin() {
         for (int thread = 0; thread < rows.length; thread++) {
             publish(thread, 0);
         }
     }
 
-    /// Plays all rows of a thread. An error ends the others too.
+    /// Plays all rows of a thread. An error stops the other threads too.
     ///
     /// @throws CancellationException if another thread had an error
     void play(int thread, Player player) {
@@ -95,8 +95,8 @@ final class RowOrder {
 
     /// Waits until no thread is too many rows behind.
     ///
-    /// @param slowest the first row that had not been played when somebody looked last
-    /// @return the same now
+    /// @param slowest the first unplayed row when the caller last looked
+    /// @return the first unplayed row now
     private int awaitOthers(int row, int slowest) {
         int known = slowest;
         for (int attempt = 0; known < row - ahead; attempt++) {
@@ -121,7 +121,7 @@ final class RowOrder {
         }
     }
 
-    @SuppressWarnings("ThreadPriorityCheck") // Most waits end before a parked thread would be back.
+    @SuppressWarnings("ThreadPriorityCheck") // Most waits are shorter than waking a parked thread.
     private void pause(int attempt) {
         if (stopped) {
             throw new CancellationException("another thread of the replay failed");

@@ -7,18 +7,18 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Consumer;
 
-/// Whether the threads and the devices of a trace are played as such, or as one.
+/// Decides whether the threads and devices of a trace are played separately or as one.
 ///
-/// @param threads what `--threads` says
-/// @param devices what `--devices` says
+/// @param threads whether `--threads` is given
+/// @param devices whether `--devices` is given
 record Spread(boolean threads, boolean devices) {
-    /// Each becomes a thread of this process.
+    /// Each thread of the trace becomes a thread of this process.
     private static final int MAX_THREADS = 1024;
 
-    /// The trace as it is to be played.
+    /// Returns the trace in the form to play.
     ///
-    /// @param tell told why devices are played as one
-    /// @throws UsageException if it has too many threads
+    /// @param tell receives the reason if all devices are played as one
+    /// @throws UsageException if the trace has too many threads to play
     Trace of(Trace trace, ReplayDevice gpu, Consumer<String> tell) {
         int threadCount = trace.origins().threadCount();
         if (threads && threadCount > MAX_THREADS) {
@@ -44,7 +44,7 @@ record Spread(boolean threads, boolean devices) {
         return true;
     }
 
-    /// What results say of a trace that is played: how many threads and devices, where those were asked for.
+    /// Returns the numbers of threads and devices played, if they were asked for, for the results.
     Map<String, Integer> played(Trace trace) {
         Map<String, Integer> played = new LinkedHashMap<>();
         if (threads) {

@@ -13,9 +13,8 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// A replay of several threads, devices or both: each thread of the trace has a thread of its own, which
-/// stays over all passes, and a [Replay] for each device. A device's replays share what they know of its
-/// blocks.
+/// A replay of several threads, devices or both. Each thread of the trace runs on its own thread, which lives
+/// through all passes, with a [Replay] for each device. The replays of a device share the slots of its blocks.
 final class SpreadReplay implements Walk {
     private final Trace trace;
     private final int[] devices;
@@ -25,12 +24,12 @@ final class SpreadReplay implements Walk {
     private final RowOrder order;
     private final List<ExecutorService> threads;
 
-    /// Makes the replay of one thread on one device.
+    /// Creates the replay of one thread on one device.
     interface Factory {
         Replay replay(int device, Replay.Blocks blocks);
     }
 
-    /// @param trace with a slot for each block, if it has several threads
+    /// @param trace has its own slot for each block if it has several threads
     /// @param ahead how many rows a thread may be ahead of the slowest
     SpreadReplay(Trace trace, ReplayStreams streams, int ahead, Layer layer, Factory factory) {
         this.trace = trace;
@@ -79,7 +78,7 @@ final class SpreadReplay implements Walk {
         Arrays.stream(byDevice).forEach(Replay::leave);
     }
 
-    /// Waits for all threads, then throws what the first of them failed with.
+    /// Waits for all threads, then throws the first failure.
     private static void awaitAll(List<Future<?>> playing) {
         Throwable failure = null;
         for (Future<?> thread : playing) {

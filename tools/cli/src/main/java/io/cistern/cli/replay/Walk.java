@@ -3,9 +3,9 @@ package io.cistern.cli.replay;
 import io.cistern.DeviceMemory;
 import io.cistern.simulated.SimulatedGpu;
 
-/// A way through all rows of a trace, pass after pass.
+/// Goes through all rows of a trace, pass after pass.
 interface Walk extends AutoCloseable {
-    /// The trace's own driver calls are not the allocator's.
+    /// A wait of the trace makes two driver calls, which are not the allocator's.
     int CALLS_A_WAIT = 2;
 
     /// Waits for the devices.
@@ -14,19 +14,19 @@ interface Walk extends AutoCloseable {
     /// Plays each row once.
     void walk();
 
-    /// Frees what is live after the last row.
+    /// Frees the blocks that are live after the last row.
     void freeLeftovers();
 
-    /// Allocations that failed in the last walk.
+    /// Returns the allocations that failed in the last walk.
     long failures();
 
-    /// Waits of streams in the last walk.
+    /// Returns the streams' waits in the last walk.
     long waits();
 
     @Override
     void close();
 
-    /// Goes through the trace once, waits for the devices, and then frees what is still live.
+    /// Walks through the trace once, waits for the devices, and then frees the blocks that are still live.
     default Replay.Pass pass(DeviceMemory memory) {
         synchronize();
         long callsBefore = memory.driver().calls().ofAllocators();
@@ -42,7 +42,7 @@ interface Walk extends AutoCloseable {
         return new Replay.Pass(hostNanos, wallNanos, driverCalls, driverNanos, failures());
     }
 
-    /// The simulated GPU's clock, which runs while the driver is called; 0 on a real one.
+    /// Returns the simulated GPU's clock, which advances during driver calls; 0 on a real one.
     private static long virtualNanos(DeviceMemory memory) {
         return memory.driver() instanceof SimulatedGpu gpu ? gpu.virtualNanos() : 0;
     }

@@ -19,7 +19,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/// `cistern report`: makes a page for people from snapshots.
+/// `cistern report`: makes a web page for people from snapshots.
 @Command(
         name = "report",
         description = "Makes one HTML file from snapshots of a program's device memory: what stands out, memory over"

@@ -6,14 +6,14 @@ import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/// Puts a page together: a template, and where it says `@name@` the chart library, styles, scripts and
-/// snapshots. All are resources beside this class, but for the chart library, which comes from its own JAR.
+/// Assembles a page from a template: it replaces each `@name@` by the chart library, styles, scripts or
+/// snapshots. All are resources beside this class, except the chart library, which comes from its own JAR.
 public final class ReportPage {
     private static final String CHARTS = "/META-INF/resources/webjars/uplot/1.6.30/";
 
     private static final List<String> STYLES = List.of("page.css", "parts.css");
 
-    /// Each uses what stands before it.
+    /// Each script uses those before it.
     private static final List<String> SCRIPTS = List.of(
             "format.js",
             "elements.js",

@@ -21,7 +21,7 @@ import java.nio.file.Path;
 import java.util.zip.GZIPInputStream;
 import org.jspecify.annotations.Nullable;
 
-/// A snapshot as it goes into a page.
+/// A snapshot in the form that a page contains.
 ///
 /// @param name the file's name
 /// @param json its contents without spaces and without any `<`, so that nothing in it can end an HTML element
@@ -34,7 +34,7 @@ public record Snapshot(String name, String json) {
 
     /// Reads a snapshot.
     ///
-    /// @throws UsageException if there is none, naming the file
+    /// @throws UsageException if the file can't be read or is not a snapshot; the message names the file
     static Snapshot read(Path file) {
         try (InputStream bytes = Files.newInputStream(file);
                 InputStream in = file.toString().endsWith(".gz") ? new GZIPInputStream(bytes) : bytes;
@@ -49,10 +49,10 @@ public record Snapshot(String name, String json) {
         }
     }
 
-    /// A snapshot that was just written.
+    /// Returns a snapshot from JSON text.
     ///
-    /// @param name what to call it
-    /// @throws IOException if it is no JSON
+    /// @param name the snapshot's name
+    /// @throws IOException if the text is not JSON
     public static Snapshot of(String name, String json) throws IOException {
         try (JsonParser parser = JSON.createParser(json)) {
             return new Snapshot(name, copy(Path.of(name), parser));
@@ -90,7 +90,7 @@ public record Snapshot(String name, String json) {
         }
     }
 
-    /// Escapes `<` besides what JSON wants.
+    /// Escapes `<` in addition to JSON's own escapes.
     private static final class ForHtml extends CharacterEscapes {
         @Serial
         private static final long serialVersionUID = 1L;

@@ -24,8 +24,8 @@ import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/// A JVM on this machine, looked at through JMX. Attaching starts the JVM's management agent, which listens
-/// on this machine alone and stays.
+/// Watches a JVM on this machine through JMX. Attaching starts the JVM's management agent, which listens only
+/// on this machine and stays.
 final class AttachedJvm implements WatchedProgram {
     private static final String BEANS = "io.cistern:type=DeviceMemory,name=*";
     private static final String ATTRIBUTE = "Figures";
@@ -45,8 +45,8 @@ final class AttachedJvm implements WatchedProgram {
 
     /// Attaches to a process.
     ///
-    /// @throws UsageException if that is impossible, with the reason
-    @SuppressWarnings("BanJNDI") // The address is one that a process of this user tells by itself.
+    /// @throws UsageException if that fails; the message says why
+    @SuppressWarnings("BanJNDI") // A process of this user supplied the address itself.
     static AttachedJvm attach(String pid) {
         try {
             VirtualMachine machine = VirtualMachine.attach(pid);
@@ -71,12 +71,12 @@ final class AttachedJvm implements WatchedProgram {
         return pid;
     }
 
-    /// The program's class or JAR, with its arguments.
+    /// Returns the program's class or JAR, with its arguments.
     String command() {
         return title;
     }
 
-    /// The names of its device memories.
+    /// Returns the names of its device memories.
     List<String> memories() throws IOException {
         return names().stream().map(AttachedJvm::shown).toList();
     }
@@ -101,7 +101,7 @@ final class AttachedJvm implements WatchedProgram {
             try {
                 readings.add(Reading.of(shown(name), (CompositeData) server.getAttribute(name, ATTRIBUTE)));
             } catch (InstanceNotFoundException closed) {
-                // Since the names were asked for.
+                // The memory was closed since the names were read.
             } catch (JMException e) {
                 throw new IOException("the bean " + name + " has no figures: " + e.getMessage(), e);
             }
@@ -143,7 +143,7 @@ final class AttachedJvm implements WatchedProgram {
         try {
             connector.close();
         } catch (IOException ended) {
-            // With the process.
+            // It closed with the process.
         }
     }
 }

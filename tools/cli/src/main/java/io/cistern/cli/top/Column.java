@@ -9,8 +9,8 @@ import java.util.function.Function;
 import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
 
-/// A column of the table: its cells, and the order that it sorts rows into; of numbers, the largest first.
-@SuppressWarnings("ImmutableEnumChecker") // Functions without a state.
+/// A column of the table: its cells, and the order of rows when the table is sorted by it.
+@SuppressWarnings("ImmutableEnumChecker") // The functions have no state.
 public enum Column {
     MEMORY("memory", Row::memory, Comparator.comparing(Row::memory)),
     GPU("gpu", row -> Integer.toString(row.device()), Comparator.comparingInt(Row::device)),
@@ -41,7 +41,7 @@ public enum Column {
             largestFirst(row ->
                     row.figures().hitPercents().values().stream().findFirst().orElse(-1)));
 
-    /// Those with texts.
+    /// The first columns, which hold text.
     static final int LEFT_ALIGNED = 4;
 
     private final String heading;
@@ -74,7 +74,7 @@ public enum Column {
         return perSecond.isPresent() ? String.format(Locale.ROOT, "%,.0f", perSecond.getAsDouble()) : "-";
     }
 
-    /// Bytes for people.
+    /// Formats bytes for people.
     static String bytes(long bytes) {
         return bytes < 0 ? "-" : ByteSize.format(bytes);
     }
@@ -91,7 +91,7 @@ public enum Column {
         return order;
     }
 
-    /// The next column to the right, or the first one after the last.
+    /// Returns the next column to the right; the last column is followed by the first.
     ///
     /// @param steps to the right; to the left if below 0
     Column beside(int steps) {
@@ -99,7 +99,7 @@ public enum Column {
         return all.get(Math.floorMod(all.indexOf(this) + steps, all.size()));
     }
 
-    /// As the command line names it.
+    /// Returns the name on the command line.
     @Override
     public String toString() {
         return name().toLowerCase(Locale.ROOT);

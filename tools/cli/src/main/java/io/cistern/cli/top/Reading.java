@@ -6,21 +6,20 @@ import java.util.List;
 import java.util.Map;
 import javax.management.openmbean.CompositeData;
 
-/// The figures of one device memory of the watched program, as its bean told them. A number that is not known
-/// is below 0.
+/// The figures of one device memory, read from the watched program's bean. An unknown number is negative.
 ///
 /// @param memory the bean's name
-/// @param nanoTime when, by the program's clock
-/// @param devices by ordinal
+/// @param nanoTime the time of the reading, by the program's clock
+/// @param devices the devices by ordinal
 record Reading(String memory, long nanoTime, List<OfDevice> devices) {
-    /// A device.
+    /// The figures of a device.
     record OfDevice(int device, String name, long totalBytes, long freeBytes, List<OfAllocator> allocators) {}
 
-    /// An allocator on a device, or a pool.
+    /// The figures of an allocator or pool on a device.
     ///
-    /// @param id tells those of one name apart
-    /// @param current whether new blocks come from it where no scope says otherwise
-    /// @param hitPercents by tier of the cache
+    /// @param id distinguishes allocators of the same name
+    /// @param current whether new blocks come from it unless a scope says otherwise
+    /// @param hitPercents hit rates by tier of the cache, in percent
     record OfAllocator(
             int id,
             String name,
@@ -35,13 +34,13 @@ record Reading(String memory, long nanoTime, List<OfDevice> devices) {
             long largestFreeBytes,
             long strandedBytes,
             Map<String, Integer> hitPercents) {
-        /// Whether this is the same allocator at another time.
+        /// Returns whether this is the same allocator at another time.
         boolean isSame(OfAllocator other) {
             return id == other.id && name.equals(other.name) && pool.equals(other.pool);
         }
     }
 
-    /// Takes the bean's attribute apart.
+    /// Decodes the bean's attribute.
     static Reading of(String memory, CompositeData figures) {
         return new Reading(
                 memory,

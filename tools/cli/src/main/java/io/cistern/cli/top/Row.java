@@ -6,12 +6,12 @@ import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.function.ToLongFunction;
 
-/// An allocator on a device, with what it did since the reading before.
+/// An allocator on a device, with its rates since the previous reading.
 ///
 /// @param memory the bean's name
 /// @param device the device's ordinal
-/// @param allocationsPerSecond empty if there was no reading before
-/// @param freesPerSecond likewise
+/// @param allocationsPerSecond empty if there was no previous reading
+/// @param freesPerSecond empty if there was no previous reading
 record Row(
         String memory,
         int device,
@@ -20,7 +20,7 @@ record Row(
         OptionalDouble freesPerSecond) {
     private static final double NANOS_A_SECOND = 1e9;
 
-    /// The rows of one reading after another one; an empty list stands for none.
+    /// Returns the rows of a reading; `before` is empty if there was no previous one.
     static List<Row> of(List<Reading> before, List<Reading> now) {
         List<Row> rows = new ArrayList<>();
         for (Reading reading : now) {
@@ -41,7 +41,7 @@ record Row(
         return rows;
     }
 
-    /// Totals of an allocator that is new, or were set to 0 in between, began there.
+    /// If an allocator is new, or its totals were reset in between, the rate counts from 0.
     private static OptionalDouble rate(
             Optional<Reading> earlier,
             Reading now,

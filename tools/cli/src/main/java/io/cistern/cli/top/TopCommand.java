@@ -27,7 +27,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/// `cistern top`: what a running program does with device memory.
+/// `cistern top`: shows a running program's use of device memory.
 @Command(
         name = "top",
         description = "Shows what a running JVM does with device memory: devices, allocators and pools, rates, hits"
@@ -104,7 +104,7 @@ public final class TopCommand implements Callable<Integer> {
         }
     }
 
-    /// Lists those of some processes that show device memory.
+    /// Lists the processes that show device memory.
     void list(Stream<String> pids) {
         String own = Long.toString(ProcessHandle.current().pid());
         List<Listed> found = pids.filter(each -> !each.equals(own))

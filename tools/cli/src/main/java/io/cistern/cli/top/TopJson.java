@@ -6,11 +6,11 @@ import java.util.Map;
 import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
 
-/// Readings as programs read them; what is not known is null.
+/// Turns readings into JSON for programs; unknown values are null.
 final class TopJson {
     private TopJson() {}
 
-    /// The fields of one device memory's object.
+    /// Returns the fields of one device memory's object.
     static Map<String, @Nullable Object> fields(
             String pid, Reading reading, List<Row> rows, List<WaitingThread> waiting) {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();

@@ -13,15 +13,15 @@ import org.jline.utils.Display;
 import org.jline.utils.InfoCmp.Capability;
 import org.jline.utils.NonBlockingReader;
 
-/// Shows a program's figures on a terminal, again and again, and does what keys say.
+/// Shows a program's figures on a terminal at each interval, and obeys keys.
 final class TopScreen {
     private static final String KEYS = "< > sort   r reverse   w who waits   s snapshot   q quit";
-    /// So that a signal is seen.
+    /// Bounds each wait for a key, so that the loop notices a signal.
     private static final long MAX_WAIT_MILLIS = 200;
     private static final long ESCAPE_MILLIS = 50;
     private static final int ESCAPE = 27;
     private static final int NARROWEST = 20;
-    /// Of terminals that don't tell their size.
+    /// For terminals that don't report their size.
     private static final int USUAL_COLUMNS = 160;
     private static final int USUAL_ROWS = 50;
 
@@ -44,7 +44,7 @@ final class TopScreen {
         this.sort = sort;
     }
 
-    /// Shows figures until a key or a signal ends it.
+    /// Shows figures until a key or a signal ends the program.
     ///
     /// @throws IOException if the program has ended
     void run() throws IOException {
@@ -60,7 +60,7 @@ final class TopScreen {
                 long next = System.nanoTime() + interval.toNanos();
                 draw(display);
                 while (!quit && pressedBefore(next)) {
-                    display.clear(); // After a key all is drawn anew, whatever was written over it.
+                    display.clear(); // A key redraws everything, in case something else wrote over it.
                     draw(display);
                 }
             }
@@ -89,7 +89,7 @@ final class TopScreen {
         return program.title() + "\n" + table + (waitsShown ? "\n" + TopTable.format(program.waiting()) : "");
     }
 
-    /// Waits for a key and does what it says.
+    /// Waits for a key and obeys it.
     ///
     /// @return false once the time for the next reading has come
     private boolean pressedBefore(long deadline) throws IOException {
@@ -123,7 +123,7 @@ final class TopScreen {
         }
     }
 
-    /// The rest of an arrow's sequence, `[C` or `OC` for the one to the right.
+    /// Reads the rest of an arrow key's sequence: `[C` or `OC` is the right arrow.
     private void arrow() throws IOException {
         int second = terminal.reader().read(ESCAPE_MILLIS);
         if (second == '[' || second == 'O') {

@@ -6,11 +6,11 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/// Readings as text for people.
+/// Formats readings as text for people.
 final class TopTable {
     private TopTable() {}
 
-    /// The devices, then the allocators as a table.
+    /// Returns the devices, followed by a table of the allocators.
     static String format(List<Reading> readings, List<Row> rows, Column sort, boolean reversed) {
         StringBuilder text = new StringBuilder();
         for (Reading reading : readings) {
@@ -51,7 +51,7 @@ final class TopTable {
                 Column.LEFT_ALIGNED - (manyMemories ? 0 : 1));
     }
 
-    /// Who waits.
+    /// Lists the waiting threads.
     static String format(List<WaitingThread> waiting) {
         return waiting.isEmpty()
                 ? "no thread waits in Cistern\n"

@@ -8,16 +8,16 @@ import java.util.Optional;
 
 /// A thread of the watched program that waits in a call of Cistern: for a lock, for memory, or for the GPU.
 ///
-/// @param name the thread's
-/// @param state Java's word for it
-/// @param in the method of Cistern's that waits
+/// @param name the thread's name
+/// @param state its state, by the name of the `Thread.State` constant
+/// @param in the method of Cistern in which it waits
 record WaitingThread(String name, String state, String in) {
     private static final String CISTERN = "io.cistern.";
-    /// Threads that Cistern itself starts rest between their work.
+    /// Threads that Cistern itself starts rest between their work, so they are left out.
     private static final String OWN_THREADS = "cistern-";
     private static final int DEPTH = 32;
 
-    /// Finds them.
+    /// Finds the waiting threads of a program.
     static List<WaitingThread> of(ThreadMXBean threads) {
         return Arrays.stream(threads.dumpAllThreads(false, false, DEPTH))
                 .filter(thread -> thread.getThreadState() != Thread.State.RUNNABLE
@@ -26,7 +26,7 @@ record WaitingThread(String name, String state, String in) {
                 .toList();
     }
 
-    /// It waits in Cistern if the first method that is not the JDK's is Cistern's.
+    /// A thread waits in Cistern if its innermost method outside the JDK is Cistern's.
     private static Optional<WaitingThread> of(ThreadInfo thread) {
         return Arrays.stream(thread.getStackTrace())
                 .filter(frame -> !isOfTheJdk(frame.getClassName()))

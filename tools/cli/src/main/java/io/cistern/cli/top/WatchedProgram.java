@@ -5,24 +5,24 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 
-/// The program that is looked at.
+/// A program that `cistern top` watches.
 interface WatchedProgram extends AutoCloseable {
-    /// What people call it.
+    /// Returns the program's name for people.
     String title();
 
-    /// Reads the figures of all of its device memories.
+    /// Reads the figures of all its device memories.
     ///
-    /// @throws IOException if it has ended
+    /// @throws IOException if the program has ended
     List<Reading> read() throws IOException;
 
-    /// The threads that wait now.
+    /// Returns the threads that wait now.
     List<WaitingThread> waiting() throws IOException;
 
-    /// Has each device memory write what it looks like to a file.
+    /// Makes each device memory write a snapshot to a file.
     ///
-    /// @param folder where
-    /// @return what was written, for people
-    /// @throws UsageException if it can't
+    /// @param folder the folder for the files
+    /// @return a message that names the files, for people
+    /// @throws UsageException if the program can't write them
     String snapshot(Path folder) throws IOException;
 
     @Override

@@ -6,15 +6,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 
-/// The traces that the project ships; `traces/README.md` beside them says where they are from.
+/// The traces that the project ships; `traces/README.md` beside them tells their origins.
 public final class BundledTraces {
-    /// Their names, which the command line takes in place of a file.
+    /// Their names, which the command line accepts in place of a file.
     public static final List<String> NAMES =
             List.of("gpt2_train", "resnet_train", "llama_generate", "gnn_sample", "vit_streams");
 
     private BundledTraces() {}
 
-    /// Reads all.
     public static List<Trace> readAll() throws TraceException {
         List<Trace> traces = new ArrayList<>();
         for (String name : NAMES) {
@@ -23,7 +22,7 @@ public final class BundledTraces {
         return traces;
     }
 
-    /// Reads one.
+    /// Reads a trace by its name.
     public static Trace read(String name) throws TraceException {
         String resource = "traces/" + name + ".csv.gz";
         try (InputStream in = Objects.requireNonNull(

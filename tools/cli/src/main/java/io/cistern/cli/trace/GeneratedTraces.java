@@ -5,13 +5,13 @@ import io.cistern.cli.common.UsageException;
 import io.cistern.cli.generated.GeneratedTrace;
 import io.cistern.cli.generated.TraceSink;
 
-/// Makes generated traces ready for replays.
+/// Builds generated traces for replays.
 public final class GeneratedTraces {
     private GeneratedTraces() {}
 
-    /// Throws if a device of so much memory is too small for any of them.
+    /// Rejects a device that is too small for generated traces.
     ///
-    /// @throws UsageException then
+    /// @throws UsageException if the capacity is below [GeneratedTrace#MIN_CAPACITY_BYTES]
     static void requireCapacity(long capacityBytes) {
         if (capacityBytes < GeneratedTrace.MIN_CAPACITY_BYTES) {
             throw new UsageException(
@@ -19,9 +19,9 @@ public final class GeneratedTraces {
         }
     }
 
-    /// Makes one.
+    /// Builds a trace.
     ///
-    /// @throws UsageException for a device that is too small
+    /// @throws UsageException if the device is too small
     public static Trace build(GeneratedTrace generated, long seed, long capacityBytes) {
         requireCapacity(capacityBytes);
         Rows rows = new Rows(new TraceBuilder());

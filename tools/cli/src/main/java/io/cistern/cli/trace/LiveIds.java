@@ -3,11 +3,11 @@ package io.cistern.cli.trace;
 import java.util.Arrays;
 import java.util.random.RandomGenerator;
 
-/// Which slot each id of a trace has: an open-addressing hash table of primitive keys that never forgets an id, so
-/// that a second free can be told from a free of something never allocated.
+/// Maps each id of a trace to its slot: an open-addressing hash table of primitive keys. It never forgets an
+/// id, so that it can tell a second free from a free of an id that was never allocated.
 ///
-/// The table is at most two thirds full. Its hash is seeded anew in each run, so that no file can be written to make
-/// it slow; nothing that is reported depends on the order in it.
+/// The table is at most two thirds full. Each run seeds the hash anew, so that nobody can write a file that
+/// makes it slow; no result depends on the order in the table.
 final class LiveIds {
     /// The id was never seen.
     static final int UNKNOWN = -1;
@@ -19,12 +19,12 @@ final class LiveIds {
     private int[] slots = emptySlots(1 << 10);
     private int count;
 
-    /// The slot of an id, [#UNKNOWN] or [#FREED].
+    /// Returns the slot of an id, [#UNKNOWN] or [#FREED].
     int get(long id) {
         return slots[indexOf(id)];
     }
 
-    /// Sets the slot of an id, or [#FREED].
+    /// Sets the slot of an id, or marks it as [#FREED].
     void put(long id, int slot) {
         int index = indexOf(id);
         if (slots[index] == UNKNOWN) {

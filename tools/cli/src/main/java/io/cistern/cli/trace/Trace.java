@@ -2,34 +2,34 @@ package io.cistern.cli.trace;
 
 import java.util.Arrays;
 
-/// An allocation trace, checked, in the form that a replay walks through without garbage.
+/// A validated allocation trace, in the form that a replay walks through without garbage.
 ///
 /// | `ops[i]` | `slots[i]` | `byteSizes[i]` | `streams[i]` |
 /// |---|---|---|---|
-/// | [#ALLOCATE] | where to remember the block | its bytes | the stream of its first use |
+/// | [#ALLOCATE] | the slot for the block | its bytes | the stream of its first use |
 /// | [#FREE] | the block | 0 | the stream of its last use |
 /// | [#USE] | the block | 0 | the other stream that uses it |
 /// | [#WAIT] | the stream that is waited for | 0 | the stream that waits |
 /// | [#END] | 0 | 0 | the stream that ends |
 ///
-/// Ids of the file have become slots: a slot is used again after its free, so there are as many as blocks were
-/// ever live at once. Streams are numbered from 0 in the order of their first row; the number of one that ended
-/// is used again, on the same device.
+/// The ids of the file are mapped to slots. A slot is reused after its free, so there are as many slots as
+/// blocks were ever live at once. Streams are numbered from 0 in the order of their first row; the number of a
+/// stream that ended is reused on the same device.
 ///
-/// **Invariants.** Walking the rows, an allocation finds its slot empty, a use and a free find it taken. A
-/// use on another stream than that of an earlier use comes after a wait for it, a free on another than the
-/// allocation's after a wait for that.
+/// **Invariants.** As a replay walks the rows, an allocation finds its slot empty; a use or free finds it
+/// taken. A use on another stream than an earlier use comes after a wait for that stream; a free on another
+/// stream than the allocation's comes after a wait for that one.
 ///
-/// @param name what people call it: the file's name without folder and ending
-/// @param ops one a row
-/// @param slots one a row
-/// @param byteSizes one a row
-/// @param streams one a row
-/// @param slotCount how many slots there are
-/// @param streamCount how many streams there are
-/// @param operations how many rows allocate or free
-/// @param requestedPeakBytes the most bytes asked for at once, on all devices
-/// @param origins which threads and devices the rows are of
+/// @param name the file's name without folder and ending
+/// @param ops one for each row
+/// @param slots one for each row
+/// @param byteSizes one for each row
+/// @param streams one for each row
+/// @param slotCount number of slots
+/// @param streamCount number of streams
+/// @param operations number of rows that allocate or free
+/// @param requestedPeakBytes the most requested bytes live at once, on all devices together
+/// @param origins the threads and devices of the rows
 @SuppressWarnings("ArrayRecordComponent") // Nobody compares or prints traces; the loops want plain arrays.
 public record Trace(
         String name,
@@ -48,31 +48,30 @@ public record Trace(
     public static final byte WAIT = 3;
     public static final byte END = 4;
 
-    /// Which threads and devices the rows of a trace are of. Both are numbered from 0 in the order of their
-    /// first row.
+    /// The threads and devices of a trace's rows. Both are numbered from 0 in the order of their first row.
     ///
     /// @param threads the thread of each row
-    /// @param threadCount how many threads there are
+    /// @param threadCount number of threads
     /// @param devices the device of each stream
-    /// @param devicePeakBytes the most bytes asked for at once, by device
+    /// @param devicePeakBytes the most requested bytes live at once, by device
     /// @param mixed whether a block is used or freed on another device than its own
     public record Origins(int[] threads, int threadCount, int[] devices, long[] devicePeakBytes, boolean mixed) {
         public int deviceCount() {
             return devicePeakBytes.length;
         }
 
-        /// The most bytes asked for at once on one device.
+        /// Returns the highest peak of requested bytes among the devices.
         public long largestPeakBytes() {
             return Arrays.stream(devicePeakBytes).max().orElse(0);
         }
 
-        /// The sum of what each device was asked for at most.
+        /// Returns the sum of the devices' peaks of requested bytes.
         public long sumOfPeakBytes() {
             return Arrays.stream(devicePeakBytes).sum();
         }
     }
 
-    /// The same rows, all of one thread.
+    /// Returns the same rows, all on one thread.
     public Trace onOneThread() {
         return with(
                 slots,
@@ -80,7 +79,7 @@ public record Trace(
                 new Origins(new int[ops.length], 1, origins.devices, origins.devicePeakBytes, origins.mixed));
     }
 
-    /// The same rows, all of one device.
+    /// Returns the same rows, all on one device.
     public Trace onOneDevice() {
         return with(
                 slots,
@@ -93,7 +92,7 @@ public record Trace(
                         false));
     }
 
-    /// The same rows, with a slot for each block, so that no block has to wait for the slot of another.
+    /// Returns the same rows with a slot for each block, so that no block waits for another block's slot.
     public Trace withOwnSlots() {
         int[] present = new int[slotCount];
         int[] own = new int[slots.length];
@@ -121,7 +120,7 @@ public record Trace(
                 otherOrigins);
     }
 
-    /// Whether a row allocates or frees.
+    /// Returns whether a row allocates or frees.
     public static boolean isOperation(byte op) {
         return op <= FREE;
     }

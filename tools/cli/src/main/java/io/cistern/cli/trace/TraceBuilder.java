@@ -4,16 +4,16 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 
-/// Puts a [Trace] together row by row and refuses rows that contradict earlier ones.
+/// Builds a [Trace] row by row and rejects rows that contradict earlier ones.
 ///
-/// A program may order streams by means that no row tells, such as waiting on the host. So that every replay
-/// is in order nevertheless, a use on a stream that no row made wait for the block's earlier uses, and a free
-/// on one that none made wait for its allocation, gets such waits put before it. For the uses a free needs
-/// none: they are recorded.
+/// A program may order streams by means that no row records, such as waiting on the host. To keep every replay
+/// in order, this class inserts missing waits: before a use on a stream that no row made wait for the block's
+/// earlier uses, and before a free on a stream that no row made wait for the allocation. A free needs no waits
+/// for the uses, because these are recorded.
 final class TraceBuilder {
-    /// Twenty-five times the longest trace shipped; its arrays take some 450 MiB at the worst.
+    /// Far more rows than any shipped trace has; it bounds the memory that the arrays take.
     static final int MAX_ROWS = 1 << 23;
-    /// Streams that may use one block besides its own; what a file may cost to read grows with it.
+    /// The most streams that may use a block besides its own, because they increase the cost of reading a file.
     static final int MAX_USERS = 64;
 
     private final LiveIds ids = new LiveIds();
@@ -34,7 +34,7 @@ final class TraceBuilder {
     private int freeSlotCount;
     private int slotCount;
 
-    /// By slot, for the few blocks that other streams use too: the row of the last use by stream.
+    /// By slot, for the few blocks that other streams use too: each stream's row of the last use.
     private final Map<Integer, Map<Integer, Integer>> otherUses = new HashMap<>();
 
     private long liveBytes;
@@ -48,14 +48,14 @@ final class TraceBuilder {
     private final Map<Long, Integer> threadNumbers = new HashMap<>();
     private long thread;
 
-    /// Says which thread the next rows are of; 0 without this call.
+    /// Sets the thread of the next rows; it is 0 without this call.
     void thread(long number) {
         thread = number;
     }
 
     /// Adds an allocation.
     ///
-    /// @throws IllegalArgumentException saying what is wrong with it
+    /// @throws IllegalArgumentException if the row is invalid; the message says why
     void allocate(long id, long byteSize, long device, long stream) {
         if (ids.get(id) >= 0) {
             throw new IllegalArgumentException("allocates id " + id + ", which is still live");
@@ -85,7 +85,7 @@ final class TraceBuilder {
 
     /// Adds a free on the block's own stream.
     ///
-    /// @throws IllegalArgumentException saying what is wrong with it
+    /// @throws IllegalArgumentException if the row is invalid; the message says why
     void free(long id) {
         int slot = liveSlot(id);
         free(id, slot, slotStreams[slot]);
@@ -93,7 +93,7 @@ final class TraceBuilder {
 
     /// Adds a free on a stream.
     ///
-    /// @throws IllegalArgumentException saying what is wrong with it
+    /// @throws IllegalArgumentException if the row is invalid; the message says why
     void free(long id, long device, long stream) {
         free(id, liveSlot(id), streamNumbers.number(device, stream));
     }
@@ -121,7 +121,7 @@ final class TraceBuilder {
         add(Trace.FREE, slot, 0, stream);
     }
 
-    /// Adds a use of a block on a stream; nothing if the block is not live.
+    /// Adds a use of a block on a stream; does nothing if the block is not live.
     void use(long id, long device, long stream) {
         int slot = ids.get(id);
         if (slot >= 0) {
@@ -141,7 +141,7 @@ final class TraceBuilder {
         mixed |= streamNumbers.device(slotStreams[slot]) != streamNumbers.device(stream);
     }
 
-    /// Adds that one stream waits for another.
+    /// Adds a wait of one stream for another.
     void await(long device, long stream, long awaited) {
         await(streamNumbers.number(device, stream), streamNumbers.number(device, awaited));
     }
@@ -153,7 +153,7 @@ final class TraceBuilder {
         add(Trace.END, 0, 0, number);
     }
 
-    /// Makes a stream wait for what uses a block on others, where no row did.
+    /// Makes a stream wait for a block's uses on other streams, unless earlier rows already did.
     private void order(int slot, int stream) {
         awaitUnlessAfter(stream, slotStreams[slot], slotRows[slot]);
         otherUses.getOrDefault(slot, Map.of()).forEach((other, row) -> awaitUnlessAfter(stream, other, row));
@@ -170,7 +170,7 @@ final class TraceBuilder {
         add(Trace.WAIT, awaited, 0, stream);
     }
 
-    /// The trace of all rows added, of which there is at least one.
+    /// Returns the trace of all rows, of which there must be at least one.
     Trace build(String name) {
         return new Trace(
                 name,

@@ -9,7 +9,7 @@ import java.util.List;
 public final class TraceCandidates {
     private TraceCandidates() {}
 
-    /// Traces that come with Cistern or are generated. Where no name fits, the shell completes files.
+    /// Traces that are bundled or generated. If no name fits, the shell completes files.
     public static final class All implements Iterable<String> {
         @Override
         public Iterator<String> iterator() {

@@ -56,7 +56,7 @@ public final class TraceCommand implements Callable<Integer> {
                 .orElseThrow(() -> new UsageException("no generated trace is"
                         + " named '" + name + "'; known: "
                         + String.join(", ", GeneratedTrace.labels())));
-        GeneratedTraces.requireCapacity(capacity); // before the header: a refused command leaves no file
+        GeneratedTraces.requireCapacity(capacity); // before the header, so that a refused command leaves no file
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
         out.print("op,id,bytes,stream,device,thread,nanos\n");
         trace.write(seed, capacity, new Rows(out));

@@ -2,8 +2,8 @@ package io.cistern.cli.trace;
 
 import java.io.Serial;
 
-/// A trace that can't be read or makes no sense. The message is one line, `FILE:LINE: what`, or `FILE: what` where no
-/// line is to blame.
+/// Says that a trace can't be read or makes no sense. The message is one line: `FILE:LINE: what`, or
+/// `FILE: what` if no line is to blame.
 public final class TraceException extends Exception {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -7,11 +7,11 @@ import java.io.InputStream;
 import java.util.zip.ZipException;
 import org.jspecify.annotations.Nullable;
 
-/// The lines of a trace, one at a time, in bounded memory: a line longer than any legal row and a file larger than
-/// any sensible trace are errors as soon as that many bytes were read, so that neither an endless line nor a file
+/// Reads a trace line by line in bounded memory. A line longer than any legal row is an error as soon as that
+/// many bytes were read, and so is a file larger than any sensible trace. So neither an endless line nor a file
 /// that unpacks to terabytes does harm.
 final class TraceLines {
-    /// Well over the longest row, an op and six numbers of at most 19 digits.
+    /// Well over the longest row: an op and six numbers of at most 19 digits.
     private static final int MAX_LINE_BYTES = 256;
 
     private final String file;
@@ -24,16 +24,16 @@ final class TraceLines {
     private long bytesRead;
     private long lineNumber;
 
-    /// Reads from a stream, unpacked already.
+    /// Reads from a stream that is already unpacked.
     ///
-    /// @param maxBytes how many bytes it may have
+    /// @param maxBytes the most bytes that the stream may have
     TraceLines(String file, InputStream in, long maxBytes) {
         this.file = file;
         this.in = in;
         this.maxBytes = maxBytes;
     }
 
-    /// The next line without its end, or null after the last.
+    /// Returns the next line without its end, or null after the last line.
     @Nullable
     String next() throws TraceException {
         lineNumber++;
@@ -55,7 +55,7 @@ final class TraceLines {
         return new String(line, 0, length, java.nio.charset.StandardCharsets.ISO_8859_1);
     }
 
-    /// Blames the line that [#next] returned last.
+    /// Returns an error for the line that [#next] returned last.
     TraceException error(String what) {
         return new TraceException(file, lineNumber, what);
     }

@@ -10,26 +10,26 @@ import java.util.Locale;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.ZipException;
 
-/// Reads traces of both formats, as `docs/trace-format.md` has them: CSV, gzipped if the name ends in `.gz`,
-/// told apart by the header. A free's bytes are checked to be a number and then ignored; in format 1 its
-/// stream too.
+/// Reads traces of both formats, as described in `docs/trace-format.md`: CSV, gzipped if the name ends in
+/// `.gz`; the header tells the format. The bytes of a free must be a number but are ignored, in format 1
+/// also its stream.
 ///
-/// Files are not trusted: memory and time are bounded, and everything wrong is a [TraceException] that names
-/// the line.
+/// Files are not trusted: memory and time are bounded, and every defect is a [TraceException] that
+/// names the line.
 public final class TraceReader {
     private static final String HEADER = "op,id,bytes,stream";
-    /// Format 2 has these columns besides; the reader ignores the last one.
+    /// Format 2 adds these columns; the reader checks the last one but ignores it.
     private static final String HEADER_2 = HEADER + ",device,thread,nanos";
 
     private static final String LEGAL = "the first line must be " + HEADER + " or " + HEADER_2;
 
     private static final int COLUMNS = 4;
     private static final int COLUMNS_2 = 7;
-    /// What some spreadsheets put before the first line: U+FEFF in UTF-8, here read byte by byte.
+    /// Some spreadsheets put U+FEFF before the first line, in UTF-8, which is read byte by byte here.
     private static final String BYTE_ORDER_MARK = "\u00ef\u00bb\u00bf";
-    /// As many bytes as the most rows would take at 128 each.
+    /// Enough for the most rows at 128 bytes each.
     private static final long MAX_TEXT_BYTES = 128L * TraceBuilder.MAX_ROWS;
-    /// Larger than any address space; sums of it still fit into a `long` for a while.
+    /// Larger than any address space, yet sums of several such sizes still fit into a `long`.
     private static final long MAX_BLOCK_BYTES = 1L << 60;
 
     private final TraceLines lines;
@@ -54,13 +54,13 @@ public final class TraceReader {
         }
     }
 
-    /// Reads a stream; the name tells whether it is gzipped.
+    /// Reads a stream; the name decides whether to unzip it.
     public static Trace read(String file, InputStream in) throws TraceException, IOException {
         InputStream text = file.toLowerCase(Locale.ROOT).endsWith(".gz") ? unzip(file, in) : in;
         return new TraceReader(new TraceLines(file, text, MAX_TEXT_BYTES)).read(nameOf(file));
     }
 
-    /// `gpt2_train` for `traces/gpt2_train.csv.gz`.
+    /// Returns, for example, `gpt2_train` for `traces/gpt2_train.csv.gz`.
     static String nameOf(String file) {
         return file.substring(file.lastIndexOf('/') + 1).replaceFirst("(?i)(\\.csv)?(\\.gz)?$", "");
     }
@@ -98,7 +98,7 @@ public final class TraceReader {
         return builder.build(name);
     }
 
-    /// A row of format 1.
+    /// Reads a row of format 1.
     private void readFirst(String line) throws TraceException {
         int[] commas = commas(line, COLUMNS, HEADER);
         long id = number("id", line, commas[0] + 1, commas[1]);
@@ -115,7 +115,7 @@ public final class TraceReader {
         }
     }
 
-    /// A row of format 2.
+    /// Reads a row of format 2.
     private void readSecond(String line) throws TraceException {
         int[] commas = commas(line, COLUMNS_2, HEADER_2);
         long id = number("id", line, commas[0] + 1, commas[1]);
@@ -131,7 +131,7 @@ public final class TraceReader {
                 case "u" -> builder.use(id, device, stream);
                 case "w" -> builder.await(device, stream, id);
                 case "e" -> builder.end(device, stream);
-                case "o" -> {} // An allocation that was refused when the trace was made took nothing.
+                case "o" -> {} // An allocation that was refused during recording took no memory.
                 default -> throw lines.error("op must be a, f, u, w, e or o");
             }
         } catch (IllegalArgumentException e) {
@@ -139,7 +139,7 @@ public final class TraceReader {
         }
     }
 
-    /// Where the columns end, but for the last.
+    /// Returns the ends of all columns but the last.
     private int[] commas(String line, int columns, String header) throws TraceException {
         int[] commas = new int[columns - 1];
         int comma = -1;
@@ -161,7 +161,7 @@ public final class TraceReader {
         return byteSize;
     }
 
-    /// A number of at most 63 bits; one with more digits is taken as the largest.
+    /// Parses a number of at most 63 bits; larger numbers are clamped.
     private long number(String what, String line, int from, int to) throws TraceException {
         if (from < to && line.charAt(from) == '-') {
             throw lines.error("negative " + what);

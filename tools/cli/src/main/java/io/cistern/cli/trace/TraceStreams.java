@@ -7,9 +7,9 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/// Numbers the streams of a trace and their devices, and remembers which waited for which.
+/// Numbers the streams of a trace and their devices, and remembers which stream waited for which.
 final class TraceStreams {
-    /// Each becomes a stream of the driver.
+    /// Each stream of the trace becomes a stream of the driver.
     static final int MAX_STREAMS = 1024;
 
     private final Map<Handle, Integer> numbers = new HashMap<>();
@@ -22,9 +22,9 @@ final class TraceStreams {
 
     private record Handle(long device, long stream) {}
 
-    /// The number of a stream.
+    /// Returns the number of a stream.
     ///
-    /// @throws IllegalArgumentException if there are too many
+    /// @throws IllegalArgumentException if there are more than [#MAX_STREAMS]
     int number(long device, long stream) {
         Handle handle = new Handle(device, stream);
         Integer known = numbers.get(handle);
@@ -49,12 +49,12 @@ final class TraceStreams {
         return devices.size() - 1;
     }
 
-    /// The number of a stream's device.
+    /// Returns the number of a stream's device.
     int device(int stream) {
         return devices.get(stream);
     }
 
-    /// Forgets which number a handle has: the handle may come again for another stream.
+    /// Forgets the number of a handle, which may come back for another stream.
     void end(long device, long stream) {
         Integer number = numbers.remove(new Handle(device, stream));
         if (number != null) {
@@ -66,7 +66,7 @@ final class TraceStreams {
         waits.put(pair(stream, awaited), row);
     }
 
-    /// Whether one stream is in order after what another one was given in a row.
+    /// Returns whether a stream waited for another one after a row.
     boolean isAfter(int stream, int other, int row) {
         return stream == other || waits.getOrDefault(pair(stream, other), -1) > row;
     }
@@ -75,17 +75,17 @@ final class TraceStreams {
         return (long) stream << Integer.SIZE | awaited;
     }
 
-    /// How many numbers there are.
+    /// Returns how many numbers there are.
     int count() {
         return devices.size();
     }
 
-    /// How many devices have streams.
+    /// Returns how many devices have streams.
     int deviceCount() {
         return ended.size();
     }
 
-    /// The device of each number.
+    /// Returns the device of each number.
     int[] devices() {
         return devices.stream().mapToInt(Integer::intValue).toArray();
     }
