@@ -43,20 +43,20 @@ record CheckedAllocatorProvider(AllocatorProvider provider, DiscoveredProvider<A
         return CheckedAnswers.availability(found, () -> provider.availability(environment));
     }
 
-    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own
-    ///     reasons
     @Override
     public boolean servesGraphs() {
         return provider.servesGraphs();
     }
 
-    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own reasons
+    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own
+    ///     reasons
     @Override
     public GraphAllocator openForGraphs(AllocatorContext context) {
         return CheckedAnswers.opened(found, () -> provider.openForGraphs(context));
     }
 
-    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own reasons
+    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own
+    ///     reasons
     @Override
     public DeviceAllocator open(AllocatorContext context) {
         return CheckedAnswers.opened(found, () -> provider.open(context));

@@ -15,7 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
 ///
 /// | option | function in C | used for |
 /// |---|---|---|
-/// | `malloc` | `void* f(ssize_t size, int device, cudaStream_t stream)` | every allocation; null is out of memory |
+/// | `malloc` | `void* f(ssize_t size, int device, cudaStream_t stream)` | every allocation; null: out of memory |
 /// | `free` | `void f(void* ptr, ssize_t size, int device, cudaStream_t stream)` | every free |
 /// | `init` | `void f(int device_count)` | once in a process, before the first allocation |
 /// | `reset` | `void f(void)` | `trim` |
