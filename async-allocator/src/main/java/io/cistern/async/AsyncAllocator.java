@@ -32,7 +32,6 @@ import java.util.OptionalLong;
 /// 3. Trim all pools of the device: pages scattered between blocks go back, and come again as one range.
 /// 4. Try once more.
 /// 5. Report how much is held.
-/// lie in pieces between blocks go back, and come again in one. 4. Try once more. 5. Say what is held.
 final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
     /// Calls the driver, for all devices. It is one read away: the driver's locks delay a call until the loads
     /// before it have completed.

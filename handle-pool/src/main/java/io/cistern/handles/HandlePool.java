@@ -48,7 +48,6 @@ import java.util.stream.Collectors;
 ///
 /// **Closing.** The pool closes with its device memory. When the JVM exits, the driver destroys the handles,
 /// not the pool.
-/// that.
 ///
 /// @param <H> the handle
 public final class HandlePool<H> implements AutoCloseable {
