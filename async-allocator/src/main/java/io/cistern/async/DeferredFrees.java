@@ -222,7 +222,7 @@ final class DeferredFrees {
         }
         FencedBatch last = stream.last();
         if (last != null) {
-            seal(last, stream.stream); // Otherwise it would also wait for the stream's work until the next look.
+            seal(last, stream.stream); // Otherwise it would also wait for work until the next look.
         }
     }
 
@@ -307,7 +307,7 @@ final class DeferredFrees {
         ending.stream = UsingStream.ENDED;
     }
 
-    /// Frees the blocks that wait for one stream and were freed on another, ending one.
+    /// Frees the blocks that wait for `awaited` and were freed on the ending stream `freedOn`.
     private void freeBehindBatches(UsingStream awaited, long freedOn) {
         for (FencedBatch batch = awaited.first; batch != null; batch = batch.next) {
             for (BlockUse use = batch.first(); use != null; use = use.nextInBatch) {

@@ -79,7 +79,7 @@ final class DeviceThreads<H> {
         slot.unpublish();
         Optional<GraphMemory> graph = held.workspaces.graphOf(stream);
         if (graph.isPresent() && held.keepFor(graph.get(), handles)) {
-            held.workspaces.bind(held.raw(), stream, graph); // not published: after the capture another workspace is due
+            held.workspaces.bind(held.raw(), stream, graph); // not published: it ends with the capture
         } else {
             held.workspaces.bind(held.raw(), stream, Optional.empty());
             slot.publish(held.raw(), stream);

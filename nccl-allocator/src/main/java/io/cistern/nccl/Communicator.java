@@ -145,8 +145,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         return using;
     }
 
-    /// Runs work under the lock if the handle is still alive. The end of the communicator does such work
-    /// otherwise.
+    /// Runs work under the lock if the handle is still alive; otherwise the communicator's end has done it.
     private void whileAlive(Runnable work) {
         BlockingWork.run(() -> {
             lock.lock();
@@ -292,7 +291,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         Failures failures = new Failures();
         BlockingWork.run(() -> {
             if (endsAndTakesHandle(failures)) {
-                state.awaitNoUse(Long.MAX_VALUE); // no call can begin any more; only queries of the error are under way, which don't wait
+                state.awaitNoUse(Long.MAX_VALUE); // only queries are under way, which don't wait
                 failures.gather(() -> api.destroy(handle));
             }
         });
@@ -313,7 +312,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
     }
 
     /// Ends the communicator at once, even in the middle of work that hangs because a rank has failed. A call
-    /// under way has a second to return; a call that waits for other ranks returns with an error after that.
+    /// under way has a second to return; if it waits for other ranks, it returns with an error after that.
     /// The windows and registrations end too. Aborting twice, or during or after a close, does nothing.
     ///
     /// @throws NcclException if NCCL refuses; the communicator is aborted even then

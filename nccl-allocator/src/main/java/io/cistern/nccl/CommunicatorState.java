@@ -45,7 +45,7 @@ final class CommunicatorState {
     /// @return whether it has begun; then [#endUse] must follow
     boolean beginUse() {
         int now = word.get();
-        while (phase(now).compareTo(Phase.CLOSED) < 0) { // the compare-and-set fails only because another thread has made progress
+        while (phase(now).compareTo(Phase.CLOSED) < 0) { // it fails only if another thread has made progress
             if (word.compareAndSet(now, now + ONE_USE)) {
                 return true;
             }

@@ -191,7 +191,7 @@ final class PluginDirectory {
         PluginClassLoader loader = new PluginClassLoader(place.getFileName().toString(), images);
         try {
             PluginLayer.define(loader, images);
-        } catch (RuntimeException | LinkageError e) { // from the module system: a module is missing or there twice
+        } catch (RuntimeException | LinkageError e) { // a module is missing or there twice
             throw new RefusedFileException("can't be a module here: " + Problem.of(e));
         }
         return new Plugin(place, digest, loader);

@@ -85,7 +85,7 @@ final class LibraryAllocator implements DeviceAllocator, StreamUses, MemoryShari
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         if (check != null) {
-            check.freed(address); // before the call, since afterwards the library may hand the address out again
+            check.freed(address); // first, since the library may hand the address out again
         }
         long before = hasContexts ? driver.devices().enterContext(device) : 0;
         try {
