@@ -172,7 +172,7 @@ public final class TaskArbiter extends AllocatorAdaptor {
         return arbitration.lines();
     }
 
-    /// Checks the invariants of waiting threads and of held bytes. For tests, which may call it at any time.
+    /// Checks the invariants of threads' states and of waiting. For tests, which may call it at any time.
     ///
     /// @throws IllegalStateException with the invariant that does not hold
     public void checkInvariants() {
