@@ -1,6 +1,6 @@
-/// An allocator over the driver's own stream-ordered pools, found by its name, `async`, and the segment source
-/// `driver_pool` over the same ([io.cistern.async.AsyncOption] lists their options); and the pools' memory for other
-/// processes and devices ([io.cistern.async.sharing]).
+/// The allocator `async` and the segment source `driver_pool`, both over the driver's own stream-ordered pools
+/// ([io.cistern.async.AsyncOption] lists their options), and sharing of the pools' memory with other processes and
+/// devices ([io.cistern.async.sharing]).
 @org.jspecify.annotations.NullMarked
 module io.cistern.async {
     requires static org.jspecify;

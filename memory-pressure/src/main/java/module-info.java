@@ -1,5 +1,5 @@
-/// What programs do when device memory is short: tasks that share a GPU wait for one another, roll back and
-/// split.
+/// Helps programs when device memory is short: tasks that share a GPU wait for one another, roll back, split
+/// their input, and spill buffers to host memory and files.
 @org.jspecify.annotations.NullMarked
 module io.cistern.pressure {
     requires static org.jspecify;

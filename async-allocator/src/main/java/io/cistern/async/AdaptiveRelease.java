@@ -5,41 +5,41 @@ import io.cistern.cuda.CudaException;
 import java.util.Arrays;
 import java.util.function.ToLongFunction;
 
-/// Keeps the release thresholds of one device's pools where they should be, each by a rule of its own:
-/// [AdaptiveThreshold].
+/// Sets the release threshold of each pool of one device, as the pool's own [AdaptiveThreshold] asks.
 ///
-/// Every call of the allocator [counts down][ClockCountdown], large blocks more. At 0 the thread reads the clock, and
-/// if 50 µs for each pool have passed since the last look, it [looks][WatchedPool#look]. The countdown begins at as
-/// many calls as lately took the thread 50 µs, at most 31. So looks take a small part of the time, and a program that
-/// calls once in a while is looked at with every call. With any number of threads a look that
-/// is due comes at the latest with the 31st call of the first thread that makes so many. The driver acts on
-/// thresholds at the program's next synchronisation.
+/// Every call of the allocator [counts down][ClockCountdown], and a large block counts more. At 0 the thread
+/// reads the clock. If 50 µs for each pool have passed since the last look, it [looks][WatchedPool#look]. The
+/// countdown begins at the number of calls that the thread lately made in 50 µs, at most 31. So looks take a
+/// small part of the time, and a program that calls rarely is looked at with every call. With any number of
+/// threads, a look that is due comes at the latest with the 31st call of the first thread that makes so many.
+/// The driver applies a threshold at the program's next synchronisation.
 ///
-/// Between calls nothing happens: there is no thread that could do it. A program that falls silent keeps what
-/// was held at its last look, until it trims or somebody reads its figures ([#lookIfSilent]). `trim` with any number
-/// gives back what is not held now as well, so that a program with a timer of its own can call it each second or so,
-/// with [Long#MAX_VALUE]. A service whose pauses were all too long to hold memory over needs none: what it wants has
-/// then no window, and goes back with the synchronisation after its use.
+/// Nothing happens between calls, because no thread runs here. A program that falls silent keeps the memory
+/// that was held at its last look, until it trims or somebody reads its figures ([#lookIfSilent]). `trim` with
+/// any number also gives back memory that is no longer held. So a program with a timer can call it every second
+/// or so, with [Long#MAX_VALUE]. A service whose pauses were all too long to hold memory over needs no timer:
+/// its levels have no window, and their memory goes back with the synchronisation after its use.
 ///
-/// **Threads.** Any thread may call; what each call writes is the thread's own.
+/// **Threads.** Any thread may call; a call writes the thread's own counters.
 final class AdaptiveRelease {
     private static final long NANOS_BETWEEN_LOOKS = 50_000;
 
-    /// A pool grows by 32 MiB: a block counts once more for each, so that what moves a threshold is seen soon.
+    /// A pool grows by 32 MiB. A block counts once more for each 32 MiB, so that a look soon sees changes of
+    /// use.
     private static final int PAGE_BITS = 25;
 
     private final CudaDriver driver;
 
-    /// Whether a thread looks. Written under the monitor of this, which is left without a call: a stack overflow can't
-    /// prevent that.
+    /// Whether a thread looks. Written under the monitor of this. It is a monitor because leaving one makes no
+    /// call, so a stack overflow can't keep it locked.
     private volatile boolean looking;
 
-    /// Replaced when a pool is opened.
+    /// Replaced by a longer array when a pool is opened.
     private volatile WatchedPool[] pools = {};
 
     private final ClockCountdown countdown;
 
-    // Plain, and soon only read.
+    // Plain: a lost update only delays the rule, and the value soon stops growing.
     private long largestFreedBytes;
 
     private volatile long lookNanos;
@@ -50,14 +50,14 @@ final class AdaptiveRelease {
         countdown = new ClockCountdown(NANOS_BETWEEN_LOOKS, lookNanos);
     }
 
-    /// Adds a pool that keeps all until now.
+    /// Adds a pool whose threshold keeps everything so far.
     synchronized void watch(DriverPool pool) {
         WatchedPool[] more = Arrays.copyOf(pools, pools.length + 1);
         more[pools.length] = new WatchedPool(pool, driver.nanoTime());
         pools = more;
     }
 
-    /// Call with every allocation.
+    /// Counts a call; the allocator calls this with every allocation.
     void called(long byteSize) {
         if (countdown.isDue(1 + (byteSize >>> PAGE_BITS))) {
             long nanos = driver.nanoTime();
@@ -72,7 +72,7 @@ final class AdaptiveRelease {
         return nanos - lookNanos >= NANOS_BETWEEN_LOOKS * pools.length;
     }
 
-    /// Call with every free.
+    /// Counts a call; the allocator calls this with every free.
     void freed(long byteSize) {
         if (byteSize > largestFreedBytes) {
             largestFreedBytes = byteSize;
@@ -85,7 +85,8 @@ final class AdaptiveRelease {
             try {
                 lookIfDue();
             } catch (CudaException | OutOfMemoryError ignored) {
-                // What is wrong with the driver, or the Java heap, the call that follows will say; its threshold stays.
+                // The call that follows reports what is wrong with the driver or the Java heap; the threshold
+                // stays.
             }
         }
     }
@@ -109,21 +110,21 @@ final class AdaptiveRelease {
         }
     }
 
-    /// Gives back what is not held now.
+    /// Gives back idle memory that is not held now.
     ///
-    /// @return how many bytes went
+    /// @return the number of bytes given back
     long giveBack() {
         return sum(pool -> pool.giveBack());
     }
 
-    /// Looks, with nobody else looking, and adds something up.
+    /// Looks at all pools while no other thread does, then adds up a figure of each.
     private synchronized long sum(ToLongFunction<WatchedPool> figure) {
         look(driver.nanoTime());
         return Arrays.stream(pools).mapToLong(figure).sum();
     }
 
-    /// Looks after a program that has made no call for longer than anything is held idle, and gives back what is not
-    /// held any more. For whoever reads its figures, as monitoring does now and then.
+    /// Looks again if the program has made no call for longer than any memory is held idle, and gives back
+    /// memory that is no longer held. For callers that read figures, such as monitoring.
     void lookIfSilent() {
         long limit =
                 Arrays.stream(pools).mapToLong(WatchedPool::limitNanos).max().orElse(Long.MAX_VALUE);
@@ -132,7 +133,7 @@ final class AdaptiveRelease {
         }
     }
 
-    /// Lets [#usedHighBytes] begin at the present value; what the pools' own marks say, the rules are told first.
+    /// Restarts [#usedHighBytes] at the present value, after the rules have read the pools' own marks.
     void resetUsedHigh() {
         sum(pool -> {
             pool.resetUsedHigh();
@@ -140,7 +141,7 @@ final class AdaptiveRelease {
         });
     }
 
-    /// The most bytes that each pool has had handed out at once since it was made, or reset, added up.
+    /// Returns the sum of the pools' peaks of allocated bytes, each since the pool was created or reset.
     long usedHighBytes() {
         return Arrays.stream(pools).mapToLong(WatchedPool::usedHighBytes).sum();
     }

@@ -2,12 +2,12 @@ package io.cistern.async;
 
 import java.util.Arrays;
 
-/// Finds the release threshold of a pool: what was wanted again soon is held, the rest is given back.
+/// Finds the release threshold of a pool: memory that was soon wanted again is held, the rest is given back.
 ///
-/// **The idea.** Think of the pool's memory as a stack of levels, as high as it was ever reserved. Whenever use
-/// falls, the upper levels are idle, each until use comes back up to it: that time is a *gap*. Holding a level
-/// over a gap costs memory for so long; giving it back costs time once. Whether to rent skis or to buy them is
-/// the same question, asked here for each level and gap.
+/// **The idea.** Think of the pool's memory as a stack of levels, as high as the pool ever was. When use falls,
+/// the upper levels are idle until use rises to them again; that time is a *gap*. Holding a level over a gap
+/// costs memory for that long; giving it back costs time once. It is the question whether to rent skis or to
+/// buy them, asked for each level and gap.
 ///
 /// ```
 /// use   |  ▄▄      ▄▄      ▄▄                      ▄▄      ▄▄
@@ -15,66 +15,71 @@ import java.util.Arrays;
 ///       |▟████▙▁▁▟████▙▁▁▟████▙▁▟█████████████▙▁▁▟████▙▁▁▟████▙
 ///            gap     gap      held ↔|given back
 /// ```
-/// 1. A level is *wanted* while use is in it or above it, or when the pool had to grow into it. The use at which
-/// that happened is remembered: later it tells how much use takes the level in spite of fragmentation.
+/// 1. A level is *wanted* while use is in it or above it, and when the pool has to grow into it. The rule
+///    remembers the use at which the pool grew, which tells how much use needs the level in spite of
+///    fragmentation.
 /// 2. A gap is *worth holding over* if it is no longer than `limit = price(peak reserved) / 5 %`. The price is
-/// 2.5 µs a MiB, given back and got again, as measured on an H200.
-/// 3. Each level has a window: twice its longest gap that was worth holding over, at least 1 ms, at most the
-/// limit; 0 until there was one. It is *held* for its window after it was wanted last. The last pause that was
-/// longer than the limit and in which nobody called does not count: what was held through it is not given back
-/// just when the program goes on.
-/// 4. The rule saves 5 % of all time, up to price(peak), and pays for what was given back. While price(peak) is
-/// saved, the threshold is the top of the highest level held; else there is none, and all is kept.
-/// 5. Memory that is given back and got again may fit together worse than before. So a pool of few large pieces,
-/// whose largest block that was freed is over a third of its peak (and not nearly all there is), keeps all. And
-/// when a pool that has given something back grows to where it once was, without more in use than then, all that
-/// lies idle goes back ([#isSwollen]), if its price is saved: pages between blocks come again where they are
-/// needed.
+///    that of giving memory back and getting it again, 2.5 µs a MiB.
+/// 3. Each level has a window: twice its longest gap that was worth holding over, at least 1 ms and at most the
+///    limit; 0 before the first such gap. The level is *held* for its window after it was wanted last. The last
+///    pause without calls that was longer than the limit does not count: memory held through it should not be
+///    given back just when the program goes on.
+/// 4. The rule saves 5 % of all time, up to price(peak), and pays for the memory that is given back. While
+///    price(peak) is saved, the threshold is the top of the highest level held. Otherwise there is no
+///    threshold, and the pool keeps all.
+/// 5. Memory that is given back and got again may fit together worse than before. So a pool of few large pieces
+///    keeps all: one whose largest freed block is over a third of its peak, and not nearly all of it. And when
+///    a pool that has given memory back grows to its former size without more use than then, all its idle
+///    memory goes back ([#isSwollen]) if the price is saved. The pages between blocks then come back in places
+///    that need them.
 ///
-/// **Bounds.** Gaps are as the looks see them, without time in which nobody calls, since nothing can be done
-/// then; pools of few large pieces have the first two alone; k = 1 + log₂(limit / 1 ms) is how often a window can
-/// double.
-/// - *Time.* Giving back and getting again costs at most 5 % of the time since the pool was made, and what the
-///   pool does between two looks besides. Proof: it is paid from savings, and nothing is given back before the
-///   price of all there is has been saved. ∎
-/// - *Rest.* A workload that repeats itself within the limit gives nothing back after at most k turns, but for 5:
-///   each time that a level is bought again after such a gap, its window at least doubles. ∎
-/// - *Memory.* While price(peak) is saved, no level is held longer after it was wanted last than twice its
-///   longest gap worth holding over, or 1 ms if that is more, and never longer than the limit, unless one above
-///   it is.
-/// - *Regret.* Let holding the peak for the limit cost as much as buying it. Then memory and time together cost
-///   at most three times what they cost one who knows the future, and (2k + 1) · price(peak) besides. Proof:
-///   for each gap, he pays the less of holding and buying. For a gap that is held over we pay the same. For one
-///   longer than the limit he buys; we hold for at most the limit, which costs as much, and buy. The others are
-///   those that double a window: we hold for less than the gap, and buy, k times at most. What is held because
-///   too little is saved comes on top: saving x again takes x / 5 %, and holding the peak for so long costs x,
-///   so that is once more what was bought, and price(peak) at first. ∎ Where the gaps of a level are all worth
-///   holding over, or all too long, the factor is 1.
+/// **Bounds.** Gaps are as the looks see them. They leave out time in which nobody calls, since nothing can be
+/// done then. For pools of few large pieces only the first two bounds hold. k = 1 + log₂(limit / 1 ms) is how
+/// often a window can double.
+/// - *Time.* Giving back and getting again costs at most 5 % of the time since the pool was created, plus the
+///   cost of one interval between two looks. Proof: savings pay for it, and nothing is given back before the
+///   price of all memory has been saved. ∎
+/// - *Rest.* A workload that repeats itself within the limit gives nothing back after at most k rounds, except
+///   by step 5. Proof: each time that a level is got again after such a gap, its window at least doubles. ∎
+/// - *Memory.* While price(peak) is saved, a level is held after it was wanted last for at most twice its
+///   longest gap worth holding over (or 1 ms if that is more), and never longer than the limit, unless a level
+///   above it is held.
+/// - *Regret.* Let holding the peak for the limit cost as much as getting it again. Then memory and time
+///   together cost at most three times the cost of an optimal rule that knows the future, plus (2k + 1) ·
+///   price(peak). Proof: for each gap, the optimal rule pays the smaller of holding and getting again. For a
+///   gap that is held over we pay the same. For a gap longer than the limit the optimal rule gets memory again;
+///   we hold it for at most the limit, which costs as much, and get it again. The other gaps each double a
+///   window: we hold for less than the gap and get memory again, at most k times. Memory that is held because
+///   too little is saved comes on top: saving x again takes x / 5 %, and holding the peak for that long costs
+///   x. That is once more the price of the memory got again, plus price(peak) at first. ∎ If all gaps of a
+///   level are worth holding over, or all are too long, the factor is 1.
 ///
 /// Not thread-safe. A look makes no garbage.
 final class AdaptiveThreshold {
-    /// Giving 1 MiB back and getting it again, as for a page of 32 MiB on an H200.
+    /// The cost of giving 1 MiB back and getting it again, as part of a page of 32 MiB on an H200.
     static final long PRICE_NANOS_PER_MIB = 2_500;
 
-    /// The share of all time that may go into getting back what was given back: one part in so many.
+    /// The inverse of the share of all time that may go into getting memory again.
     private static final long TIME_SHARE = 20;
 
-    /// The limit, for each MiB of the peak.
+    /// The limit in nanoseconds for each MiB of the peak.
     static final long LIMIT_NANOS_PER_MIB = PRICE_NANOS_PER_MIB * TIME_SHARE;
 
-    /// Under this a gap is not told from the time between looks; it saves a level its first doublings.
+    /// A shorter gap can't be told from the time between looks; the minimum also saves a level its first
+    /// doublings.
     static final long MIN_WINDOW_NANOS = 1_000_000;
 
-    /// What a pool may grow by until the next look, some pages of 32 MiB.
+    /// How far a pool may grow until the next look: some pages of 32 MiB.
     private static final long NEAR_PEAK_BYTES = 128L << 20;
 
-    /// A page: less than that can't go back.
+    /// A page; the driver can't give back less.
     private static final long MIN_IDLE_BYTES = 32L << 20;
 
     private static final long NEVER = Long.MIN_VALUE;
 
-    // By level.
-    /// The least use that wanted it: what lies below it, or less if the pool grew into it for less.
+    // Arrays by level.
+    /// The least use that wanted a level: the bytes below it plus 1, or less if the pool grew into it for less
+    /// use.
     private final long[] wantedFromBytes = new long[MemoryLevels.COUNT];
     private final long[] wantedLastNanos = new long[MemoryLevels.COUNT];
     private final long[] windowNanos = new long[MemoryLevels.COUNT];
@@ -94,9 +99,9 @@ final class AdaptiveThreshold {
     private long keptPeakBytes;
     private boolean swollen;
 
-    /// Begins with nothing known.
+    /// Creates a rule that knows nothing yet.
     ///
-    /// @param nanos the time
+    /// @param nanos the time, in nanoseconds
     AdaptiveThreshold(long nanos) {
         lookNanos = nanos;
         pauseBeginNanos = nanos;
@@ -105,17 +110,17 @@ final class AdaptiveThreshold {
         Arrays.fill(wantedLastNanos, NEVER);
     }
 
-    /// Takes note of the largest block that was freed until now.
+    /// Notes the size of the largest block freed so far, in bytes.
     void freed(long largestBytes) {
         largestFreedBytes = largestBytes;
     }
 
-    /// Takes note of what happened since the last look.
+    /// Accounts for the time since the last look.
     ///
     /// @param nanos the time, not before that of the last look
-    /// @param usedBytesNow what the pool has handed out
-    /// @param usedHighBytes the most it had handed out since the last look
-    /// @param reservedBytesNow what the pool holds
+    /// @param usedBytesNow bytes that the pool has allocated now
+    /// @param usedHighBytes the most bytes that the pool had allocated at once since the last look
+    /// @param reservedBytesNow bytes that the pool holds
     /// @return the threshold to set, in bytes
     long look(long nanos, long usedBytesNow, long usedHighBytes, long reservedBytesNow) {
         long usedHigh = Math.max(usedHighBytes, usedBytes);
@@ -136,8 +141,8 @@ final class AdaptiveThreshold {
         return thresholdBytes();
     }
 
-    /// What was given back was so before the time passed rather than after: at a synchronisation, before a
-    /// pause.
+    /// Pays for the memory given back before it adds the time passed: memory goes back at a synchronisation,
+    /// before a pause.
     private void account(long passedNanos, long givenBackBytes) {
         long saved = creditNanos - priceNanos(Math.max(0, givenBackBytes)) + passedNanos / TIME_SHARE;
         creditNanos = Math.min(priceNanos(reservedPeakBytes), saved);
@@ -147,9 +152,9 @@ final class AdaptiveThreshold {
         return (byteSize >> 20) * PRICE_NANOS_PER_MIB;
     }
 
-    /// Remembers which use the pool's new memory was for.
+    /// Remembers for which use the pool grew.
     ///
-    /// @return the highest level that it grew into
+    /// @return the highest level that the pool grew into
     private int grow(long usedHigh, long reservedBytesNow) {
         int to = MemoryLevels.of(reservedBytesNow);
         for (int level = MemoryLevels.of(reservedBytes + 1); level <= to; level++) {
@@ -166,8 +171,8 @@ final class AdaptiveThreshold {
         return level;
     }
 
-    /// A level was wanted between the last look and this one, if it is not now, perhaps only right after the
-    /// last.
+    /// Notes that a level was wanted since the last look. If it is not wanted now, it may have been only right
+    /// after the last look, so that look's time counts.
     private void want(int level, long nanos, long usedBytesNow) {
         boolean wasIdle = usedBytes < wantedFromBytes[level];
         if (wasIdle && wantedLastNanos[level] != NEVER) {
@@ -180,7 +185,8 @@ final class AdaptiveThreshold {
         wantedLastNanos[level] = usedBytesNow >= wantedFromBytes[level] ? nanos : lookNanos;
     }
 
-    /// The second of two looks after pauses finds a program that hardly calls, not one that paused.
+    /// Notes a pause. The second of two looks after pauses means a program that hardly calls, not one that
+    /// paused.
     private void notePause(long nanos) {
         boolean paused = nanos - lookNanos > limitNanos();
         if (paused && pauseEndNanos != lookNanos) {
@@ -189,7 +195,8 @@ final class AdaptiveThreshold {
         }
     }
 
-    /// Where the pool stood before it first gave something back, or with more in use, it would stand in any case.
+    /// Decides whether the pool is swollen. The size that it had before it first gave memory back, or reached
+    /// with more use than ever, is one that it would have in any case.
     private void noteSwelling(long usedHigh, long usedBytesNow, long reservedBytesNow) {
         gaveBack |= reservedBytesNow < reservedBytes;
         boolean moreInUse = usedHigh > usedPeakBytes;
@@ -206,17 +213,17 @@ final class AdaptiveThreshold {
                 && creditNanos >= priceNanos(idleBytes);
     }
 
-    /// Whether all that is idle should go back now, rather than at the next synchronisation.
+    /// Returns whether all idle memory should go back now, without waiting for the next synchronisation.
     boolean isSwollen() {
         return swollen;
     }
 
-    /// The longest that anything is held idle, in nanoseconds.
+    /// Returns the longest time that memory is held idle, in nanoseconds.
     long limitNanos() {
         return Math.max(MIN_WINDOW_NANOS, (reservedPeakBytes >> 20) * LIMIT_NANOS_PER_MIB);
     }
 
-    /// The threshold as of the last look.
+    /// Returns the threshold as of the last look, in bytes.
     long thresholdBytes() {
         int level = MemoryLevels.of(reservedPeakBytes);
         while (level >= 0 && !held(level)) {

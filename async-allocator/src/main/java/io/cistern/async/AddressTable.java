@@ -4,17 +4,18 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Entries by address, found and removed without Java heap, since a free must not fail for lack of it.
+/// Finds and removes entries by address without Java heap, since a free must not fail for lack of it.
 ///
-/// Open addressing in a power of two of slots. A removed entry leaves a mark, which goes when the table is built anew.
+/// It uses open addressing in a power of two of slots. A removed entry leaves a mark, which goes when the table
+/// is rebuilt.
 ///
 /// Invariant: at most half of the slots are taken, by entries and marks.
 ///
-/// **Threads.** [#find] and [#any] by any, without a lock; the others one at a time. Who looks for an entry comes after
-/// who added it.
+/// **Threads.** Any thread may call [#find] and [#any], without a lock; the other methods need one caller at a
+/// time. The caller sees to it that an entry's add happens before a search for it.
 @SuppressWarnings("ReferenceEquality") // an entry is itself alone
 final class AddressTable<E extends AddressTable.Entry> {
-    /// What has an address, which is never 0.
+    /// An object with an address, which is never 0.
     abstract static class Entry {
         final long address;
 
@@ -41,12 +42,12 @@ final class AddressTable<E extends AddressTable.Entry> {
     private int marks;
     private volatile boolean any;
 
-    /// Whether there is any entry.
+    /// Returns whether the table has an entry.
     boolean any() {
         return any;
     }
 
-    /// The entry of an address, or null.
+    /// Returns the entry of an address, or null.
     @SuppressWarnings("unchecked") // nothing but marks and E is added, and no mark has the address of a block
     @Nullable
     E find(long address) {
@@ -65,7 +66,7 @@ final class AddressTable<E extends AddressTable.Entry> {
         return (int) ((address * SPREAD) >>> 32) & (length - 1);
     }
 
-    /// Adds an entry whose address has none. What fails for lack of Java heap has changed nothing.
+    /// Adds an entry whose address has none. If the Java heap is full, the table is unchanged.
     void add(E entry) {
         if (2 * (entries + marks + 1) > table.length()) {
             rebuild();
@@ -96,7 +97,7 @@ final class AddressTable<E extends AddressTable.Entry> {
         slots.set(at, entry);
     }
 
-    /// Removes an entry that is there.
+    /// Removes an entry of the table.
     void remove(E entry) {
         int at = slot(entry.address, table.length());
         while (table.get(at) != entry) {

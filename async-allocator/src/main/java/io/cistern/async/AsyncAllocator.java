@@ -20,17 +20,21 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// The driver's stream-ordered allocator, on pools as the options choose them: of its own, or somebody else's.
+/// The driver's stream-ordered allocator, on pools that the options choose: its own or somebody else's.
 ///
-/// Reuse, within a stream and across streams, is the driver's doing. Each call is one driver call, without
-/// garbage; what is rare is behind a read each that says that there is none of it.
+/// The driver reuses memory within a stream and across streams. An allocation or a free is one driver call
+/// without garbage; one read tells it that no rare case applies.
 ///
-/// **Out of memory.** 1. Wait for all work of the device: only memory whose frees have completed goes to another
-/// stream or back to the device. 2. Free what had waited for that. 3. Trim all pools of the device: pages that
-/// lie in pieces between blocks go back, and come again in one. 4. Try once more. 5. Say what is held.
+/// **Out of memory.**
+/// 1. Wait for all work of the device: only memory whose frees have completed goes to another stream or to the
+///    device.
+/// 2. Make the frees that had waited for that.
+/// 3. Trim all pools of the device: pages scattered between blocks go back, and come again as one range.
+/// 4. Try once more.
+/// 5. Report how much is held.
 final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
-    /// What calls the driver, for all devices: one read away, since the driver's locks hold up each call until
-    /// what stands before it has been read.
+    /// Calls the driver, for all devices. It is one read away: the driver's locks delay a call until the loads
+    /// before it have completed.
     private final MemoryPools memory;
 
     private final AsyncDevice[] devices;
@@ -104,7 +108,7 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
         }
     }
 
-    /// Whether threads take turns on a device now.
+    /// Returns whether threads take turns on a device now.
     boolean takesTurns(int device) {
         return devices[device].inTurns();
     }
@@ -139,7 +143,7 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
 
     /// {@inheritDoc}
     ///
-    /// Several pools have no exact peak together, and a reset must not be seen in pools of others.
+    /// The peaks of several pools do not add up to an exact one, and a reset must not change pools of others.
     @Override
     public OptionalLong reservedPeakBytes(int device) {
         return options.pool().own() && options.onePool()
@@ -149,7 +153,7 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
 
     /// {@inheritDoc}
     ///
-    /// Only memory whose frees have completed can go.
+    /// Only memory whose frees have completed can go back.
     @Override
     public long trim(int device, long keepBytes) {
         return PoolTrim.trim(devices[device], keepBytes);

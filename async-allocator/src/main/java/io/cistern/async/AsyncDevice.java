@@ -9,7 +9,8 @@ import io.cistern.cuda.Streams;
 import io.cistern.internal.names.Failures;
 import io.cistern.spi.StreamOrder;
 
-/// What `async` has of one device: pools, blocks that other streams may still use, and counts of the rare things.
+/// The state of `async` on one device: its pools, the blocks that other streams may still use, and counts of
+/// rare events.
 ///
 /// **Threads.** Any.
 final class AsyncDevice {
@@ -23,25 +24,26 @@ final class AsyncDevice {
 
     private final DriverMutex mutex = new DriverMutex();
 
-    /// Whether there is anything to do beside the driver's calls: a threshold that adapts; from the first of them
-    /// on, uses on other streams and frees that were refused; turns. One read in place of one for each.
+    /// Whether an allocation or a free has to do more than call the driver. One read answers for all reasons:
+    /// an adaptive threshold; from the first of them on, uses on other streams and refused frees; turns.
     ///
-    /// eventful = lasting ∨ inTurns. Changes under the monitor of the turns; never false once something lasts.
+    /// eventful = lasting ∨ inTurns. Changes under the monitor of the mutex; never false once `lasting` is
+    /// true.
     volatile boolean eventful;
 
     private volatile boolean lasting;
     private volatile boolean inTurns;
 
-    // Made in advance, for closing without Java heap.
+    // Made in advance, so that closing needs no Java heap.
     private final Failures failures = new Failures();
     private final Runnable synchronizing = this::synchronize;
     private final Runnable waitingForAll = this::synchronizeUnlessDead;
     private final Runnable closingPools;
 
-    /// Waits for all work, and ends the pools, whatever of that fails.
+    /// Waits for all work and closes the pools, even if some of that fails.
     final Runnable closing = this::close;
 
-    // Plain: a count that is lost puts a look off.
+    // Plain: a lost count only delays a look.
     private int callsUntilLook = DriverMutex.CALLS_BETWEEN_LOOKS;
 
     AsyncDevice(CudaDriver driver, MemoryPools memory, int device, AsyncOptions options, StreamOrder order) {
@@ -56,12 +58,12 @@ final class AsyncDevice {
         this.later = new DeferredFrees(device, order, this::freeLater);
     }
 
-    /// Whether an allocation is a call of the driver and nothing else.
+    /// Returns whether an allocation is one call of the driver and nothing else.
     boolean isPlain() {
         return !eventful && --callsUntilLook >= 0;
     }
 
-    /// Allocates where it is more than that; fails if the driver does.
+    /// Allocates in the cases that [#isPlain] excludes; fails if the driver does.
     long allocate(long byteSize, long stream) {
         if (!inTurns && isTimeToLook()) {
             callsUntilLook = DriverMutex.CALLS_BETWEEN_LOOKS;
@@ -84,7 +86,7 @@ final class AsyncDevice {
         return inTurns;
     }
 
-    /// Where something lasts, [#isPlain] did not count.
+    /// While `lasting` is true, [#isPlain] does not count down, so this does.
     private boolean isTimeToLook() {
         return lasting ? --callsUntilLook < 0 : callsUntilLook < 0;
     }
@@ -102,17 +104,18 @@ final class AsyncDevice {
         }
     }
 
-    /// A free that saw this false would not wait for other streams.
+    /// Sets `lasting` before its reason comes into being: a free that still saw false would not wait for other
+    /// streams.
     private void becomeEventful() {
         if (!lasting) {
             synchronized (mutex) {
-                eventful = true; // first, since others read the second to know of both
+                eventful = true; // first, because threads read `eventful` to learn of both
                 lasting = true;
             }
         }
     }
 
-    /// The pool for an allocation on a stream, whose order with what is rare is seen to.
+    /// Returns the pool for an allocation on a stream, after it has handled frees that are due.
     long poolFor(long byteSize, long stream) {
         long pool = pools.handle(byteSize, stream);
         if (lasting) {
@@ -123,7 +126,7 @@ final class AsyncDevice {
         return pool;
     }
 
-    /// Frees a block while [#eventful].
+    /// Frees a block while [#eventful] is true.
     void free(long address, long byteSize, long stream) {
         pools.freed(byteSize);
         DeferredFree usedElsewhere = later.find(address);
@@ -161,12 +164,12 @@ final class AsyncDevice {
         }
     }
 
-    /// Returns whether there is a turn to end.
+    /// Returns whether the caller has to end a turn.
     private boolean beginTurn() {
         return inTurns && mutex.begin();
     }
 
-    /// Keeps a free that the driver refused for another try.
+    /// Keeps a free that the driver refused, for another try.
     void freeFailed(long address, long stream, CudaException failure) {
         if (!failure.result().endsContext()) {
             becomeEventful();
@@ -180,7 +183,9 @@ final class AsyncDevice {
         refused.keep(address, stream);
     }
 
-    /// Notes a use, unless it is on a stream that only the calling thread can name.
+    /// Notes a use on another stream.
+    ///
+    /// @return false if only the calling thread can name the stream
     boolean recordUse(long address, long stream) {
         if (stream == Streams.PER_THREAD_DEFAULT) {
             return false;
@@ -190,7 +195,7 @@ final class AsyncDevice {
         return true;
     }
 
-    /// The legacy default stream has two.
+    /// Returns one name for the legacy default stream, which has two.
     private static long oneName(long stream) {
         return stream == Streams.LEGACY_DEFAULT ? 0 : stream;
     }
@@ -202,11 +207,12 @@ final class AsyncDevice {
         pools.streamClosing(name);
     }
 
-    /// Waits for all work, so that every free completes: also those that the driver had not heard of, which a
-    /// second wait is for, since pools see frees when the host waits for them. What other threads free meanwhile
-    /// is not taken for waited for.
+    /// Waits for all work, so that every free completes. Frees that the driver had not heard of are made after
+    /// the wait; they need a second one, since pools notice completed frees when the host waits. Frees that
+    /// other threads make meanwhile do not count as waited for.
     ///
-    /// @return false if captures under way forbid to wait; then what has passed is freed
+    /// @return false if a capture under way forbids the wait; then this frees only blocks whose fences have
+    ///     passed
     boolean synchronize() {
         events.synchronisations.increment();
         long waiting = later.sealAll();
@@ -220,7 +226,8 @@ final class AsyncDevice {
         return !some || waitForDevice();
     }
 
-    /// Gives back what the driver keeps for graphs and none uses now: nobody else asks for it once they are gone.
+    /// Gives back memory that the driver keeps for graphs and no graph uses; nobody else asks for it once they
+    /// are gone.
     long trimGraphs() {
         return driver.devices().isUsed(device) ? GraphAllocations.trim(driver, device, 0) : 0;
     }

@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 
-/// One option of `async` and of the segment source `driver_pool`: its key, what it takes, and what it means.
-/// Declared once; specs, code, messages and the reference table all read it here.
+/// One option of `async` and of the segment source `driver_pool`: its key, legal values and meaning. Specs,
+/// code, messages and the reference table all read this declaration.
 ///
 /// @param <T> the type of its value
 public final class AsyncOption<T> extends SpecOption<T> {
-    /// Which pool memory comes from.
+    /// Chooses the driver's pool that memory comes from.
     public static final AsyncOption<PoolChoice> POOL = new AsyncOption<>(
             "pool",
             "`own`, `default`, `current`, a handle `0x…`, or a list of handles, one a device",
@@ -24,7 +24,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             AsyncOption::pool,
             PoolChoice::texts);
 
-    /// Whether each stream has a pool.
+    /// Gives each stream a pool of its own.
     public static final AsyncOption<Boolean> PER_STREAM = flag(
             "per_stream",
             FLAG + "; `true` only with `pool=own`",
@@ -32,7 +32,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "whether each stream has a pool of its own, so that no memory goes from one stream to another; the pool"
                     + " of a stream that ended serves the next new one");
 
-    /// What stays over a synchronisation.
+    /// Sets how many bytes a pool keeps at a synchronisation.
     public static final AsyncOption<ReleaseThreshold> RELEASE_THRESHOLD = new AsyncOption<>(
             "release_threshold",
             "`keep_all`, `zero`, a number of bytes, a share of the device such as `0.3`, `adaptive`; `adaptive` only with"
@@ -43,14 +43,14 @@ public final class AsyncOption<T> extends SpecOption<T> {
             ReleaseThreshold::read,
             threshold -> List.of(threshold.text()));
 
-    /// Reuse behind events.
+    /// Allows reuse by streams that waited for the free through events.
     public static final AsyncOption<Boolean> REUSE_FOLLOW_EVENT_DEPENDENCIES = flag(
             "reuse_follow_event_dependencies",
             FLAG,
             "`true` for own pools; what the pool has for others",
             "whether a stream that waited for a free by events is given that memory");
 
-    /// Reuse of what has completed.
+    /// Allows reuse of memory whose free has completed.
     public static final AsyncOption<Boolean> REUSE_ALLOW_OPPORTUNISTIC = flag(
             "reuse_allow_opportunistic",
             FLAG,
@@ -58,14 +58,14 @@ public final class AsyncOption<T> extends SpecOption<T> {
             "whether any stream is given memory whose free happens to have completed; without it, how fast the"
                     + " device was does not decide which stream gets which memory");
 
-    /// Waits that the driver inserts.
+    /// Allows the driver to insert waits between streams.
     public static final AsyncOption<Boolean> REUSE_ALLOW_INTERNAL_DEPENDENCIES = flag(
             "reuse_allow_internal_dependencies",
             FLAG,
             "`true` for own pools; what the pool has for others",
             "whether the driver may let a stream wait for another one's free, when the pool can't grow");
 
-    /// The most that a pool reserves.
+    /// Limits the bytes that each pool reserves.
     public static final AsyncOption<Long> MAX_SIZE = new AsyncOption<>(
             "max_size",
             "bytes, at least 1; only with `pool=own`",
@@ -75,7 +75,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             BYTES,
             SpecOption::text);
 
-    /// How memory can be handed to other processes.
+    /// Lists how pools can be exported to other processes.
     public static final AsyncOption<List<HandleType>> HANDLE_TYPES = new AsyncOption<>(
             "handle_types",
             "`none`, `posix_fd`, `fabric`, or a list of the last two; only with `pool=own`",
@@ -84,7 +84,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             AsyncOption::handleTypes,
             types -> types.stream().map(AsyncOption::word).toList());
 
-    /// Where memory lives.
+    /// Chooses where the memory of own pools lives.
     public static final AsyncOption<PoolLocation> LOCATION = new AsyncOption<>(
             "location",
             "`device`, `managed`, `host`, `host_numa`, `host_numa:N`; only with `pool=own`",
@@ -95,14 +95,14 @@ public final class AsyncOption<T> extends SpecOption<T> {
             AsyncOption::location,
             SpecOption::text);
 
-    /// For the decompression engine.
+    /// Lets the decompression engine write to the memory.
     public static final AsyncOption<Boolean> HARDWARE_DECOMPRESS = flag(
             "hardware_decompress",
             FLAG + "; `true` only with `pool=own` and `location=device`",
             "`false`",
             "whether the device's decompression engine may write to the memory");
 
-    /// A pool for small blocks.
+    /// Gives small blocks a pool of their own, up to this many bytes.
     public static final AsyncOption<Long> SMALL_POOL = new AsyncOption<>(
             "small_pool",
             "bytes, at least 1; not with `per_stream=true`, only with `pool=own`",
@@ -112,7 +112,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             BYTES,
             SpecOption::text);
 
-    /// What each pool obtains at once.
+    /// Sets how many bytes each pool obtains when it is first used.
     public static final AsyncOption<Long> INITIAL_SIZE = new AsyncOption<>(
             "initial_size",
             "bytes, at least 1; at most `max_size` and `release_threshold`",
@@ -122,7 +122,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             BYTES,
             SpecOption::text);
 
-    /// All of them, in the order of the reference.
+    /// All options, in the order of the reference.
     public static final List<AsyncOption<?>> ALL = List.of(
             POOL,
             PER_STREAM,
@@ -137,7 +137,7 @@ public final class AsyncOption<T> extends SpecOption<T> {
             SMALL_POOL,
             INITIAL_SIZE);
 
-    /// Those that say what a new pool is made of.
+    /// Options that describe a new pool.
     static final List<AsyncOption<?>> OF_OWN_POOLS =
             List.of(PER_STREAM, MAX_SIZE, HANDLE_TYPES, LOCATION, HARDWARE_DECOMPRESS, SMALL_POOL);
 

@@ -17,16 +17,16 @@ import java.util.Optional;
 
 /// The options of one `async`, read and checked against each other.
 ///
-/// @param pool which pools
-/// @param perStream whether each stream has one
-/// @param threshold what pools keep; empty for what a pool of others has
-/// @param settings further attributes to set, and to set back in pools of others
+/// @param pool which of the driver's pools memory comes from
+/// @param perStream whether each stream has a pool of its own
+/// @param threshold the bytes that pools keep; empty to leave the threshold of somebody else's pool
+/// @param settings further attributes to set; the allocator restores them in pools of others when it closes
 /// @param location where the memory of own pools lives
 /// @param handleTypes bits of [HandleType]
-/// @param maxBytes the most that an own pool reserves, or 0 for the driver's own limit
-/// @param hardwareDecompress whether own pools are for the decompression engine
-/// @param smallBytes the largest block of the pool for small ones, or 0 if there is none
-/// @param initialBytes what each pool obtains when it is first used
+/// @param maxBytes the most bytes that an own pool reserves, or 0 for the driver's own limit
+/// @param hardwareDecompress whether the decompression engine may write to own pools
+/// @param smallBytes the largest block of the pool for small blocks, or 0 for no such pool
+/// @param initialBytes the bytes that each pool obtains when it is first used
 record AsyncOptions(
         PoolChoice pool,
         boolean perStream,
@@ -38,7 +38,7 @@ record AsyncOptions(
         boolean hardwareDecompress,
         long smallBytes,
         long initialBytes) {
-    /// Every option as it usually is.
+    /// Every option at its default.
     static final AsyncOptions USUAL = new AsyncOptions(
             PoolChoice.OWN,
             false,
@@ -56,7 +56,7 @@ record AsyncOptions(
             Map.entry(AsyncOption.REUSE_ALLOW_OPPORTUNISTIC, PoolAttribute.REUSE_ALLOW_OPPORTUNISTIC),
             Map.entry(AsyncOption.REUSE_ALLOW_INTERNAL_DEPENDENCIES, PoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES));
 
-    /// The same with another threshold.
+    /// Returns these options with another threshold.
     AsyncOptions withThreshold(ReleaseThreshold other) {
         return new AsyncOptions(
                 pool,
@@ -78,8 +78,8 @@ record AsyncOptions(
 
     /// Reads the options of a spec.
     ///
-    /// @param keptBytes the release threshold of an own pool without the option
-    /// @throws ConfigurationException for a value that is not legal, or two that contradict each other
+    /// @param keptBytes the release threshold of an own pool if the spec names none
+    /// @throws ConfigurationException if a value is not legal or two contradict each other
     static AsyncOptions read(AllocatorOptions given, long keptBytes) {
         PoolChoice pool = AsyncOption.POOL.read(given).orElse(PoolChoice.OWN);
         if (!pool.own()) {
@@ -164,7 +164,7 @@ record AsyncOptions(
         }
     }
 
-    /// Whether the threshold is found while the program runs.
+    /// Returns whether the threshold is found while the program runs.
     boolean adaptive() {
         return threshold.orElse(ReleaseThreshold.keepAll()) instanceof ReleaseThreshold.Adaptive;
     }
@@ -173,9 +173,10 @@ record AsyncOptions(
         return new ConfigurationException("async: " + one + " contradicts " + other + ": " + why);
     }
 
-    /// Checks what was asked for against what the devices can do.
+    /// Checks these options against the abilities of all devices.
     ///
-    /// @throws ConfigurationException if a device can't; with the reason
+    /// @return this
+    /// @throws ConfigurationException with the reason, if a device does not support an option
     AsyncOptions requireSupport(CudaDriver driver) {
         for (DeviceCapabilities device : driver.capabilities().devices()) {
             if (!location.onDevice()) {
@@ -208,12 +209,12 @@ record AsyncOptions(
         }
     }
 
-    /// Whether one pool serves all of a device.
+    /// Returns whether one pool serves all streams of a device.
     boolean onePool() {
         return !perStream && smallBytes == 0;
     }
 
-    /// What a new pool for a device is made of.
+    /// Returns the properties of a new pool for a device.
     MemoryPoolProperties properties(CudaDriver driver, int device) {
         return new MemoryPoolProperties(
                 location.of(driver, device), handleTypes, maxBytes, hardwareDecompress, location.managed());

@@ -10,9 +10,9 @@ import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.GraphAllocator;
 import java.util.List;
 
-/// Provides `async`: the driver's stream-ordered pools. Its options are those of [AsyncOption].
+/// Provides `async`, the allocator over the driver's stream-ordered pools. [AsyncOption] lists its options.
 public final class AsyncProvider implements AllocatorProvider {
-    /// For [java.util.ServiceLoader].
+    /// Creates the provider, for [java.util.ServiceLoader].
     public AsyncProvider() {}
 
     @Override
@@ -35,7 +35,7 @@ public final class AsyncProvider implements AllocatorProvider {
         return AsyncOption.ALL;
     }
 
-    /// No, with the reason, if a device has no pools.
+    /// Returns no, with the reason, if a device has no pools.
     @Override
     public Availability availability(DeviceEnvironment environment) {
         return poolsOf(environment);
@@ -56,7 +56,7 @@ public final class AsyncProvider implements AllocatorProvider {
         return true;
     }
 
-    /// The options of pools have no say over the memory of graphs, which is the driver's own.
+    /// Checks the options but does not use them: the driver itself holds the memory of graphs.
     @Override
     public GraphAllocator openForGraphs(AllocatorContext context) {
         AsyncOptions.read(context.options(), Long.MAX_VALUE);

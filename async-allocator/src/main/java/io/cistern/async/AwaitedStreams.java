@@ -2,8 +2,8 @@ package io.cistern.async;
 
 import org.jspecify.annotations.Nullable;
 
-/// The streams that use blocks of one device, and a queue of those that freed blocks wait for: the one looked at
-/// longest ago is first. Guarded by the monitor of [DeferredFrees].
+/// Holds the streams that use blocks of one device, and a queue of the streams that freed blocks wait for. The
+/// queue begins with the stream that was looked at longest ago. Guarded by the monitor of [DeferredFrees].
 ///
 /// Only [#named] needs Java heap.
 final class AwaitedStreams {
@@ -12,7 +12,7 @@ final class AwaitedStreams {
     private @Nullable UsingStream last;
     private int count;
 
-    /// The stream of a handle, which exists.
+    /// Returns the stream of a handle, and adds it if it is new.
     UsingStream named(long stream) {
         UsingStream found = find(stream);
         if (found == null) {
@@ -23,7 +23,7 @@ final class AwaitedStreams {
         return found;
     }
 
-    /// The stream of a handle if it uses or used blocks; forgets those that do not any more.
+    /// Returns the stream of a handle if it uses or used blocks; forgets the streams that no longer do.
     @Nullable
     UsingStream find(long stream) {
         UsingStream found = null;
@@ -43,18 +43,18 @@ final class AwaitedStreams {
         return found;
     }
 
-    /// How many are in the queue.
+    /// Returns the length of the queue.
     int count() {
         return count;
     }
 
-    /// The first of the queue; the others follow by [UsingStream#nextAwaited].
+    /// Returns the first stream of the queue; the others follow by [UsingStream#nextAwaited].
     @Nullable
     UsingStream first() {
         return first;
     }
 
-    /// Puts a stream last, if blocks wait for it and it is not in the queue.
+    /// Appends a stream to the queue if blocks wait for it and it is not there yet.
     void queue(UsingStream stream) {
         if (stream.isAwaited || stream.first == null) {
             return;
@@ -69,7 +69,7 @@ final class AwaitedStreams {
         count++;
     }
 
-    /// Puts the first one last, or out of the queue if no block waits for it any more.
+    /// Moves the first stream to the end of the queue, or removes it if no block waits for it any more.
     void rotate() {
         UsingStream looked = first;
         if (looked == null) {

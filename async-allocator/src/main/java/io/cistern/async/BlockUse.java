@@ -2,17 +2,17 @@ package io.cistern.async;
 
 import org.jspecify.annotations.Nullable;
 
-/// That a stream uses a block; and once the block is freed, its place in the batch of that stream. Guarded by the
-/// monitor of [DeferredFrees].
+/// One stream's use of a block and, once the block is freed, the block's place in a batch of that stream.
+/// Guarded by the monitor of [DeferredFrees].
 final class BlockUse {
     final DeferredFree block;
     final UsingStream on;
     final @Nullable BlockUse nextOfBlock;
 
-    /// For where this is the first block of a batch.
+    /// The batch that this block opens if it is the first one.
     final FencedBatch newBatch = new FencedBatch();
 
-    /// What the block waits in; null before and after.
+    /// The batch that the block waits in; null before and after.
     @Nullable
     FencedBatch batch;
 

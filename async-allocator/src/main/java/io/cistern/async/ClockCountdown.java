@@ -1,24 +1,24 @@
 package io.cistern.async;
 
-/// Tells a thread after how many of its calls to read the clock: as many as lately took it a given time, at most
-/// 31.
+/// Tells a thread after how many of its calls to read the clock: as many as it lately made in a given time, at
+/// most 31.
 ///
-/// Each thread counts for itself, in a cache line that no other writes, unless the ids of two are equal in their
-/// low bits. So with any number of threads a call costs what it costs with one, and a thread reads the clock with
-/// its first call and at the latest with each 31st from then on; one that calls once in a while, with every call.
+/// Each thread counts for itself, in a cache line that no other thread writes, unless the low bits of two ids
+/// are equal. So a call costs the same with any number of threads. A thread reads the clock with its first call
+/// and then at the latest with each 31st; a thread that calls rarely reads it with every call.
 ///
-/// **Threads.** Any. Plain words: where two threads share a line, a count that is lost puts a look at the clock
-/// off.
+/// **Threads.** Any. Writes are plain: if two threads share a line, a lost count only delays a look at the
+/// clock.
 final class ClockCountdown {
-    /// Odd, so that looks come at allocations and at frees where a program makes one after the other.
+    /// Odd, so that looks fall on allocations and on frees alike if a program alternates between them.
     static final int MAX_CALLS = 31;
 
     private static final int LINES = 64;
 
-    /// Longs a line: two cache lines, since processors fetch them by pairs.
+    /// Longs in a line: two cache lines, since processors fetch them in pairs.
     private static final int LINE = 16;
 
-    // In a line.
+    // Offsets in a line.
     private static final int LEFT = 0;
     private static final int PLANNED = 1;
     private static final int COUNTED_NANOS = 2;
@@ -38,18 +38,20 @@ final class ClockCountdown {
 
     /// Counts a call of this thread.
     ///
-    /// @param counts how much it counts
-    /// @return whether to read the clock now, and to tell [#read] what it says
+    /// @param counts how much the call counts
+    /// @return whether the thread has to read the clock now and pass the time to [#read]
     boolean isDue(long counts) {
         return (lines[line() + LEFT] -= counts) < 0;
     }
 
-    /// The first line keeps the array's header apart.
+    /// Returns the start of this thread's line. The first line separates the others from the array's header.
     private static int line() {
         return LINE * (1 + ((int) Thread.currentThread().threadId() & (LINES - 1)));
     }
 
-    /// Begins a new count.
+    /// Starts a new count.
+    ///
+    /// @param nanos the time, as the clock says
     void read(long nanos) {
         int line = line();
         long nanosPerCall = Math.max(1, (nanos - lines[line + COUNTED_NANOS]) / lines[line + PLANNED]);

@@ -2,26 +2,28 @@ package io.cistern.async;
 
 import org.jspecify.annotations.Nullable;
 
-/// A block that other streams use than that of its free: known here from the first such use on, waiting once it
-/// is freed. All that the free needs is made with the uses, so that a free never fails for lack of Java heap.
+/// A block that other streams use besides the stream of its free. It is known here from the first such use on,
+/// and waits once it is freed. Recording a use creates all objects that the free needs, so a free never fails
+/// for lack of Java heap.
 ///
-/// Guarded by the monitor of [DeferredFrees], but for what is volatile.
+/// Guarded by the monitor of [DeferredFrees], except for volatile fields.
 final class DeferredFree extends AddressTable.Entry {
-    /// The uses that were recorded, the last one first.
+    /// The recorded uses, the last one first.
     volatile @Nullable BlockUse uses;
 
-    /// For the stream of the free, where that ends before the block could be freed on it.
+    /// The wait for the stream of the free, if that stream ends before the block could be freed on it.
     final BlockUse ownEnd;
 
     long byteSize;
 
-    /// On which the program freed it; the legacy default stream once that one has ended.
+    /// The stream that the program named in its free; the legacy default stream once that stream has ended.
     long stream;
 
-    /// Batches that it is in and that have not passed. 0 once it is freed, whatever batches it still stands in.
+    /// The number of batches that the block is in and that have not passed. 0 once it is freed, even if batches
+    /// still list it.
     int awaited;
 
-    /// @param ofEndedStreams where blocks wait for the end of their own stream
+    /// @param ofEndedStreams the list in which blocks wait for the end of their own stream
     DeferredFree(long address, UsingStream ofEndedStreams) {
         super(address);
         ownEnd = new BlockUse(this, ofEndedStreams, null);

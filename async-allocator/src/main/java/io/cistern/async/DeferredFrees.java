@@ -6,52 +6,56 @@ import io.cistern.spi.StreamOrder;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// Blocks of one device that a program has freed, and that other streams may still use.
+/// Holds the blocks of one device that the program has freed and other streams may still use.
 ///
-/// **Idea.** The driver orders a free behind one stream. To make that stream wait for the others would hold up
-/// its later work; to free on a stream that does nothing else would let the blocks of all streams wait for the
-/// slowest, and only chance would find them again. So the driver hears of such a free when the others have got
-/// past it: then it is an ordinary one on the stream that the program named.
+/// **Idea.** The driver orders a free after the work of one stream. If that stream waited for the other
+/// streams, its later work would be held up. If one idle stream made all frees, the blocks of all streams would
+/// wait for the slowest, and the driver would reuse them only by chance. So this class tells the driver of a
+/// free once the other streams have passed it. By then it is an ordinary free on the stream that the program
+/// named.
 ///
-/// **Steps.** 1. A freed block joins the open [batch][FencedBatch] of each other [stream][UsingStream] that uses
-/// it.
-/// 2. A batch gets its fence when it is full, when it is looked at, or when its stream ends. 3. Allocations look,
-/// for some streams in turns, whether the fence of the first batch has passed: not each of them, but after so
-/// many calls and bytes as make up for the query, and more rarely while nothing passes. 4. A block whose
-/// batches have all passed goes to the driver. 5. When the stream of the free ends, it is made to wait for the
-/// batches after all, since it has no later work, and the blocks are freed on it.
+/// **Steps.**
+/// 1. A freed block joins the open [batch][FencedBatch] of each other [stream][UsingStream] that uses it.
+/// 2. A batch gets its fence when it is full, when a look reaches it, or when its stream ends.
+/// 3. Allocations look, for a few streams in turn, whether the fence of the first batch has passed. Only some
+///    look: a look comes after enough calls and bytes to make up for the query, and less often while nothing
+///    passes.
+/// 4. A block whose batches have all passed goes to the driver.
+/// 5. When the stream of the free ends, it is made to wait for the batches after all, since it has no later
+///    work. Its blocks are freed on it.
 ///
-/// **Captures.** No stream can be made to wait for one that is captured: then blocks wait for the end of their
-/// own stream too, and are freed on the legacy default stream when all is past. A batch for which the driver
-/// gives no fence stays open and waits; it is asked for again with the next look.
+/// **Captures.** No stream can be made to wait for a captured stream. Such blocks wait for the end of their own
+/// stream too, and are freed on the legacy default stream when all batches have passed. If the driver gives no
+/// fence for a batch, the batch stays open, and the next look asks again.
 ///
-/// **Java heap.** A free has no way back, so all that it needs is made when a use is recorded: a [DeferredFree]
-/// for the block, and a [BlockUse] with room for a batch for each stream. From then on nothing here needs Java
-/// heap; where a call that it makes fails for lack of it, that is a refusal, and the call is made again later.
+/// **Java heap.** A free can't be undone, so recording a use creates all objects that the free needs: a
+/// [DeferredFree] for the block, and for each stream a [BlockUse] with room for a batch. After that, nothing
+/// here needs Java heap. If a call that it makes fails for lack of Java heap, it counts as refused and is made
+/// again later.
 ///
-/// **Invariants**: [#waitingBytes] = Σ bytes of the blocks in batches; a block's `awaited` = the batches that it
-/// is in; only the last batch of a stream is open.
+/// **Invariants**: [#waitingBytes] = Σ bytes of the blocks in batches; a block's `awaited` = the number of
+/// batches that it is in; only the last batch of a stream is open.
 ///
-/// **Threads.** Any; one monitor, held across calls of the driver; an allocation goes past where another thread
-/// looks already. Where nothing waits, an allocation pays one read; where no uses are recorded, so does a free.
-/// It is a monitor, since that is left without a call, which a stack overflow could prevent.
+/// **Threads.** Any. One monitor guards the state, also across driver calls; an allocation skips the look if
+/// another thread is looking. If nothing waits, an allocation pays one read; if no uses are recorded, so does a
+/// free. It is a monitor because leaving one makes no call, so a stack overflow can't keep it locked.
 final class DeferredFrees {
-    /// How the driver takes a block back; does not throw.
+    /// Returns a block to the driver; does not throw.
     interface Release {
         void free(long address, long stream);
     }
 
-    /// As [AsyncDevice] names it.
+    /// The name that [AsyncDevice] uses for this stream.
     private static final long LEGACY_DEFAULT = 0;
 
-    /// An allocation counts once, and once more for each 4 MiB: a query takes as long as getting a part of a MiB
+    /// An allocation counts once, and once more for each 4 MiB: a query takes as long as getting part of a MiB
     /// from the device.
     private static final int BITS_PER_COUNT = 22;
 
     private static final int FEWEST_COUNTS = 8;
     private static final int MAX_COUNTS = 16;
 
-    /// For each stream a look takes a query or two.
+    /// A look makes a query or two for each stream.
     private static final int MAX_STREAMS = 16;
 
     private final int device;
@@ -63,19 +67,19 @@ final class DeferredFrees {
 
     private final AwaitedStreams streams = new AwaitedStreams();
 
-    /// Where blocks wait for the end of their own stream.
+    /// Holds the blocks that wait for the end of their own stream.
     private final UsingStream ofEndedStreams = new UsingStream(UsingStream.ENDED);
 
     private final AtomicLong waitingBytes = new AtomicLong();
     private volatile boolean any;
 
-    /// Whether a thread looks what has passed. Written under the monitor.
+    /// Whether a thread is looking. Written under the monitor.
     private volatile boolean looking;
 
-    /// How many batches were closed. Guarded by this.
+    /// The number of batches closed so far. Guarded by this.
     private long closedBatches;
 
-    // Plain: a count that is lost puts a look off.
+    // Plain: a lost count only delays a look.
     private int countsLeft;
     private int countsPlanned = FEWEST_COUNTS;
 
@@ -85,7 +89,7 @@ final class DeferredFrees {
         this.release = release;
     }
 
-    /// Notes that a stream uses a live block. What fails for lack of Java heap has noted nothing.
+    /// Notes that a stream uses a live block. If the Java heap is full, it has noted nothing.
     void record(long address, long stream) {
         DeferredFree known = used.find(address);
         if (known != null && known.isUsedOn(stream)) {
@@ -107,21 +111,21 @@ final class DeferredFrees {
         }
     }
 
-    /// What is known of a live block that other streams use; null for all others.
+    /// Returns the record of a live block that other streams use; null for any other block.
     @Nullable
     DeferredFree find(long address) {
         return used.any() ? used.find(address) : null;
     }
 
-    /// Frees a block once the streams that use it have got past their present ends.
+    /// Frees a block once the streams that use it have passed the work they have now.
     ///
-    /// @param block as it was [found][#find]
+    /// @param block the record that [#find] returned
     synchronized void free(DeferredFree block, long byteSize, long stream) {
-        any = true; // first, lest the block be overlooked if this fails
+        any = true; // first, so that later calls see the block if this fails
         used.remove(block);
         block.byteSize = byteSize;
         block.stream = stream;
-        block.awaited = 1; // This call.
+        block.awaited = 1; // Counts this call itself.
         waitingBytes.addAndGet(byteSize);
         for (BlockUse use = block.uses; use != null; use = use.nextOfBlock) {
             use.on.liveBlocks--;
@@ -132,7 +136,7 @@ final class DeferredFrees {
         if (--block.awaited == 0) {
             finish(block);
         } else if (stream == Streams.PER_THREAD_DEFAULT) {
-            freeBehindBatches(block); // On another thread that handle would be another stream.
+            freeBehindBatches(block); // Another thread would mean another stream by that handle.
         }
         any = streams.count() > 0;
     }
@@ -158,10 +162,10 @@ final class DeferredFrees {
         }
     }
 
-    /// Frees blocks of some streams that have got past them, as far as that is known without searching; now
-    /// and then. A thread that finds another one at it goes on.
+    /// Frees blocks that some of the streams have passed, as far as fences tell without a search; does so only
+    /// now and then. Returns at once if another thread is looking.
     ///
-    /// @param byteSize what the caller is going to allocate
+    /// @param byteSize the number of bytes that the caller is going to allocate
     void freePassed(long byteSize) {
         if (any) {
             countsLeft -= 1 + (int) Math.min(byteSize >>> BITS_PER_COUNT, MAX_COUNTS);
@@ -171,7 +175,7 @@ final class DeferredFrees {
         }
     }
 
-    /// Frees blocks whose streams have got past them, as far as that is known without searching.
+    /// Frees all blocks that their streams have passed, as far as fences tell without a search.
     void freePassed() {
         freePassedOf(Integer.MAX_VALUE);
     }
@@ -218,11 +222,12 @@ final class DeferredFrees {
         }
         FencedBatch last = stream.last();
         if (last != null) {
-            seal(last, stream.stream); // Lest it wait for what comes until the next look.
+            seal(last, stream.stream); // Otherwise it would also wait for work until the next look.
         }
     }
 
-    /// Frees the blocks of a stream's first batch, of which each is taken out only for its own free.
+    /// Frees the blocks of a stream's first batch. Each is taken out only for its own free, so that a failure
+    /// loses none.
     private void pass(UsingStream stream, FencedBatch first) {
         order.release(device, first.fence);
         first.fence = FencedBatch.NONE;
@@ -242,7 +247,8 @@ final class DeferredFrees {
 
     /// Closes all batches.
     ///
-    /// @return those that are closed now, behind whose fences a wait for the device comes: see [#free(long)]
+    /// @return the number of batches closed so far; a wait for the device that follows covers all their fences:
+    ///     see [#free(long)]
     synchronized long sealAll() {
         for (UsingStream each = streams.first(); each != null; each = each.nextAwaited) {
             for (FencedBatch batch = each.first; batch != null; batch = batch.next) {
@@ -252,9 +258,9 @@ final class DeferredFrees {
         return closedBatches;
     }
 
-    /// Frees blocks of batches that are past, and what else has passed.
+    /// Frees the blocks of batches whose work is done, and those whose fences have passed since.
     ///
-    /// @param past what [#sealAll] said before all work was waited for
+    /// @param past the number that [#sealAll] returned before the wait for all work
     /// @return whether there were any
     synchronized boolean free(long past) {
         long before = waitingBytes.get();
@@ -273,8 +279,9 @@ final class DeferredFrees {
         }
     }
 
-    /// The stream ends, and its handle may come again for another one: its open batch gets its fence, as does
-    /// what its live blocks will wait for, and what was freed on it is freed behind the others.
+    /// Handles the end of a stream, whose handle may come again for another one. Its open batch gets its fence,
+    /// and so does the batch that its live blocks will wait in. Blocks freed on it are freed after their
+    /// batches.
     void streamClosing(long stream) {
         if (any || used.any()) {
             synchronized (this) {
@@ -300,7 +307,7 @@ final class DeferredFrees {
         ending.stream = UsingStream.ENDED;
     }
 
-    /// Those among the blocks which wait for a stream that were freed on another one.
+    /// Frees the blocks that wait for `awaited` and were freed on the ending stream `freedOn`.
     private void freeBehindBatches(UsingStream awaited, long freedOn) {
         for (FencedBatch batch = awaited.first; batch != null; batch = batch.next) {
             for (BlockUse use = batch.first(); use != null; use = use.nextInBatch) {
@@ -311,8 +318,8 @@ final class DeferredFrees {
         }
     }
 
-    /// Frees a block on its stream behind the batches that it is in; if that stream can't be made to wait for
-    /// them, the block waits for its end, too.
+    /// Frees a block on its stream, after the batches that it is in. If that stream can't be made to wait for
+    /// them, the block waits for the end of its stream too.
     private void freeBehindBatches(DeferredFree block) {
         if (awaitBatches(block)) {
             block.awaited = 0;
@@ -338,7 +345,7 @@ final class DeferredFrees {
         return all;
     }
 
-    /// Returns false if that is not possible now.
+    /// Makes a stream wait for a fence; returns false if that is not possible now.
     private boolean await(long stream, long fence) {
         try {
             return DeadContext.isDone(() -> order.await(device, stream, fence));
@@ -347,7 +354,7 @@ final class DeferredFrees {
         }
     }
 
-    /// Bytes that wait for other streams.
+    /// Returns the number of bytes that wait for other streams.
     long waitingBytes() {
         return waitingBytes.get();
     }

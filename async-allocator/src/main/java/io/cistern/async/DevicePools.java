@@ -9,18 +9,19 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The driver's pools that serve one device: one, opened when the device is first used; or one a stream; or one for
-/// small blocks and one for the others.
+/// Holds the driver's pools that serve one device: one pool, opened when the device is first used; or one a
+/// stream; or one for small blocks and one for the others.
 ///
-/// The pool of a stream that ended serves the next stream without one: there are never more pools than streams at a
-/// time, and memory that the ended one left is not lost. Which frees have completed is the driver's business.
+/// The pool of an ended stream serves the next stream without one. So there are never more pools than streams
+/// at a time, and memory that the ended stream left is not lost. The driver itself tracks which frees have
+/// completed.
 ///
 /// **Threads.** Any.
 final class DevicePools {
     private static final long NO_POOL = 0;
     private static final DriverPool[] NONE = {};
 
-    /// In place of a stream, where pools go by size; streams have other handles.
+    /// Keys in place of a stream if pools go by size; no stream has these handles.
     private static final long SMALL = -1;
 
     private static final long LARGE = -2;
@@ -30,13 +31,13 @@ final class DevicePools {
     private final int device;
     private final AsyncOptions options;
 
-    /// The only pool; 0 before it is opened, and always where there are several.
+    /// The only pool; 0 before it is opened, and always if there are several.
     private volatile long only;
 
     /// Finds the pools' thresholds; null if they are fixed.
     private final @Nullable AdaptiveRelease adaptive;
 
-    /// Replaced when a pool is opened, and when all are closed; never changed.
+    /// Replaced when a pool is opened and when all are closed; the array itself never changes.
     private volatile DriverPool[] open = NONE;
 
     /// Made in advance: closing needs no Java heap.
@@ -50,7 +51,7 @@ final class DevicePools {
     /// Pools that serve no stream now. Guarded by this.
     private final List<Long> spare = new ArrayList<>();
 
-    /// Devices that all pools are open to. Guarded by this.
+    /// Devices that can use the memory of all pools. Guarded by this.
     private final List<Integer> peers = new ArrayList<>();
 
     DevicePools(CudaDriver driver, int device, AsyncOptions options) {
@@ -60,7 +61,7 @@ final class DevicePools {
         this.adaptive = options.adaptive() ? new AdaptiveRelease(driver) : null;
     }
 
-    /// The handle of the pool for an allocation on a stream.
+    /// Returns the handle of the pool for an allocation on a stream.
     long handle(long byteSize, long stream) {
         long pool = only;
         return pool != NO_POOL ? pool : find(key(byteSize, stream), stream);
@@ -96,7 +97,7 @@ final class DevicePools {
         return pool;
     }
 
-    /// Opens a pool that serves nobody yet.
+    /// Opens a pool and adds it to the spare ones.
     private void open(long key, long stream) {
         DriverPool pool = DriverPool.open(driver, device, options);
         try {
@@ -117,9 +118,9 @@ final class DevicePools {
         }
     }
 
-    /// Opens all pools to another device, those that are opened later too.
+    /// Lets another device use all pools, and those that are opened later.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all are as before
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; then all pools are as before
     synchronized void openTo(int peer) {
         if (peers.contains(peer)) {
             return;
@@ -138,7 +139,7 @@ final class DevicePools {
         }
     }
 
-    /// Tells of an allocation.
+    /// Tells the adaptive thresholds of an allocation.
     void called(long byteSize) {
         AdaptiveRelease release = adaptive;
         if (release != null) {
@@ -146,7 +147,7 @@ final class DevicePools {
         }
     }
 
-    /// Tells of a free.
+    /// Tells the adaptive thresholds of a free.
     void freed(long byteSize) {
         AdaptiveRelease release = adaptive;
         if (release != null) {
@@ -154,21 +155,21 @@ final class DevicePools {
         }
     }
 
-    /// Gives back what adaptive thresholds do not hold any more.
+    /// Gives back memory that adaptive thresholds no longer hold.
     ///
-    /// @return how many bytes went
+    /// @return the number of bytes given back
     long giveBackUnheld() {
         return adaptive == null ? 0 : adaptive.giveBack();
     }
 
-    /// Tells that somebody reads figures; of a program that is silent, memory may go back.
+    /// Notes that somebody reads figures; if the program is silent, memory may go back.
     void figuresAreRead() {
         if (adaptive != null) {
             adaptive.lookIfSilent();
         }
     }
 
-    /// Keeps the pool of a stream that ends for the next one.
+    /// Keeps the pool of an ending stream for the next stream.
     synchronized void streamClosing(long stream) {
         long pool = byStream.find(stream);
         if (pool != NO_POOL) {
@@ -182,13 +183,13 @@ final class DevicePools {
         }
     }
 
-    /// Those that are open now.
+    /// Returns the pools that are open now.
     DriverPool[] all() {
         return open;
     }
 
-    /// An attribute, added up. The high-water mark of use is not the pool's own where the adaptive threshold resets
-    /// that.
+    /// Returns the sum of an attribute over all pools. The adaptive threshold resets the pools' own high-water
+    /// mark of use, so with it the sum comes from its records.
     long sum(PoolAttribute attribute) {
         if (adaptive != null && attribute == PoolAttribute.USED_HIGH) {
             return adaptive.usedHighBytes();
@@ -200,7 +201,7 @@ final class DevicePools {
         return sum;
     }
 
-    /// Lets a high-water mark begin at the present value, but for those of pools of others.
+    /// Restarts a high-water mark at the present value, except in pools of others.
     void resetMark(PoolAttribute high) {
         if (adaptive != null && high == PoolAttribute.USED_HIGH) {
             adaptive.resetUsedHigh();
@@ -211,7 +212,8 @@ final class DevicePools {
         }
     }
 
-    /// Ends own pools, and sets others back, whatever of that fails. A context that died took its pools with it.
+    /// Destroys own pools and restores the settings of others, even if some of that fails. A context that died
+    /// has taken its pools with it.
     void close() {
         for (DriverPool pool : closing()) {
             failures.gather(pool.closing);
@@ -219,7 +221,7 @@ final class DevicePools {
         failures.rethrow();
     }
 
-    /// Opens no pool any more, and gives those that are open to whoever closes them.
+    /// Forbids opening further pools, and hands the open ones to the caller to close.
     private synchronized DriverPool[] closing() {
         DriverPool[] all = open;
         closed = true;

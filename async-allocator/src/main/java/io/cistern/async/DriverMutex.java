@@ -3,40 +3,43 @@ package io.cistern.async;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 
-/// Has threads call the driver one at a time for a device, while there are several.
+/// Makes threads call the driver one at a time for a device, while several threads call.
 ///
-/// **Idea.** Threads that allocate from pools at the same time meet at a lock of the driver's, where each sleeps
-/// and is woken, each waiting for a wake-up. If they sleep at a lock of Java's before, who runs comes again
-/// before who was woken has begun to run, so that many pairs go by for each wake-up. In exchange a thread may
-/// wait for some tens of pairs of others. A lock costs time where nobody contends, too, so one thread has none.
+/// **Idea.** Threads that allocate from pools at the same time meet at a lock of the driver, where each sleeps
+/// until it is woken. With a Java mutex in front, the running thread calls again before the woken thread is
+/// scheduled, so many pairs go by for each wake-up. In exchange a thread may wait for some tens of pairs of
+/// other threads. A lock also costs time without contention, so a single thread uses none.
 ///
-/// **Steps.** 1. Each [#CALLS_BETWEEN_LOOKS] calls somebody looks who looked last; if it was another thread,
-/// turns are taken from then on. 2. Who has had [#CALLS_ALONE] turns in a row, while nobody waited, ends that. 3.
-/// Who waits for longer than any call takes goes on without a turn, and nobody takes turns any more: a stack
-/// overflow may have kept a thread from ending its own.
+/// **Steps.**
+/// 1. Every [#CALLS_BETWEEN_LOOKS] calls, the calling thread checks which thread looked last. If it was another
+///    thread, threads take turns from then on.
+/// 2. A thread that has had [#CALLS_ALONE] turns in a row while nobody waited ends that.
+/// 3. A thread that waits for longer than any call takes goes on without a turn, and nobody takes turns any
+///    more: a stack overflow may have kept a thread from ending its own turn.
 ///
-/// **Threads.** Any. The numbers are plain: a race puts a look off.
+/// **Threads.** Any. The numbers are plain: a race only delays a look.
 final class DriverMutex {
-    /// A look is a read and a write; threads that come together are seen within some ten microseconds.
+    /// A look is a read and a write, so it is cheap enough to notice threads that start to compete within
+    /// microseconds.
     static final int CALLS_BETWEEN_LOOKS = 64;
 
-    /// Less than a millisecond.
+    /// As many turns as pass in less than a millisecond.
     static final int CALLS_ALONE = 1024;
 
     private static final long PATIENCE_NANOS = 5_000_000_000L;
     private static final long NOBODY = 0;
 
-    /// Not fair: that is the gain.
+    /// Unfair on purpose: the running thread should get the lock before the woken one.
     private final ReentrantLock lock = new ReentrantLock();
 
     private final long patienceNanos;
 
     private long last = NOBODY;
 
-    /// Whether a turn did not end.
+    /// Whether a thread failed to end its turn.
     private volatile boolean stuck;
 
-    /// How many turns the last one has had in a row. Guarded by the lock.
+    /// How many turns in a row the last thread has had. Guarded by the lock.
     private int inARow;
 
     DriverMutex() {
@@ -49,7 +52,7 @@ final class DriverMutex {
 
     /// Notes that the calling thread calls.
     ///
-    /// @return whether it should take turns, since another one did, the last time somebody looked
+    /// @return whether it should take turns, because another thread called at the last look
     boolean areWanted() {
         return othersCall() && !stuck;
     }
@@ -63,7 +66,7 @@ final class DriverMutex {
 
     /// Waits for a turn.
     ///
-    /// @return false if there was none: go on without, and end none
+    /// @return false if the wait gave no turn: the caller goes on without one and must not end one
     boolean begin() {
         if (stuck || !(lock.tryLock() || waits())) {
             return false;
@@ -78,14 +81,14 @@ final class DriverMutex {
             stuck |= !came;
             return came;
         } catch (InterruptedException told) {
-            Thread.currentThread().interrupt(); // whoever allocates is not to be stopped
+            Thread.currentThread().interrupt(); // an interrupt does not stop an allocation
             return false;
         }
     }
 
     /// Ends a turn.
     ///
-    /// @return whether turns need not be taken any more
+    /// @return whether threads can stop taking turns
     boolean end() {
         boolean alone = stuck || (inARow >= CALLS_ALONE && !lock.hasQueuedThreads());
         if (alone) {

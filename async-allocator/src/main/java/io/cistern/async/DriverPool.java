@@ -12,15 +12,16 @@ import io.cistern.internal.names.Failures;
 import java.util.EnumMap;
 import java.util.Map;
 
-/// One pool of the driver in use: made here, or somebody else's.
+/// One pool of the driver in use: created here, or somebody else's.
 ///
-/// Of somebody else's only the attributes that options name are set. When it closes each goes back to what it was,
-/// unless another value than ours is there by then: then somebody else has set it meanwhile, and wins.
+/// In somebody else's pool only the attributes that options name are set. Closing restores each one, unless it
+/// has another value than ours by then: somebody else has set it meanwhile, and that value stays.
 ///
-/// **Threads.** Opened and closed once; all else by any thread at any time, also while it closes and after.
+/// **Threads.** One thread opens it and one closes it; all else by any thread at any time, also during and
+/// after the close.
 final class DriverPool {
-    /// What the driver gives back at a time on an H200. It leaves at least what it is told to keep, and so up to a
-    /// page more: to leave at most that it is told a page less, but for a byte.
+    /// The unit in which the driver gives memory back on an H200. The driver keeps at least the bytes it is
+    /// told, so up to a page more. To make it keep at most that many, it is told a page less, plus one byte.
     private static final long PAGE_BYTES = 32L << 20;
 
     private final PoolHandle handle;
@@ -31,7 +32,8 @@ final class DriverPool {
 
     private final Runnable closingNow = this::close;
 
-    /// Closes it, unless its context died and took it along. Made in advance: closing needs no Java heap.
+    /// Closes the pool, unless its context died and took the pool along. Made in advance: closing needs no Java
+    /// heap.
     final Runnable closing = () -> DeadContext.survive(closingNow);
 
     private record Change(long from, long to) {}
@@ -43,14 +45,14 @@ final class DriverPool {
         this.own = own;
     }
 
-    /// For allocations alone.
+    /// Returns the handle, for allocations alone.
     long bareHandle() {
         return handle.bare();
     }
 
-    /// Makes or looks up the pool of a device.
+    /// Creates or looks up the pool of a device.
     ///
-    /// @throws ConfigurationException if the options name none for this device
+    /// @throws ConfigurationException if the options name no pool for this device
     /// @throws CudaException if the driver refuses; then nothing has changed
     static DriverPool open(CudaDriver driver, int device, AsyncOptions options) {
         MemoryPools pools = driver.pools();
@@ -80,7 +82,7 @@ final class DriverPool {
         }
     }
 
-    /// Sets an attribute, of which a pool of somebody else's remembers what it was.
+    /// Sets an attribute; for somebody else's pool it remembers the value to restore.
     void set(PoolAttribute attribute, long value) {
         if (!own) {
             changes.put(attribute, new Change(attribute(attribute), value));
@@ -88,8 +90,8 @@ final class DriverPool {
         handle.setAttribute(attribute, value);
     }
 
-    /// Has the pool obtain memory: allocates and frees it under a threshold that keeps everything, so that the
-    /// synchronisation, without which only this stream could use it, leaves it there.
+    /// Makes the pool obtain memory: allocates and frees it under a threshold that keeps everything. So the
+    /// synchronisation leaves it in the pool; without the synchronisation only this stream could use it.
     void prime(CudaDriver driver, long byteSize, long stream) {
         long threshold = attribute(PoolAttribute.RELEASE_THRESHOLD);
         handle.setAttribute(PoolAttribute.RELEASE_THRESHOLD, Long.MAX_VALUE);
@@ -106,7 +108,7 @@ final class DriverPool {
         handle.setAccess(peer, AccessRights.READ_WRITE);
     }
 
-    /// Takes that back, after a failure.
+    /// Takes back another device's access, after a failure.
     void closeTo(int peer, Throwable because) {
         try {
             handle.setAccess(peer, AccessRights.NONE);
@@ -119,17 +121,17 @@ final class DriverPool {
         return handle.attribute(attribute);
     }
 
-    /// Lets a high-water mark begin at the present value. Those of somebody else's pool are left alone.
+    /// Restarts a high-water mark at the present value. Does nothing in somebody else's pool.
     void resetMark(PoolAttribute high) {
         if (own) {
             handle.setAttribute(high, 0);
         }
     }
 
-    /// Gives back whole pages of what is idle, as few as make up for an excess, or all there are.
+    /// Gives back whole idle pages, as few as make up for an excess, or all there are.
     ///
-    /// @param excessBytes at most 0 for nothing
-    /// @return how many bytes went
+    /// @param excessBytes how many bytes to give back; 0 or less for none
+    /// @return the number of bytes given back
     long giveBack(long excessBytes) {
         if (excessBytes <= 0) {
             return 0;
@@ -139,8 +141,8 @@ final class DriverPool {
         return Math.max(0, before - attribute(PoolAttribute.RESERVED_CURRENT));
     }
 
-    /// Ends an own pool; memory alive in it stays valid. Sets back what was changed of another one, whatever of
-    /// that fails. No call reaches either afterwards.
+    /// Destroys an own pool; memory alive in it stays valid. In another pool it restores the changed
+    /// attributes, even if some of that fails. No call reaches either pool afterwards.
     void close() {
         handle.end();
         if (own) {
@@ -152,7 +154,7 @@ final class DriverPool {
         }
     }
 
-    /// A pool that the driver refuses to destroy keeps nothing that is idle.
+    /// Destroys the pool. If the driver refuses, the pool at least gives back all idle memory.
     private void destroy() {
         try {
             handle.destroy();

@@ -9,24 +9,24 @@ import io.cistern.spi.Segment;
 import io.cistern.spi.StreamOrder;
 import java.util.concurrent.atomic.AtomicLongArray;
 
-/// Plain ranges from the driver's pools.
+/// Provides plain ranges from the driver's pools.
 ///
-/// A range is for all streams at once. So it is allocated on a stream that does nothing else, and the host waits for
-/// that stream, which is done at once: what was freed there was not in use any more. After a release it waits too: then
-/// the pool gives back what is above its threshold.
+/// A range is for all streams at once. So it is allocated on a stream that does nothing else, and the host
+/// waits for that stream. The wait ends at once, since memory freed there was no longer in use. A release waits
+/// too, so that the pool gives back memory above its threshold.
 ///
 /// **Threads.** Any.
 final class DriverPoolSource implements RangeSource {
-    /// What the driver promises.
+    /// The alignment that the driver promises.
     private static final long ALIGNMENT = 256;
-    /// 0 is the legacy default stream, never one of ours.
+    /// 0 is the legacy default stream, which is never one of these.
     private static final long NO_STREAM = 0;
 
     private final CudaDriver driver;
     private final AsyncAllocator pools;
     private final AtomicLongArray streams;
 
-    // Made in advance: pools end without Java heap.
+    // Made in advance: closing the pools needs no Java heap.
     private final Failures failures = new Failures();
     private final Runnable closingPools;
 

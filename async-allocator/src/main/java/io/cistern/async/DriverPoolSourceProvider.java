@@ -10,13 +10,14 @@ import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
 import java.util.List;
 
-/// Names the segment source `driver_pool`: plain ranges from the driver's pools, with the options of `async` but for
-/// `per_stream`. So an allocator that splits ranges can build on a pool with a maximum, on one of host memory, or on
-/// one that other libraries use too. What it gives back goes on to the device, unless `release_threshold` keeps it.
+/// Provides the segment source `driver_pool`: plain ranges from the driver's pools, with the options of `async`
+/// except `per_stream`. With it, an allocator that splits ranges can build on a pool with a maximum, on one of
+/// host memory, or on one that other libraries use too. Memory that the allocator releases goes back to the
+/// device, unless `release_threshold` keeps it.
 public final class DriverPoolSourceProvider implements SegmentSourceProvider {
     static final String NAME = "driver_pool";
 
-    /// For [java.util.ServiceLoader].
+    /// Creates the provider, for [java.util.ServiceLoader].
     public DriverPoolSourceProvider() {}
 
     @Override
@@ -36,7 +37,7 @@ public final class DriverPoolSourceProvider implements SegmentSourceProvider {
                 .toList();
     }
 
-    /// No, with the reason, if a device has no pools.
+    /// Returns no, with the reason, if a device has no pools.
     @Override
     public Availability availability(DeviceEnvironment environment) {
         return AsyncProvider.poolsOf(environment);

@@ -9,38 +9,38 @@ import io.cistern.cuda.Streams;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
 
-/// Frees on one device that the driver refused, or would refuse since their stream is captured, or that could not
-/// be made for lack of Java heap. Each is tried again where that keeps the order of the streams: with the next
-/// call on its own stream while that lives, or when all work of the device has finished; then any stream will do.
+/// Keeps frees on one device that failed: the driver refused them, or would refuse them since their stream is
+/// captured, or the Java heap was full. Each is tried again when that keeps the order of the streams: with the
+/// next call on its own stream while the stream lives, or when all work of the device has finished; then any
+/// stream will do.
 ///
-/// An address that the driver does not know is not kept: to try it again would be to free whatever is put there
-/// next.
+/// An address that the driver does not know is not kept: another try could free a later block at that address.
 ///
-/// There is always room for some more, so that they are kept without Java heap. Nothing here throws for lack of
-/// it before that room is used up.
+/// There is always room for some more frees, so that keeping one needs no Java heap. Nothing here throws for
+/// lack of it before that room is used up.
 final class FailedFrees {
     private static final System.Logger LOG = System.getLogger(FailedFrees.class.getName());
 
-    /// No handle of a stream.
+    /// In place of a stream: none.
     private static final long NONE = -1;
 
-    /// More than threads that free in one moment.
+    /// More than the number of threads that free at the same moment.
     private static final int ROOM = 64;
 
     private final MemoryPools pools;
     private final Graphs graphs;
     private final int device;
 
-    // The first `count` are in use, in any order. Guarded by this.
+    // The first `count` entries are in use, in any order. Guarded by this.
     private long[] addresses = new long[2 * ROOM];
     private long[] streams = new long[2 * ROOM];
     private long[] numbers = new long[2 * ROOM];
     private int count;
 
-    /// The number of the last one that was kept. Guarded by this.
+    /// The number of the last free that was kept. Guarded by this.
     private long lastNumber;
 
-    /// Whether there may be any; read without the lock on every call.
+    /// Whether any free may be kept; read without the lock on every call.
     private volatile boolean any;
 
     FailedFrees(MemoryPools pools, Graphs graphs, int device) {
@@ -49,8 +49,9 @@ final class FailedFrees {
         this.device = device;
     }
 
-    /// Frees a block on a stream that another thread may begin to capture at any time, and in a capture it can't
-    /// be freed. So the begin of one waits; beside others it may have begun, and ended, when the driver refuses.
+    /// Frees a block on a stream that another thread may begin to capture at any time; in a capture it can't be
+    /// freed. So this call holds up the begin of a capture. Beside captures already under way that is not
+    /// possible: one of the stream may have begun, and ended, by the time the driver refuses.
     void free(long address, long stream) {
         boolean beside = false;
         try {
@@ -85,13 +86,13 @@ final class FailedFrees {
         try {
             LOG.log(Level.WARNING, "a free did not succeed: {0}", failure.getMessage());
         } catch (OutOfMemoryError ofTheHeap) {
-            // The free is kept, and the next refusal is told.
+            // The free is kept, and the next refusal is logged.
         }
     }
 
-    /// Keeps a free of memory that is no graph's until the capture of its stream has ended.
+    /// Keeps a free, of memory that belongs to no graph, until the capture of its stream has ended.
     ///
-    /// @return whether there is one
+    /// @return whether the stream is captured
     private boolean holds(long address, long stream) {
         boolean captured = isCaptured(stream);
         if (captured) {
@@ -106,7 +107,7 @@ final class FailedFrees {
             grow();
         }
         addresses[count] = address;
-        // On another thread that handle would be another stream.
+        // On another thread that handle would mean another stream.
         streams[count] = stream == Streams.PER_THREAD_DEFAULT ? NONE : stream;
         numbers[count] = ++lastNumber;
         count++;
@@ -115,7 +116,7 @@ final class FailedFrees {
             try {
                 grow();
             } catch (OutOfMemoryError ofTheHeap) {
-                // This one is kept, and the next ones have room still.
+                // This free is kept, and there is still room for the next ones.
             }
         }
     }
@@ -128,8 +129,8 @@ final class FailedFrees {
         addresses = moreAddresses;
     }
 
-    /// Also true where the driver won't tell, as for the legacy default stream beside a captured one that waits
-    /// for it, which a call would spoil.
+    /// Returns whether a stream is captured. Also true if the driver won't tell: so it is for the legacy
+    /// default stream beside a captured stream that waits for it, and a call would spoil that capture.
     private boolean isCaptured(long stream) {
         try {
             return graphs.captureStatus(device, stream) != CaptureStatus.NONE;
@@ -140,7 +141,7 @@ final class FailedFrees {
         }
     }
 
-    /// Call before another call on a stream.
+    /// Retries the frees of a stream; called before another call on that stream.
     void freeAgainOn(long stream) {
         if (any) {
             retryOn(stream);
@@ -173,7 +174,7 @@ final class FailedFrees {
         any = count > 0;
     }
 
-    /// The stream ends, and its handle may come again for another one.
+    /// Handles the end of a stream, whose handle may come again for another one.
     synchronized void streamClosing(long stream) {
         retryOn(stream);
         for (int at = 0; at < count; at++) {
@@ -183,14 +184,14 @@ final class FailedFrees {
         }
     }
 
-    /// The number of the last one that is kept; 0 if there is none.
+    /// Returns the number of the last free, or 0 if none is kept.
     synchronized long latest() {
         return count == 0 ? 0 : lastNumber;
     }
 
-    /// Tries those again that there were before the device was synchronised: of later ones, the work may go on.
+    /// Retries the frees that were kept before a synchronisation of the device; work on later ones may go on.
     ///
-    /// @param before what [#latest] said then
+    /// @param before the number that [#latest] returned before the synchronisation
     /// @return whether there were any
     synchronized boolean freeAgain(long before) {
         for (int at = count - 1; at >= 0; at--) {
@@ -201,7 +202,7 @@ final class FailedFrees {
         return before != 0;
     }
 
-    /// Whether there is nothing more to do for a free.
+    /// Frees a block; returns whether no further try is needed.
     private boolean done(long address, long stream) {
         try {
             pools.free(device, address, stream);

@@ -2,15 +2,15 @@ package io.cistern.async;
 
 import org.jspecify.annotations.Nullable;
 
-/// Freed blocks that wait for one stream, behind one fence. Guarded by the monitor of [DeferredFrees].
+/// A batch of freed blocks that wait for one stream, at one fence. Guarded by the monitor of [DeferredFrees].
 ///
-/// It is *open* until its fence is recorded, which comes behind what the stream was given until then; so it is
-/// not left open for long.
+/// It is *open* until its fence is recorded. The fence comes after all work that the stream has by then, so a
+/// batch is not left open for long.
 final class FencedBatch {
     /// No fence: not recorded yet, or there is nothing to wait for.
     static final long NONE = 0;
 
-    /// A fence costs a call; what waits for it meanwhile, memory.
+    /// A fence costs a call; blocks that wait for one cost memory.
     private static final int MAX_BLOCKS = 16;
 
     private static final long MAX_BYTES = 32 << 20;
@@ -21,10 +21,10 @@ final class FencedBatch {
     long fence;
     boolean open = true;
 
-    /// Which one it was of all that were closed.
+    /// Its number among all batches that were closed.
     long closedAs;
 
-    /// Of the same stream.
+    /// The next batch of the same stream.
     @Nullable
     FencedBatch next;
 
@@ -42,7 +42,7 @@ final class FencedBatch {
         return first;
     }
 
-    /// Takes a block out, if there is one.
+    /// Takes a block out; returns null if there is none.
     @Nullable
     BlockUse take() {
         BlockUse taken = first;
@@ -64,13 +64,12 @@ final class FencedBatch {
         return blocks >= MAX_BLOCKS || byteSize >= MAX_BYTES;
     }
 
-    /// Whether it waits for nothing, as is known without asking.
+    /// Returns whether it waits for nothing, without asking the driver.
     boolean isFree() {
         return !open && fence == NONE;
     }
 
-    /// Closes it with a fence behind what the stream was given until now, or [#NONE] if nothing is to be waited
-    /// for.
+    /// Closes it with a fence after the stream's present work, or with [#NONE] if there is nothing to wait for.
     void seal(long recorded) {
         fence = recorded;
         open = false;

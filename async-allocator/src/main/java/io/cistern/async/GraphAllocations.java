@@ -14,22 +14,23 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// Allocations and frees on captured streams: nodes of the graph, for whose memory the driver itself cares. Several
-/// captures may be under way at once, each with nodes of its own.
+/// Allocates and frees on captured streams. Both become nodes of the graph, and the driver manages the graph's
+/// memory. Several captures may be under way at once, each with its own nodes.
 ///
 /// 1. An allocation on a captured stream becomes a node; its address is fixed.
-/// 2. A free on a stream of the same capture becomes a node too, unless other streams use the block, whose order with
-/// that node nobody promised.
-/// 3. Other frees are book-keeping: the memory is there after a launch until the next one, or until the graph is
-/// gone. **So instantiate a graph that keeps memory with `freesOnLaunch`**, or the driver refuses its second launch.
-/// 4. What launches left allocated is freed when the graphs are gone, or later by the program: the end of a graph
-/// frees nothing.
+/// 2. A free on a stream of the same capture becomes a node too, unless other streams use the block, since
+///    nothing orders their work with that node.
+/// 3. Other frees are only recorded: the memory is allocated from one launch until the next one, or until the
+///    graph is gone. **So instantiate a graph that keeps memory with `freesOnLaunch`**, or the driver refuses
+///    its second launch.
+/// 4. Memory that launches left allocated is freed when the graphs are gone, or later by the program: the end
+///    of a graph frees nothing.
 ///
 /// **Threads.** Any.
 final class GraphAllocations implements GraphAllocator, StreamUses {
     private final CudaDriver driver;
 
-    /// Blocks without a free node. Changed under the lock of this.
+    /// Blocks without a free node. Changed under the monitor of this.
     private final AddressTable<Block> unfreed = new AddressTable<>();
 
     private volatile boolean graphsAreGone;
@@ -41,7 +42,7 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         final int device;
         volatile boolean usedElsewhere;
 
-        /// Whether the program is done with it.
+        /// Whether the program has freed it.
         volatile boolean done;
 
         Block(long address, long captureId, int device) {
@@ -98,8 +99,9 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         }
     }
 
-    /// Makes the free a node, if the stream is in the capture of the allocation and the driver does not refuse. Another
-    /// allocation of the graph that gets the address at once is added after that.
+    /// Makes the free a node, if the stream is in the capture of the allocation and the driver does not refuse.
+    /// It holds the lock, so that another allocation of the graph that gets the address at once is added after
+    /// the removal.
     private boolean isFreeNode(Block block, long stream) {
         try {
             if (driver.graphs().captureId(block.device, stream) != block.captureId) {
@@ -115,8 +117,8 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         }
     }
 
-    /// Leaves it to the framework too, which makes the stream of the free wait: once the graphs are gone, the driver is
-    /// to free the block behind that.
+    /// Leaves the use to the framework too, which makes the stream of the free wait: once the graphs are gone,
+    /// the driver frees the block after that.
     @Override
     public boolean recordUse(long address, int device, long stream) {
         Block block = unfreed.find(address);
@@ -126,19 +128,20 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         return false;
     }
 
-    /// What the driver keeps for all graphs of the device, of this process.
+    /// Returns the bytes that the driver keeps for all graphs of this process on the device.
     @Override
     public OptionalLong reservedBytes(int device) {
         return OptionalLong.of(driver.graphs().memory(device, GraphMemoryAttribute.RESERVED_CURRENT));
     }
 
-    /// Gives back what no graph uses now.
+    /// Gives back memory that no graph uses now.
     @Override
     public long trim(int device, long keepBytes) {
         return trim(driver, device, keepBytes);
     }
 
-    /// Gives back what the driver keeps for graphs of a device and none uses now: of graphs that are gone too.
+    /// Gives back memory that the driver keeps for graphs of a device and no graph uses now, also of graphs
+    /// that are gone.
     static long trim(CudaDriver driver, int device, long keepBytes) {
         long before = driver.graphs().memory(device, GraphMemoryAttribute.RESERVED_CURRENT);
         if (before > keepBytes) {
@@ -147,8 +150,8 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         return Math.max(0, before - driver.graphs().memory(device, GraphMemoryAttribute.RESERVED_CURRENT));
     }
 
-    /// Waits for the device: streams that the program named in its frees may still be busy. After a refusal the next
-    /// call goes on with the rest.
+    /// Waits for the device, because streams that the program named in its frees may still be busy. After a
+    /// refusal the next call goes on with the rest.
     @Override
     public void graphsGone() {
         graphsAreGone = true;
@@ -164,20 +167,21 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         });
     }
 
-    /// The driver keeps memory for the next graph that is launched until it is asked for it.
+    /// Trims too: the driver keeps memory for the next launch until it is asked for it.
     @Override
     public void close() {
         Failures failures = new Failures();
-        failures.gather(this::freeDone); // what a free could not do
-        // What is refused stays for the next graph, or until async is trimmed.
+        failures.gather(this::freeDone); // frees that failed before
+        // Memory that the driver won't give back serves the next graph, or goes when `async` is trimmed.
         devices.forEach(device -> DeadContext.isDone(() -> driver.graphs().trimMemory(device)));
         failures.rethrow();
     }
 
-    /// A block that could not be freed for lack of Java heap is freed when this closes.
+    /// Frees a block that a launch left allocated. If the Java heap is full, the block is freed when this
+    /// closes.
     private void freeWhatALaunchLeft(Block block, long stream) {
         try {
-            // Fails for what no launch has allocated.
+            // Fails if no launch has allocated the block.
             if (driver.memory().range(block.device, block.address).byteSize() > 0) {
                 driver.pools().free(block.device, block.address, stream);
             }

@@ -1,27 +1,27 @@
 package io.cistern.async;
 
-/// Memory cut into levels, finer near the ground: level 0 has the first 32 MiB, which is the least that a pool
-/// can give back, and each doubling above it has 16 levels of the same height. So a level's top is at most 6.25
-/// % above its bottom.
+/// Divides memory into levels, finer near the bottom: level 0 has the first 32 MiB, the least that a pool can
+/// give back, and each doubling above it has 16 levels of equal height. So a level's top is at most 6.25 %
+/// above its bottom.
 ///
 /// ```
 /// 0      32 MiB  34  36 …        64      68     72 …         128
 /// | level 0 | 1 | 2 | 3 … | 16  |  17  |  18  | …  |   32   | …
 /// ```
-/// Invariants: `bottom(0) = 0`, `bottom(l + 1) = top(l)`, and `bottom(of(b)) < b ≤ top(of(b))` for 0 < b ≤ 1 TiB. The
-/// last level has no top.
+/// Invariants: `bottom(0) = 0`, `bottom(l + 1) = top(l)`, and `bottom(of(b)) < b ≤ top(of(b))` for 0 < b ≤ 1 TiB.
+/// The last level has no top.
 final class MemoryLevels {
     private static final int GROUND_BITS = 25;
     private static final int STEP_BITS = 4;
     private static final int STEPS = 1 << STEP_BITS;
     private static final int DOUBLINGS = 15;
 
-    /// Up to 1 TiB, and one for all that is above.
+    /// The levels up to 1 TiB, and one for all memory above.
     static final int COUNT = DOUBLINGS * STEPS + 2;
 
     private MemoryLevels() {}
 
-    /// The level that the last of so many bytes lies in.
+    /// Returns the level that contains the last of so many bytes.
     ///
     /// @param byteSize at least 0; 0 is in level 0
     static int of(long byteSize) {
@@ -34,7 +34,7 @@ final class MemoryLevels {
         return Math.min(COUNT - 1, 1 + doubling * STEPS + step);
     }
 
-    /// How many bytes lie below a level.
+    /// Returns the number of bytes below a level.
     static long bottomBytes(int level) {
         if (level == 0) {
             return 0;
@@ -44,7 +44,7 @@ final class MemoryLevels {
         return (long) (STEPS + step) << (GROUND_BITS + doubling - STEP_BITS);
     }
 
-    /// How many bytes lie below a level and in it; [Long#MAX_VALUE] for the last.
+    /// Returns the number of bytes below a level and in it; [Long#MAX_VALUE] for the last level.
     static long topBytes(int level) {
         return level == COUNT - 1 ? Long.MAX_VALUE : bottomBytes(level + 1);
     }

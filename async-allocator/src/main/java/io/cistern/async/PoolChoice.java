@@ -8,12 +8,12 @@ import java.util.Optional;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
-/// Which of the driver's pools an allocator takes memory from. Immutable.
+/// Chooses the driver's pool from which an allocator takes memory. Immutable.
 ///
-/// A pool that is not its own is never destroyed, and keeps its settings but for those that options name; these
-/// are set back when the allocator closes.
+/// The allocator never destroys a pool that is not its own. It changes only the settings that options name, and
+/// restores them when it closes.
 public final class PoolChoice {
-    /// A new pool for each device, which nobody else knows.
+    /// A new pool for each device, known to nobody else.
     public static final PoolChoice OWN = new PoolChoice("own", null, List.of());
 
     /// The pool that each device has from the start (`cuDeviceGetDefaultMemPool`).
@@ -36,10 +36,12 @@ public final class PoolChoice {
         this.handles = handles;
     }
 
-    /// Pools that somebody else made, one a device in the order of the devices; devices beyond have none, and
-    /// can't be served. The handles must be those of pools that outlive the allocator: the driver can't be asked.
+    /// Returns a choice of pools that somebody else created: one handle a device, in the order of the devices.
+    /// The allocator can't serve devices beyond the list. The pools must outlive the allocator; the driver
+    /// offers no check of a handle.
     ///
-    /// @throws IllegalArgumentException if there is none, or one is 0
+    /// @param handles at least one, none of them 0
+    /// @throws IllegalArgumentException if there is no handle or one is 0
     public static PoolChoice handles(long... handles) {
         if (handles.length == 0 || Arrays.stream(handles).anyMatch(handle -> handle == 0)) {
             throw new IllegalArgumentException("a pool's handle is never 0, and there must be one");
@@ -47,7 +49,7 @@ public final class PoolChoice {
         return new PoolChoice("", null, Arrays.stream(handles).boxed().toList());
     }
 
-    /// Reads `own`, `default`, `current`, or handles such as `0x7f00a0`; empty if it is none of them.
+    /// Reads `own`, `default`, `current`, or handles such as `0x7f00a0`; returns empty for anything else.
     static Optional<PoolChoice> parse(List<String> texts) {
         for (PoolChoice named : List.of(OWN, DEFAULT, CURRENT)) {
             if (texts.equals(List.of(named.word))) {
@@ -60,7 +62,7 @@ public final class PoolChoice {
                 : Optional.of(handles(handles));
     }
 
-    /// 0 if it is no handle.
+    /// Returns the handle that a text stands for, or 0 if it is no handle.
     private static long handle(String text) {
         String digits = text.startsWith(HANDLE) ? text.substring(HANDLE.length()) : "";
         boolean number = !digits.isEmpty()
@@ -69,14 +71,14 @@ public final class PoolChoice {
         return number ? HexFormat.fromHexDigitsToLong(digits) : 0;
     }
 
-    /// Whether it is a pool of the allocator's own.
+    /// Returns whether it is a pool of the allocator's own.
     boolean own() {
         return this == OWN;
     }
 
-    /// The pool of a device.
+    /// Returns the handle of the pool of a device; not for [#OWN].
     ///
-    /// @return 0 if there is none for it; not for [#OWN]
+    /// @return the handle, or 0 if the choice has no pool for the device
     long of(MemoryPools pools, int device) {
         if (lookUp != null) {
             return lookUp.apply(pools, device);
@@ -84,7 +86,7 @@ public final class PoolChoice {
         return device < handles.size() ? handles.get(device) : 0;
     }
 
-    /// As a spec has it.
+    /// Returns the values as a spec writes them.
     List<String> texts() {
         return handles.isEmpty()
                 ? List.of(word)
@@ -93,7 +95,7 @@ public final class PoolChoice {
                         .toList();
     }
 
-    /// `own`, `default`, `current`, or the handles.
+    /// Returns `own`, `default`, `current`, or the handles, separated by commas.
     @Override
     public String toString() {
         return String.join(",", texts());

@@ -2,7 +2,7 @@ package io.cistern.async;
 
 import java.util.concurrent.atomic.LongAdder;
 
-/// Counts of what happens rarely on one device. Weakly consistent while it happens.
+/// Counts rare events on one device. Weakly consistent while they happen.
 final class PoolEvents {
     /// Requests that the driver refused at first.
     final LongAdder retries = new LongAdder();
@@ -10,9 +10,9 @@ final class PoolEvents {
     final LongAdder failures = new LongAdder();
     /// Waits of the host for all work of the device.
     final LongAdder synchronisations = new LongAdder();
-    /// Trims, whether anything went back or not.
+    /// Trims, even those that gave nothing back.
     final LongAdder trims = new LongAdder();
-    /// What they gave back.
+    /// The bytes that trims gave back.
     final LongAdder trimmedBytes = new LongAdder();
 
     void resetTotals() {

@@ -7,11 +7,12 @@ import io.cistern.cuda.MemoryLocation;
 import java.util.Optional;
 import java.util.OptionalInt;
 
-/// Where the memory of an allocator's own pools lives: as [MemoryLocation], but for whatever device it serves.
+/// Says where the memory of an allocator's own pools lives, for whichever device the allocator serves.
+/// Immutable.
 ///
-/// @param type the kind of place; not `HOST_NUMA_CURRENT`, which is no place for a pool
+/// @param type the kind of place; not `HOST_NUMA_CURRENT`, which the driver takes for no pool
 /// @param node the NUMA node for `HOST_NUMA`, or empty for the one nearest to the device
-/// @param managed whether it moves from there to where it is used, and back
+/// @param managed whether memory moves from there to its place of use, and back
 public record PoolLocation(MemoryLocation.Type type, OptionalInt node, boolean managed) {
     /// The device's own memory.
     public static final PoolLocation DEVICE = new PoolLocation(MemoryLocation.Type.DEVICE, OptionalInt.empty(), false);
@@ -22,18 +23,20 @@ public record PoolLocation(MemoryLocation.Type type, OptionalInt node, boolean m
     /// Host memory, wherever the driver finds it.
     public static final PoolLocation HOST = new PoolLocation(MemoryLocation.Type.HOST, OptionalInt.empty(), false);
 
-    /// Host memory of the node nearest to the device.
+    /// Host memory of the NUMA node nearest to the device.
     public static final PoolLocation HOST_NUMA =
             new PoolLocation(MemoryLocation.Type.HOST_NUMA, OptionalInt.empty(), false);
 
     private static final String NODE = "host_numa";
 
-    /// Host memory of one node.
+    /// Returns the location of host memory on one NUMA node.
+    ///
+    /// @param node the number of the node
     public static PoolLocation hostNuma(int node) {
         return new PoolLocation(MemoryLocation.Type.HOST_NUMA, OptionalInt.of(node), false);
     }
 
-    /// Reads `device`, `managed`, `host`, `host_numa` or `host_numa:N`; empty if it is none of them.
+    /// Reads `device`, `managed`, `host`, `host_numa` or `host_numa:N`; returns empty for anything else.
     static Optional<PoolLocation> parse(String text) {
         return switch (text) {
             case "device" -> Optional.of(DEVICE);
@@ -51,24 +54,24 @@ public record PoolLocation(MemoryLocation.Type type, OptionalInt node, boolean m
         return type == MemoryLocation.Type.DEVICE && !managed;
     }
 
-    /// Whether a device reaches it only when it is opened to it.
+    /// Returns whether a device can use the memory only after the pool is opened to it.
     boolean isClosed() {
         return type != MemoryLocation.Type.DEVICE;
     }
 
-    /// The place for a device.
+    /// Returns the driver's location for a device.
     MemoryLocation of(CudaDriver driver, int device) {
         return switch (type) {
             case DEVICE -> MemoryLocation.device(device);
             case HOST -> MemoryLocation.host();
             default ->
                 MemoryLocation.hostNuma(node.orElseGet(
-                        // -1 where there is only one
+                        // -1 on a host with a single node
                         () -> Math.max(0, driver.devices().attribute(device, DeviceAttribute.HOST_NUMA_ID))));
         };
     }
 
-    /// What a device must be able to do.
+    /// Returns the feature that a device must have.
     DriverFeature feature() {
         return switch (type) {
             case DEVICE -> managed ? DriverFeature.MANAGED_MEMORY_POOLS : DriverFeature.MEMORY_POOLS;
@@ -77,7 +80,7 @@ public record PoolLocation(MemoryLocation.Type type, OptionalInt node, boolean m
         };
     }
 
-    /// As a spec has it.
+    /// Returns the location as a spec writes it.
     @Override
     public String toString() {
         return switch (type) {

@@ -4,20 +4,20 @@ import io.cistern.cuda.PoolAttribute;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/// The figures of one device by name: PyTorch's, as far as the driver knows them, and Cistern's own.
+/// Returns the figures of one device by name: PyTorch's, as far as the driver knows them, and Cistern's own.
 ///
 /// | name | meaning |
 /// |---|---|
-/// | `allocated_bytes.all`, `active_bytes.all` | what the pools have handed out, by their own account |
-/// | `reserved_bytes.all` | what the pools hold |
+/// | `allocated_bytes.all`, `active_bytes.all` | bytes that the pools have allocated, by their own account |
+/// | `reserved_bytes.all` | bytes that the pools hold |
 /// | `num_alloc_retries`, `num_ooms`, `num_sync_all_streams` | as PyTorch counts them |
 /// | `pool.count` | pools in use |
-/// | `pool.release_threshold_bytes` | what each keeps over a synchronisation |
-/// | `pool.trims`, `pool.trimmed_bytes` | trims, and what they gave back |
-/// | `pool.waiting_bytes` | freed, but other streams that used it have not got past the free |
+/// | `pool.release_threshold_bytes` | bytes that each pool keeps at a synchronisation |
+/// | `pool.trims`, `pool.trimmed_bytes` | trims, and the bytes that they gave back |
+/// | `pool.waiting_bytes` | bytes freed whose other using streams have not passed the free |
 ///
-/// A pool of others counts what others do. Peaks of several pools are added up, though they may have been at
-/// different times; of a pool of others they begin where its owner let them.
+/// A pool of others counts what others allocate. Peaks of several pools are added up, though they may fall at
+/// different times; in a pool of others they start where its owner last reset them.
 final class PoolStatistics {
     private PoolStatistics() {}
 

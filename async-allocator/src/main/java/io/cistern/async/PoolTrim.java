@@ -9,11 +9,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 
-/// Gives idle memory of one device's pools back, and tells what stayed and why.
+/// Gives idle memory of one device's pools back, and reports which memory stayed and why.
 ///
-/// The driver knows no more than what is reserved and what is used, so the rest is told by what is known of it: if
-/// the target is reached it was kept; if all work was waited for it shares a page with a block in use; else it is
-/// taken for memory whose free has not completed, though some of it may share pages too.
+/// The driver reports only reserved and used bytes, so the reasons for the rest are deduced. If the target is
+/// reached, the memory was kept on purpose. If all work was waited for, it shares a page with a block in use.
+/// Otherwise its free is taken not to have completed, though some of it may share pages too.
 ///
 /// `Σ left = reserved`, if nobody allocates meanwhile.
 final class PoolTrim {
@@ -39,9 +39,9 @@ final class PoolTrim {
         }
     }
 
-    /// Gives back what is idle until at most `keepBytes` are reserved, pool after pool; waits for nothing. With the
-    /// adaptive threshold, what is not held any more goes too; if nothing is to stay, also what the driver keeps
-    /// for graphs.
+    /// Gives back idle memory, pool after pool, until at most `keepBytes` are reserved; waits for nothing. It
+    /// also gives back memory that an adaptive threshold no longer holds and, if `keepBytes` is 0, memory that
+    /// the driver keeps for graphs.
     static long trim(AsyncDevice device, long keepBytes) {
         device.later.freePassed();
         long returned = device.pools.giveBackUnheld();

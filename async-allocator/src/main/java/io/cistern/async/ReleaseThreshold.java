@@ -7,22 +7,23 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
-/// How many bytes a pool keeps over a synchronisation: `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`, fixed, or found.
+/// Says how many bytes a pool keeps at a synchronisation (`CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`): a fixed number,
+/// or one found while the program runs.
 ///
-/// | in a spec | what |
+/// | in a spec | meaning |
 /// |---|---|
 /// | `release_threshold=zero` | nothing is kept: the driver's own default |
 /// | `release_threshold=keep_all` | everything is kept: the default here, as in other frameworks |
-/// | `release_threshold=2GiB` | so many bytes |
-/// | `release_threshold=0.3` | that share of the device's memory; needs the point |
-/// | `release_threshold=adaptive` | what the program will want again: [AdaptiveThreshold] |
+/// | `release_threshold=2GiB` | that many bytes are kept |
+/// | `release_threshold=0.3` | that share of the device's memory is kept; the point is required |
+/// | `release_threshold=adaptive` | memory that the program will want again is kept: [AdaptiveThreshold] |
 public sealed interface ReleaseThreshold {
-    /// Keeps nothing.
+    /// Returns the threshold that keeps nothing.
     static ReleaseThreshold zero() {
         return new Bytes(0);
     }
 
-    /// Keeps everything.
+    /// Returns the threshold that keeps everything.
     static ReleaseThreshold keepAll() {
         return new Bytes(Long.MAX_VALUE);
     }
@@ -43,7 +44,7 @@ public sealed interface ReleaseThreshold {
         }
     }
 
-    /// A share of the device.
+    /// A share of the device's memory.
     ///
     /// @param share from 0 to 1
     record Fraction(double share) implements ReleaseThreshold {
@@ -53,7 +54,8 @@ public sealed interface ReleaseThreshold {
         }
     }
 
-    /// Found by [AdaptiveThreshold], pool by pool. Until it knows something, everything is kept.
+    /// A threshold that [AdaptiveThreshold] finds for each pool. Until it knows enough, the pool keeps
+    /// everything.
     record Adaptive() implements ReleaseThreshold {
         @Override
         public long initialBytes(CudaDriver driver, int device) {
@@ -61,10 +63,10 @@ public sealed interface ReleaseThreshold {
         }
     }
 
-    /// What a new pool on a device is given.
+    /// Returns the threshold of a new pool on a device, in bytes.
     long initialBytes(CudaDriver driver, int device);
 
-    /// As a spec has it.
+    /// Returns the value as a spec writes it.
     default String text() {
         return switch (this) {
             case Bytes(long byteSize) when byteSize == Long.MAX_VALUE -> "keep_all";
@@ -74,14 +76,14 @@ public sealed interface ReleaseThreshold {
         };
     }
 
-    /// Reads an option of a spec, if it is there.
+    /// Reads an option of a spec; returns empty if the spec does not have it.
     ///
-    /// @throws io.cistern.errors.ConfigurationException for a value that is none of those above
+    /// @throws io.cistern.errors.ConfigurationException if the value has none of the forms above
     static Optional<ReleaseThreshold> read(AllocatorOptions options, String key) {
         return options.text(key).map(text -> Syntax.read(text, options, key));
     }
 
-    /// What tells the forms apart.
+    /// Tells the forms of a value apart.
     final class Syntax {
         private static final Pattern FRACTION = Pattern.compile("[-+]?\\d*\\.\\d+");
         private static final Pattern NUMBER = Pattern.compile("[-+.\\d]");

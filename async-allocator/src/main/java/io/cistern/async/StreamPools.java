@@ -2,29 +2,30 @@ package io.cistern.async;
 
 import java.util.Arrays;
 
-/// Finds the pool of a stream: a table that is replaced whenever a stream comes or goes, and read without a lock.
+/// Finds the pool of a stream, in a table that is replaced whenever a stream comes or goes and read without a
+/// lock.
 ///
 /// ```
 /// table   stream | pool | stream | pool | …      open addressing, a power of two of entries, half of them empty
 /// ```
 ///
-/// What fails for lack of Java heap has changed nothing.
+/// If the Java heap is full, a call fails and changes nothing.
 ///
-/// **Threads.** [#find] by any; the others one at a time.
+/// **Threads.** Any thread may call [#find]; the other methods need one caller at a time.
 final class StreamPools {
     private static final long NONE = 0;
     private static final int FEWEST = 16;
-    /// 2^64 divided by the golden ratio: handles are addresses, equal in their low bits.
+    /// 2^64 divided by the golden ratio: handles are addresses, whose low bits are equal.
     private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
 
     private static final long[] EMPTY = new long[2 * FEWEST];
 
-    /// Never written once it stands here.
+    /// Never written once it is published here.
     private volatile long[] table = EMPTY;
 
     private int count;
 
-    /// The handle of a stream's pool, or 0 if it has none.
+    /// Returns the handle of a stream's pool, or 0 if it has none.
     long find(long stream) {
         long[] entries = table;
         int at = slot(stream, entries.length);
@@ -42,7 +43,7 @@ final class StreamPools {
         return (spread << 1) & (length - 1);
     }
 
-    /// Gives a stream without a pool one.
+    /// Adds the pool of a stream that has none.
     void put(long stream, long pool) {
         boolean full = count >= table.length / 4;
         long[] entries = full ? rebuilt(2 * table.length, NONE) : Arrays.copyOf(table, table.length);
@@ -60,9 +61,9 @@ final class StreamPools {
         entries[at + 1] = pool;
     }
 
-    /// Takes a stream's pool away from it.
+    /// Removes a stream's pool.
     ///
-    /// @return the pool, or 0 if it had none
+    /// @return the pool's handle, or 0 if the stream had none
     long remove(long stream) {
         long pool = find(stream);
         if (pool != NONE) {
@@ -72,7 +73,7 @@ final class StreamPools {
         return pool;
     }
 
-    /// Forgets all.
+    /// Removes all entries.
     void clear() {
         count = 0;
         table = EMPTY;

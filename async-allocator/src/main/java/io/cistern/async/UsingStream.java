@@ -2,19 +2,19 @@ package io.cistern.async;
 
 import org.jspecify.annotations.Nullable;
 
-/// A stream that uses blocks which are freed on other streams, and the batches of freed blocks that wait for it.
-/// Guarded by the monitor of [DeferredFrees], but for what is volatile.
+/// A stream that uses blocks freed on other streams, and the batches of freed blocks that wait for it. Guarded
+/// by the monitor of [DeferredFrees], except for volatile fields.
 ///
-/// Only the last batch is open. Once the stream has ended, blocks that it used and that are freed then wait for
-/// its end.
+/// Only the last batch is open. After the stream has ended, blocks that it used wait for its end when they are
+/// freed.
 final class UsingStream {
-    /// In place of a stream: one that has ended.
+    /// In place of a handle: the stream has ended.
     static final long ENDED = -1;
 
-    /// [#ENDED] once it has ended.
+    /// The handle, or [#ENDED].
     volatile long stream;
 
-    /// How many live blocks it uses.
+    /// The number of live blocks that the stream uses.
     int liveBlocks;
 
     @Nullable
@@ -22,14 +22,15 @@ final class UsingStream {
 
     private @Nullable FencedBatch last;
 
-    /// What blocks wait in that are freed after the stream has ended; behind all that it was given.
+    /// The batch for blocks that are freed after the stream has ended; its fence comes after all work of the
+    /// stream.
     final FencedBatch end = new FencedBatch();
 
-    /// In the list of all streams.
+    /// The next stream in the list of all streams.
     @Nullable
     UsingStream next;
 
-    /// In the queue of those that blocks wait for.
+    /// The next stream in the queue of streams that blocks wait for.
     @Nullable
     UsingStream nextAwaited;
 
@@ -43,15 +44,13 @@ final class UsingStream {
         return liveBlocks > 0 || first != null;
     }
 
-    /// The batch that is not full yet, or sealed; null if there is none, or no batch.
+    /// Returns the last batch, open or sealed; null if there is none.
     @Nullable
     FencedBatch last() {
         return last;
     }
 
-    /// The batch for one more freed block.
-    ///
-    /// @return null if nothing is to be waited for
+    /// Returns the batch for one more freed block, or null if there is nothing to wait for.
     @Nullable
     FencedBatch batchFor(BlockUse use) {
         if (stream == ENDED) {

@@ -2,18 +2,18 @@ package io.cistern.async;
 
 import io.cistern.cuda.PoolAttribute;
 
-/// One pool whose release threshold is kept where [AdaptiveThreshold] wants it. A look takes four of the pool's
-/// attributes; the threshold is set only when it changes.
+/// One pool whose release threshold an [AdaptiveThreshold] decides. A look makes four calls for the pool's
+/// attributes; it sets the threshold only when that changes.
 ///
-/// **Threads.** One at a time, but for [#usedHighBytes].
+/// **Threads.** One at a time, except for [#usedHighBytes].
 final class WatchedPool {
     private final DriverPool pool;
     private final AdaptiveThreshold rule;
 
-    /// As the pool has it; when it is opened, everything.
+    /// The pool's present threshold; a new pool keeps everything.
     private long thresholdBytes = Long.MAX_VALUE;
 
-    /// The most bytes that the pool had handed out at once as of the last look, which resets the pool's own mark.
+    /// The pool's peak of allocated bytes as of the last look, which resets the pool's own mark.
     private volatile long usedHighBytes;
 
     WatchedPool(DriverPool pool, long nanos) {
@@ -21,7 +21,7 @@ final class WatchedPool {
         this.rule = new AdaptiveThreshold(nanos);
     }
 
-    /// @param largestFreedBytes the largest block that was freed until now
+    /// @param largestFreedBytes the size of the largest block freed so far
     void look(long nanos, long largestFreedBytes) {
         long usedHigh = pool.attribute(PoolAttribute.USED_HIGH);
         pool.resetMark(PoolAttribute.USED_HIGH);
@@ -41,25 +41,25 @@ final class WatchedPool {
         }
     }
 
-    /// Gives back what was not held at the last look.
+    /// Gives back idle memory that was not held at the last look.
     ///
-    /// @return how many bytes went
+    /// @return the number of bytes given back
     long giveBack() {
         return pool.giveBack(pool.attribute(PoolAttribute.RESERVED_CURRENT) - thresholdBytes);
     }
 
-    /// The longest that anything is held idle.
+    /// Returns the longest time that memory is held idle, in nanoseconds.
     long limitNanos() {
         return rule.limitNanos();
     }
 
-    /// Lets [#usedHighBytes] begin at the present value.
+    /// Restarts [#usedHighBytes] at the present value.
     void resetUsedHigh() {
         usedHighBytes = pool.attribute(PoolAttribute.USED_CURRENT);
     }
 
-    /// The most bytes that the pool has had handed out at once since it was made, or reset; its own high-water mark
-    /// tells since the last look.
+    /// Returns the peak of allocated bytes since the pool was created or reset. The pool's own mark covers only
+    /// the time since the last look.
     long usedHighBytes() {
         return Math.max(usedHighBytes, pool.attribute(PoolAttribute.USED_HIGH));
     }

@@ -9,10 +9,12 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/// The handles of one device. Invariant, under the lock: `alive` = handles that threads have + idle ones +
-/// those that are being created or destroyed + those that only graphs need ≤ `maxHandles`.
+/// Holds the handles of one device.
 ///
-/// **Threads.** Any. The lock covers no call of the library.
+/// Invariant, under the lock: `alive` = handles that threads have + idle handles + handles that are being
+/// created or destroyed + handles that only graphs need ≤ `maxHandles`.
+///
+/// **Threads.** Any. No thread holds the lock during a call of the library.
 ///
 /// @param <H> the handle
 final class DeviceHandles<H> {
@@ -25,18 +27,18 @@ final class DeviceHandles<H> {
     private final PoolState state;
     private final LibraryCalls<H> calls;
 
-    /// All that exist, for their workspaces.
+    /// All handles that exist, so that their workspaces can be found.
     private final Set<PooledHandle<H>> handles = ConcurrentHashMap.newKeySet();
 
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition cameBack = lock.newCondition();
 
-    /// Guarded by the lock, as are the next.
+    /// Guarded by the lock, as are the next two fields.
     private final IdleHandles<H> idle = new IdleHandles<>();
 
     private int alive;
 
-    /// The most that were alive at once.
+    /// The most handles that were alive at once.
     private int peak;
 
     DeviceHandles(
@@ -49,12 +51,12 @@ final class DeviceHandles<H> {
         this.calls = new LibraryCalls<>(library, memory, device, counters);
     }
 
-    /// Returns a handle for the calling thread:
+    /// Returns a handle for the calling thread, from the first of these that has one:
     ///
-    /// 1. an idle one;
-    /// 2. one of a thread that has ended;
-    /// 3. a new one, if the limit allows it;
-    /// 4. else the first that comes back.
+    /// 1. the idle handles;
+    /// 2. threads that have ended;
+    /// 3. the library, which creates one if the limit allows it;
+    /// 4. the first thread that gives one back.
     ///
     /// @param collectEnded takes the handles of threads that have ended
     /// @throws HandleException if the library creates none, or none comes back in time
@@ -92,7 +94,7 @@ final class DeviceHandles<H> {
         return last;
     }
 
-    /// @return null if the caller may create one, which is counted already
+    /// @return null if the caller may create a handle, which is counted already
     private @Nullable PooledHandle<H> idleOrReserved() {
         lock.lock();
         try {
@@ -110,7 +112,7 @@ final class DeviceHandles<H> {
         }
     }
 
-    /// @return null if the caller may create one
+    /// @return null if the caller may create a handle
     private @Nullable PooledHandle<H> awaitIdle() {
         var event = new HandleWaitEvent();
         event.begin();
@@ -146,7 +148,7 @@ final class DeviceHandles<H> {
         }
     }
 
-    /// Has calls that wait see that the pool is closed.
+    /// Wakes waiting calls, so that they notice that the pool is closed.
     void wakeAll() {
         lock.lock();
         try {
@@ -193,8 +195,8 @@ final class DeviceHandles<H> {
         }
     }
 
-    /// Takes the handle of a thread that uses it no more. A thread that looks for an idle one meanwhile finds it
-    /// either way.
+    /// Takes the handle of a thread that no longer uses it. The handle is pushed under the same lock, so a
+    /// thread that looks for an idle one can't miss it.
     ///
     /// @return false if the thread had none, or another thread took it
     boolean giveBack(ThreadSlot<H> slot) {
@@ -217,8 +219,8 @@ final class DeviceHandles<H> {
         return true;
     }
 
-    /// Whether handles may be destroyed: no stream of the device is captured. A library waits then for all work of the
-    /// device, which would end a capture.
+    /// Returns whether handles may be destroyed: no stream of the device is captured. A library that destroys a
+    /// handle waits for all work of the device, which would end a capture.
     boolean isQuiet() {
         return !memory.moduleSupport().isCapturing(device);
     }
@@ -235,7 +237,7 @@ final class DeviceHandles<H> {
         counters.lifeSpans.add(lifeSpan);
     }
 
-    /// Destroys a handle that no thread has, as soon as no graph needs it.
+    /// Destroys a handle that no thread has, once no graph needs it.
     void destroy(PooledHandle<H> handle) {
         try {
             handle.workspaces.releaseAll();
@@ -250,9 +252,10 @@ final class DeviceHandles<H> {
         }
     }
 
-    /// Destroys handles that have been idle for some time; none while a stream of the device is captured.
+    /// Destroys handles that have been idle for some time; does nothing while a stream of the device is
+    /// captured.
     ///
-    /// @return how many
+    /// @return the number of handles
     int trim(Duration idleFor) {
         return isQuiet() ? trimNow(idleFor) : 0;
     }
@@ -278,14 +281,14 @@ final class DeviceHandles<H> {
         }
     }
 
-    /// Destroys all that no thread has; the pool is closed.
+    /// Destroys all handles that no thread has; called when the pool is closed.
     void close() {
         int _ = trimNow(Duration.ZERO);
     }
 
-    /// Gives back workspaces that no call can be using; none while a stream of the device is captured.
+    /// Gives back workspaces that no call can be using; does nothing while a stream of the device is captured.
     ///
-    /// @return bytes
+    /// @return the number of bytes given back
     long releaseWorkspaces() {
         long byteSize = 0;
         if (isQuiet()) {

@@ -10,7 +10,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/// The threads that have handles of one device.
+/// Finds and changes the handles of one device by the threads that have them.
 ///
 /// **Threads.** Any.
 ///
@@ -22,7 +22,7 @@ final class DeviceThreads<H> {
     private final PoolState state;
     private final DeviceHandles<H> handles;
 
-    /// How many threads take a handle now; closing waits for them.
+    /// The number of threads that are taking a handle; closing waits for them.
     private final AtomicInteger entering = new AtomicInteger();
 
     /// Slots of threads that have handles now.
@@ -39,12 +39,12 @@ final class DeviceThreads<H> {
         this.handles = handles;
     }
 
-    /// The calling thread's.
+    /// Returns the calling thread's slot.
     ThreadSlot<H> slot() {
         return slots.get();
     }
 
-    /// Sets a stream in the calling thread's handle, which it takes if it has none.
+    /// Sets a stream in the calling thread's handle; a thread without one takes one first.
     H set(ThreadSlot<H> slot, long stream) {
         if (slot.virtual && stream == Streams.PER_THREAD_DEFAULT) {
             throw new UnusableStreamException(
@@ -79,7 +79,7 @@ final class DeviceThreads<H> {
         slot.unpublish();
         Optional<GraphMemory> graph = held.workspaces.graphOf(stream);
         if (graph.isPresent() && held.keepFor(graph.get(), handles)) {
-            held.workspaces.bind(held.raw(), stream, graph); // not published: after the capture it is another
+            held.workspaces.bind(held.raw(), stream, graph); // not published: it ends with the capture
         } else {
             held.workspaces.bind(held.raw(), stream, Optional.empty());
             slot.publish(held.raw(), stream);
@@ -104,7 +104,7 @@ final class DeviceThreads<H> {
         entering.incrementAndGet();
         boolean entered = false;
         try {
-            state.requireOpen(); // the thread that closes may have looked here before
+            state.requireOpen(); // the closing thread may have checked `entering` before this thread raised it
             PooledHandle<H> handle = handles.take(this::collectEnded);
             slot.hold(handle);
             holders.add(slot);
@@ -118,12 +118,12 @@ final class DeviceThreads<H> {
         }
     }
 
-    /// Whether threads are taking handles now.
+    /// Returns whether threads are taking handles now.
     boolean areSomeEntering() {
         return entering.get() > 0;
     }
 
-    /// @return false if another thread did
+    /// @return false if another thread took the handle
     private boolean giveUp(ThreadSlot<H> slot) {
         PooledHandle<H> held = slot.release();
         if (held != null) {
@@ -153,7 +153,7 @@ final class DeviceThreads<H> {
         }
     }
 
-    /// A lease of the calling thread ends.
+    /// Ends a lease of the calling thread.
     void leave(ThreadSlot<H> slot) {
         if (slot.leaveLease() && slot.virtual) {
             handles.giveBack(slot);
@@ -161,7 +161,7 @@ final class DeviceThreads<H> {
         }
     }
 
-    /// A stream ends; nobody may use it any more.
+    /// Handles the end of a stream, which nobody may use any more.
     void streamEnds(long stream) {
         holders.forEach(slot -> slot.unpublish(stream));
     }
@@ -181,7 +181,7 @@ final class DeviceThreads<H> {
 
     /// Takes the handle of a thread that has ended.
     ///
-    /// @return false if another thread did
+    /// @return false if another thread took it
     private boolean isTaken(ThreadSlot<H> slot) {
         boolean keeps = slot.virtual || strategy == HandleStrategy.SHARED || !handles.isQuiet();
         return keeps ? handles.giveBack(slot) : giveUp(slot);
@@ -196,7 +196,7 @@ final class DeviceThreads<H> {
         }
     }
 
-    /// The names of threads that have leases open.
+    /// Returns the names of the threads that have open leases.
     List<String> leasing() {
         return holders.stream()
                 .filter(slot -> slot.leases() > 0)
@@ -204,7 +204,7 @@ final class DeviceThreads<H> {
                 .toList();
     }
 
-    /// Destroys the handles of all threads; the pool is closed.
+    /// Destroys the handles of all threads; called when the pool is closed.
     void close(Failures failures) {
         collectEnded();
         holders.forEach(slot -> failures.gather(() -> giveUp(slot)));

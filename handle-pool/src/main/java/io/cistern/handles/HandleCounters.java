@@ -3,8 +3,8 @@ package io.cistern.handles;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// What happened to the handles of one device. Nothing here is counted by a call that finds its stream set, and
-/// counting needs no Java heap.
+/// Counts events of one device's handles. A call that finds its stream set counts nothing, and counting needs
+/// no Java heap.
 ///
 /// **Threads.** Any.
 final class HandleCounters {

@@ -7,7 +7,7 @@ import jdk.jfr.Label;
 import jdk.jfr.StackTrace;
 import org.jspecify.annotations.Nullable;
 
-/// What the events of library handles have in common.
+/// The common fields of the events of library handles.
 @Category({"Cistern", "Library Handles"})
 @StackTrace(false)
 abstract class HandleEvent extends Event {

@@ -4,8 +4,8 @@ import io.cistern.Registration;
 import jdk.jfr.FlightRecorder;
 import jdk.jfr.FlightRecorderListener;
 
-/// Writes the statistics of a pool into recordings of the flight recorder. Nothing of that is started by a
-/// pool: a recording does it.
+/// Writes the statistics of a pool into recordings of the flight recorder. A pool never starts the recorder;
+/// only a recording does.
 ///
 /// **Threads.** Any.
 final class HandleFlightEvents implements FlightRecorderListener {
@@ -15,10 +15,10 @@ final class HandleFlightEvents implements FlightRecorderListener {
         this.writer = writer;
     }
 
-    /// Has a recording call a writer of events, now or when one starts.
+    /// Makes recordings call a writer of events, now or when one starts.
     ///
-    /// @param writer writes an event a device
-    /// @return a registration; closing it stops them
+    /// @param writer writes one event for each device
+    /// @return a registration; closing it removes the writer
     static Registration register(Runnable writer) {
         var events = new HandleFlightEvents(writer);
         FlightRecorder.addListener(events);

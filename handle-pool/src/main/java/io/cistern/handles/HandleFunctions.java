@@ -4,7 +4,7 @@ import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.function.ObjLongConsumer;
 
-/// A library of three functions.
+/// A library that consists of three functions.
 record HandleFunctions<H>(
         String name,
         IntFunction<? extends H> creating,

@@ -1,9 +1,9 @@
 package io.cistern.handles;
 
-/// A region in which the calling thread has a handle of one device: what [HandlePool#lease] returns. It ends
-/// when it is closed; then, on a virtual thread, the handle serves others.
+/// A lease of the calling thread's handle of one device, as [HandlePool#lease] returns it. It ends when it is
+/// closed; then the handle of a virtual thread serves other threads.
 ///
-/// **Threads.** Only the thread that opened it.
+/// **Threads.** Only the thread that opened the lease may use it.
 ///
 /// @param <H> the handle
 public final class HandleLease<H> implements AutoCloseable {
@@ -23,8 +23,7 @@ public final class HandleLease<H> implements AutoCloseable {
     /// Returns the handle with a stream set, as [HandlePool#handle] does.
     ///
     /// @param stream a `CUstream` of the lease's device
-    /// @throws IllegalStateException if the lease is closed, or the thread is another than the one that
-    ///     opened it
+    /// @throws IllegalStateException if the lease is closed, or another thread opened it
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
     public H handle(long stream) {
         requireOwner();
@@ -34,9 +33,9 @@ public final class HandleLease<H> implements AutoCloseable {
         return pool.handle(device, stream);
     }
 
-    /// Ends the region. Work that was given to streams goes on. Closing twice does nothing.
+    /// Ends the lease. Work that was enqueued on streams goes on. Closing twice does nothing.
     ///
-    /// @throws IllegalStateException if the thread is another than the one that opened it
+    /// @throws IllegalStateException if another thread opened it
     @Override
     public void close() {
         requireOwner();

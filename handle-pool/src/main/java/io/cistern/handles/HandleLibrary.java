@@ -4,13 +4,14 @@ import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.function.ObjLongConsumer;
 
-/// Makes and ends the handles of one library, and sets a handle's stream. A [HandlePool] is opened over it.
+/// Creates and destroys the handles of one library, and sets a handle's stream. A [HandlePool] is opened over
+/// it.
 ///
 /// **Threads.** Any thread may call any method at any time, but no two threads are ever given the same handle at
 /// once.
 ///
-/// **Context.** [#create] and [#destroy] run with the device's primary context current, and captures under way
-/// neither forbid nor see what they do.
+/// **Context.** [#create] and [#destroy] run with the device's primary context current. Captures under way
+/// neither forbid their work nor record it.
 ///
 /// @param <H> the handle; `equals` is not used
 public interface HandleLibrary<H> {
@@ -20,12 +21,13 @@ public interface HandleLibrary<H> {
     /// Creates a handle.
     ///
     /// @param device the ordinal of the device whose context is current
-    /// @throws RuntimeException whatever the library says; the pool tries once more after it freed memory
+    /// @throws RuntimeException for any refusal of the library; the pool tries once more after it has freed
+    ///     memory
     H create(int device);
 
     /// Destroys a handle that no thread uses.
     ///
-    /// @param device the ordinal that it was created for; its context is current
+    /// @param device the device's ordinal, as given to [#create]; its context is current
     void destroy(H handle, int device);
 
     /// Sets the stream on which a handle's next calls run.
@@ -33,22 +35,22 @@ public interface HandleLibrary<H> {
     /// @param stream a `CUstream` of the handle's device
     void setStream(H handle, long stream);
 
-    /// Returns how many bytes of workspace a handle wants for each of its streams; 0, the default, if the pool
-    /// needs to give it none.
+    /// Returns the bytes of workspace that a handle needs for each of its streams; 0, the default, if it needs
+    /// none from the pool.
     ///
     /// @param device the ordinal of a device
     default long workspaceBytes(int device) {
         return 0;
     }
 
-    /// Gives a handle memory for its calls on the stream that was set last. Called after [#setStream], if
-    /// [#workspaceBytes] is not 0.
+    /// Gives a handle memory for its calls on the stream that was set last. The pool calls it after
+    /// [#setStream], if [#workspaceBytes] is not 0.
     ///
     /// @param address device memory, which stays valid until the handle has another workspace or is destroyed
     /// @param byteSize its size in bytes
     default void setWorkspace(H handle, long address, long byteSize) {}
 
-    /// Returns a library of three functions, without workspaces.
+    /// Returns a library that consists of three functions, without workspaces.
     ///
     /// @param <H> the handle
     static <H> HandleLibrary<H> of(

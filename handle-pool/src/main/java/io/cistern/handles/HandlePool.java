@@ -13,7 +13,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Collectors;
 
-/// Gives each thread the handle of a library, such as cuBLAS, that is its own, with a stream set.
+/// Gives each thread its own handle of a library, such as cuBLAS, with a stream set.
 ///
 /// ```java
 /// HandlePool<CublasHandle> pool = HandlePool.open(memory, library);
@@ -24,36 +24,37 @@ import java.util.stream.Collectors;
 /// }
 /// ```
 ///
-/// **The idea.** A handle must not be used by two threads at once, and has one stream at a time. So a
-/// platform thread keeps one for each device until it ends, found by a thread-local, and a call that wants
-/// the stream that is set already only looks it up. All else is rare:
+/// **The idea.** Two threads must not use a handle at once, and a handle has one stream at a time. So a
+/// platform thread keeps one handle for each device until it ends, in a thread-local; a call whose stream is
+/// already set only looks it up. Other cases are rare:
 ///
-/// 1. The stream differs: it is set, with a workspace for it ([HandleLibrary#workspaceBytes]).
-/// 2. The thread has none: it takes an idle one, else one of a thread that has ended, else a new one is
-/// created.
-/// 3. A thread ends: its handle is [destroyed or kept][HandleStrategy]. A watching thread looks for that all
-/// the time, and a thread that needs a handle looks at once.
-/// 4. A virtual thread has a handle for a [region][#lease] alone. It never keeps one.
-/// 5. The stream is captured: the handle and a workspace of the graph's own memory live as long as the graph.
+/// 1. The stream differs. The pool sets it, with a workspace for it ([HandleLibrary#workspaceBytes]).
+/// 2. The thread has no handle. It takes an idle one, else one of a thread that has ended, else the library
+///    creates one.
+/// 3. A thread ends. Its handle is [destroyed or kept][HandleStrategy]. A watching thread checks for ended
+///    threads all the time, and a thread that needs a handle checks at once.
+/// 4. A virtual thread has a handle only during a [lease][#lease]. It never keeps one.
+/// 5. The stream is captured. The handle, and a workspace from the graph's own memory, live as long as the
+///    graph.
 ///
-/// **Workspaces.** Each handle has one for each stream it was set to, from the device's current allocator.
-/// They go back when their stream ends, when memory runs out, and by [#releaseWorkspaces]: all but those of
-/// the stream that is set in a handle that a thread has.
+/// **Workspaces.** Each handle has one for each stream that it was set to, from the device's current allocator.
+/// They go back when their stream ends, when memory runs out, and by [#releaseWorkspaces], except that of the
+/// stream set in a handle that a thread has.
 ///
-/// **Threads.** Any thread may call any method at any time. A handle that was returned is used by that thread
-/// alone, until its next call of [#handle] for the device, the end of its lease, or [#close].
+/// **Threads.** Any thread may call any method at any time. Only the calling thread uses a returned handle,
+/// until its next call of [#handle] for the device, the end of its lease, or [#close].
 ///
 /// **Streams.** The per-thread default stream (2) is refused on virtual threads.
 ///
-/// **End.** The pool closes with its device memory. When the JVM exits, nothing is destroyed: the driver does
-/// that.
+/// **Closing.** The pool closes with its device memory. When the JVM exits, the driver destroys the handles,
+/// not the pool.
 ///
 /// @param <H> the handle
 public final class HandlePool<H> implements AutoCloseable {
-    /// How often a close looks whether leases are over.
+    /// How often a close checks whether the leases have ended.
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
-    /// In a message.
+    /// The most names of threads in a message.
     private static final int MAX_NAMES = 5;
 
     private final HandleLibrary<H> library;
@@ -63,7 +64,7 @@ public final class HandlePool<H> implements AutoCloseable {
     private final PoolState state;
     private final ReentrantLock closing = new ReentrantLock();
 
-    /// By ordinal.
+    /// Indexed by ordinal.
     private final DevicePart<H>[] devices;
 
     private final HandleWatcher watcher;
@@ -111,8 +112,8 @@ public final class HandlePool<H> implements AutoCloseable {
         return OpenHandlePools.of(memory).add(new HandlePool<>(memory, library, options));
     }
 
-    /// Returns the calling thread's handle of a device, with a stream set, and a workspace for it where the
-    /// library wants one. Without garbage if the stream is set already.
+    /// Returns the calling thread's handle of a device, with a stream set and, if the library needs one, a
+    /// workspace for it. Makes no garbage if the stream is already set.
     ///
     /// @param device the ordinal of a device
     /// @param stream a `CUstream` of the device; 0 for the legacy default stream
@@ -134,12 +135,11 @@ public final class HandlePool<H> implements AutoCloseable {
         return threads.set(slot, stream);
     }
 
-    /// Gives the calling thread a handle of a device for a region, in which [#handle] returns that one. A
-    /// virtual thread needs this; a platform thread keeps its handle afterwards. Leases of a thread may be
-    /// nested.
+    /// Gives the calling thread a handle of a device until the lease is closed; [#handle] returns it. A virtual
+    /// thread needs a lease; a platform thread keeps its handle afterwards. Leases of a thread may be nested.
     ///
     /// @param device the ordinal of a device
-    /// @return the region, which the caller closes
+    /// @return the lease, which the caller closes
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if the pool is closed
     /// @throws HandleException if the library creates no handle, or none was free in time
@@ -170,27 +170,27 @@ public final class HandlePool<H> implements AutoCloseable {
     /// Destroys the handles of a device that no thread has and that have been idle for some time.
     ///
     /// @param device the ordinal of a device
-    /// @param idleFor [Duration#ZERO] for all
-    /// @return how many were destroyed, or will be when the graphs that need them are gone; 0 while a stream of the
-    ///     device is captured
+    /// @param idleFor the shortest idle time; [Duration#ZERO] for all
+    /// @return the number of handles that were destroyed, or will be once the graphs that need them are gone; 0
+    ///     while a stream of the device is captured
     /// @throws IndexOutOfBoundsException if there is no such device
     public int trim(int device, Duration idleFor) {
         devices[device].threads.collectEnded();
         return devices[device].handles.trim(idleFor);
     }
 
-    /// Gives workspaces of a device back, but those of the streams that are set in handles that threads have,
-    /// and those of graphs; none while a stream of the device is captured. This happens without a call where
+    /// Gives back workspaces of a device, except those of graphs and those of streams that are set in handles
+    /// that threads have; does nothing while a stream of the device is captured. The pool also does this when
     /// memory runs out.
     ///
     /// @param device the ordinal of a device
-    /// @return bytes
+    /// @return the number of bytes given back
     /// @throws IndexOutOfBoundsException if there is no such device
     public long releaseWorkspaces(int device) {
         return devices[device].handles.releaseWorkspaces();
     }
 
-    /// Returns what was counted on a device.
+    /// Returns the statistics of a device.
     ///
     /// @param device the ordinal of a device
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -205,12 +205,12 @@ public final class HandlePool<H> implements AutoCloseable {
         }
     }
 
-    /// Waits for leases, and destroys all handles and workspaces; those that graphs need go with the graphs.
-    /// Threads have finished with handles that they got outside leases; work that was given to streams goes
-    /// on. Closing twice does nothing.
+    /// Waits for open leases, then destroys all handles and workspaces; those that graphs need go with the
+    /// graphs. Threads must have finished with handles that they got outside leases; work that was enqueued on
+    /// streams goes on. Closing twice does nothing.
     ///
-    /// @throws IllegalStateException if leases were open for longer than [HandlePoolOptions#closeWait]; the
-    ///     pool is open then
+    /// @throws IllegalStateException if leases stay open for longer than [HandlePoolOptions#closeWait]; the
+    ///     pool stays open then
     @Override
     public void close() {
         closing.lock(); // a second close waits for the first

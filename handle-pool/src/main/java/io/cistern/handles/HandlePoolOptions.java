@@ -9,18 +9,18 @@ import java.time.Duration;
 /// ```
 ///
 /// @param strategy what happens to the handle of a thread that ends
-/// @param maxHandles how many handles a device has at most, at least 1; [Integer#MAX_VALUE], the default, is no
+/// @param maxHandles the most handles that a device has, at least 1; [Integer#MAX_VALUE], the default, is no
 ///     limit
-/// @param maxWait how long a call waits for a handle where `maxHandles` are in use. Threads that keep handles
-///     and wait for each other would wait so long
+/// @param maxWait how long a call waits for a handle if `maxHandles` are in use. Threads that keep handles and
+///     wait for each other would wait that long
 /// @param idleAge how long a handle that no thread has is kept
 /// @param closeWait how long [HandlePool#close] waits for open leases
 public record HandlePoolOptions(
         HandleStrategy strategy, int maxHandles, Duration maxWait, Duration idleAge, Duration closeWait) {
-    /// For ever, and still good to add to a time.
+    /// Practically for ever, and small enough to add to a time.
     private static final Duration MAX = Duration.ofDays(36_500);
 
-    /// Shared handles without a limit.
+    /// The defaults: shared handles without a limit.
     public static final HandlePoolOptions DEFAULT = new HandlePoolOptions(
             HandleStrategy.SHARED,
             Integer.MAX_VALUE,
@@ -40,7 +40,7 @@ public record HandlePoolOptions(
         notNegative("closeWait", closeWait);
     }
 
-    /// The nanoseconds of a duration, which may be longer than can be counted.
+    /// Returns the nanoseconds of a duration, or the largest supported number if it is longer.
     static long nanos(Duration duration) {
         return duration.compareTo(MAX) < 0 ? duration.toNanos() : MAX.toNanos();
     }

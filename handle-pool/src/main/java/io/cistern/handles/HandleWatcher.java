@@ -5,8 +5,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/// The thread of a pool that looks, some fifty times a second, for threads that ended and for handles that
-/// were idle too long. It runs from the first handle until the pool is closed.
+/// Runs a pool's thread, which checks every 20 ms for threads that have ended and for handles that were idle
+/// too long. It runs from the first handle until the pool is closed.
 ///
 /// **Threads.** Any.
 final class HandleWatcher {
@@ -17,7 +17,7 @@ final class HandleWatcher {
     private volatile @Nullable Thread thread;
     private volatile boolean stopped;
 
-    /// @param name of the library
+    /// @param name the library's name
     HandleWatcher(String name, Runnable look) {
         this.name = name;
         this.look = look;
@@ -52,11 +52,11 @@ final class HandleWatcher {
             System.getLogger(HandleWatcher.class.getName())
                     .log(Level.WARNING, "looking after handles of " + name + " failed; it goes on", failure);
         } catch (OutOfMemoryError ofTheHeap) {
-            // Nobody who could be told has any.
+            // There is no Java heap to report it with.
         }
     }
 
-    /// Ends the thread, and waits until it has finished what it is doing.
+    /// Ends the thread, and waits until it has finished its present check.
     void stop() {
         Thread ending = stopped();
         if (ending != null && !ending.equals(Thread.currentThread())) {

@@ -2,8 +2,8 @@ package io.cistern.handles;
 
 import org.jspecify.annotations.Nullable;
 
-/// Handles that no thread has: a stack, linked through the handles, so that nothing here needs the Java heap.
-/// Invariant: each was idle at least as long as the ones above it.
+/// Holds the handles that no thread has, in a stack linked through the handles, so that it needs no Java heap.
+/// Invariant: each was idle at least as long as the handles above it.
 ///
 /// **Threads.** Guarded by the lock of its [DeviceHandles].
 ///
@@ -30,7 +30,7 @@ final class IdleHandles<H> {
         return last;
     }
 
-    /// Takes out one that has been idle for some time.
+    /// Removes and returns a handle that has been idle for some time.
     ///
     /// @return null if there is none
     @Nullable

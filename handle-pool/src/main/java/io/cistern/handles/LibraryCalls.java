@@ -5,7 +5,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.TrimMode;
 
-/// Creates and destroys handles in the context of their device, past captures that are under way.
+/// Creates and destroys handles in the context of their device, beside captures that are under way.
 ///
 /// **Threads.** Any.
 ///
@@ -25,18 +25,18 @@ final class LibraryCalls<H> {
         this.counters = counters;
     }
 
-    /// Creates a handle. If the library refuses, as where the device has no memory for it, the call is made
-    /// once more after memory was freed.
+    /// Creates a handle. If the library refuses, for example because the device has no memory, the call is
+    /// repeated once after memory was freed.
     ///
-    /// @param makeRoom frees what the pool can spare
-    /// @throws HandleException with what the library said both times
+    /// @param makeRoom frees memory that the pool can spare
+    /// @throws HandleException with the library's errors, if it refuses both times
     void create(PooledHandle<H> empty, Runnable makeRoom) {
         try {
             createOnce(empty);
         } catch (RuntimeException refusal) {
             counters.failed(counters.failedCreations, refusal);
             if (empty.isCreated()) {
-                throw refusal; // what came after it failed
+                throw refusal; // a step after the library's call failed
             }
             makeRoom.run();
             memory.trim(device, 0, TrimMode.WITHOUT_WAITING);
@@ -70,8 +70,8 @@ final class LibraryCalls<H> {
         event.commit();
     }
 
-    /// Destroys a handle. One of a context that is dead is not touched, since it went with that. Where the
-    /// library refuses, the handle is lost, which is counted.
+    /// Destroys a handle. If its context is dead, the handle is not touched, since it died with the context. If
+    /// the library refuses, the handle is lost, which is counted.
     void destroy(PooledHandle<H> handle) {
         try {
             if (!isContextDead()) {

@@ -6,14 +6,14 @@ import java.util.concurrent.atomic.LongAccumulator;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.LongStream;
 
-/// How long platform threads lived that had a handle: from a thread's first handle until the pool noticed its
-/// end, which is some tens of milliseconds after it, or sooner where another thread needs a handle.
+/// How long platform threads with a handle lived: from a thread's first handle until the pool noticed its end.
+/// The pool notices some tens of milliseconds later, or sooner if another thread needs a handle.
 ///
-/// @param count threads that ended
+/// @param count the number of threads that ended
 /// @param totalNanos the sum of their spans in nanoseconds
 /// @param longestNanos the longest span in nanoseconds
-/// @param byMillis counts by powers of two: the first of spans under 1 ms, the next of 1 to 2 ms, of 2 to 4
-///     ms, and so on; the last has all longer ones
+/// @param byMillis counts by powers of two: the first is of spans under 1 ms, the next of 1 to 2 ms, then 2 to
+///     4 ms, and so on; the last has all longer ones
 public record LifeSpans(long count, long totalNanos, long longestNanos, List<Long> byMillis) {
     private static final int BUCKETS = 32;
     private static final int NANOS_PER_MILLI = 1_000_000;

@@ -5,7 +5,7 @@ import io.cistern.internal.names.Failures;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// The open pools of one device memory, which are closed with it.
+/// Holds the open pools of one device memory, which are closed with it.
 ///
 /// **Threads.** Any.
 final class OpenHandlePools implements AutoCloseable {

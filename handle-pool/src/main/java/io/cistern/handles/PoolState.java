@@ -2,9 +2,9 @@ package io.cistern.handles;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
-/// Whether a pool is open, and how often the streams that threads have set became out of date.
+/// Records whether a pool is open, and counts the times when threads have to set their streams again.
 ///
-/// OPEN → CLOSING, in which open leases go on and nothing new begins → CLOSED, or OPEN again.
+/// OPEN → CLOSING (open leases go on, nothing new begins) → CLOSED, or OPEN again.
 ///
 /// **Threads.** Any.
 final class PoolState {
@@ -30,7 +30,7 @@ final class PoolState {
         phase = Phase.CLOSING;
     }
 
-    /// It could not be closed.
+    /// Opens the pool again, after a close that failed.
     void reopen() {
         phase = Phase.OPEN;
     }
@@ -39,7 +39,7 @@ final class PoolState {
         phase = Phase.CLOSED;
     }
 
-    /// Throws unless something new may begin.
+    /// Throws an exception unless the pool is open.
     void requireOpen() {
         if (phase != Phase.OPEN) {
             throw new IllegalStateException("the pool of handles of " + library + " is closed");
@@ -50,7 +50,8 @@ final class PoolState {
         return changes.get();
     }
 
-    /// Has threads that are setting a stream set it again. Called before what they have set is taken away.
+    /// Makes threads that are setting a stream set it again. Called before anything that they may have set
+    /// is taken away.
     void change() {
         changes.incrementAndGet();
     }

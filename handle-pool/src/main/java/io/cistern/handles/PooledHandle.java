@@ -8,15 +8,15 @@ import org.jspecify.annotations.Nullable;
 
 /// A handle that a pool created, with its workspaces and the graphs that need it.
 ///
-/// **Threads.** One thread at a time has it; graphs end on any.
+/// **Threads.** One thread at a time has the handle; graphs end on any thread.
 ///
 /// @param <H> the handle
 final class PooledHandle<H> {
-    /// A graph whose launches may use what the handle has.
+    /// A graph whose launches may use the handle and its workspaces.
     ///
     /// @param <H> the handle
     private record GraphUse<H>(DeviceHandles<H> owner, PooledHandle<H> handle, GraphMemory graph) implements Runnable {
-        /// The graph is gone.
+        /// Handles the end of the graph.
         @Override
         public void run() {
             handle.workspaces.graphIsGone(graph);
@@ -31,8 +31,8 @@ final class PooledHandle<H> {
     /// Set once, before any other thread sees this.
     private @Nullable H raw;
 
-    /// The thread that had it last, by its id; 0 for none. When it came back, on the clock of the pool. Both
-    /// are guarded by the lock of its [DeviceHandles].
+    /// The id of the thread that had it last; 0 for none. Guarded by the lock of its [DeviceHandles], as is
+    /// `idleSince`.
     long lastThread;
 
     long idleSince;
@@ -41,10 +41,10 @@ final class PooledHandle<H> {
     @Nullable
     PooledHandle<H> below;
 
-    /// Graphs that exist and need it; guarded by the monitor of this set.
+    /// Graphs that exist and need the handle; guarded by the monitor of this set.
     private final Set<GraphMemory> graphs = new HashSet<>();
 
-    /// Whether it is to be destroyed when the last of them is gone; guarded by the same.
+    /// Whether the handle has to be destroyed when the last of the graphs is gone; guarded by the same monitor.
     private boolean ended;
 
     PooledHandle(Workspaces<H> workspaces) {
@@ -63,9 +63,9 @@ final class PooledHandle<H> {
         raw = handle;
     }
 
-    /// Keeps it, with its workspaces, as long as a graph exists.
+    /// Keeps the handle, with its workspaces, as long as a graph exists.
     ///
-    /// @return false if the graph is gone already: the capture has ended since
+    /// @return false if the graph is already gone, because the capture has ended since
     boolean keepFor(GraphMemory graph, DeviceHandles<H> owner) {
         synchronized (graphs) {
             if (!graphs.add(graph)) {
@@ -83,16 +83,16 @@ final class PooledHandle<H> {
         return kept;
     }
 
-    /// @return whether it is to be destroyed now
+    /// @return whether the caller has to destroy the handle now
     private boolean endUse(GraphMemory graph) {
         synchronized (graphs) {
             return graphs.remove(graph) && graphs.isEmpty() && ended;
         }
     }
 
-    /// Says that no thread will have it again.
+    /// Notes that no thread will have the handle again.
     ///
-    /// @return whether it is to be destroyed now; else the last of its graphs does that
+    /// @return whether the caller has to destroy it now; otherwise the last of its graphs does
     boolean end() {
         synchronized (graphs) {
             ended = true;

@@ -5,23 +5,23 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
-/// What one thread has of one device: its handle, and which stream is set in it.
+/// Holds one thread's handle of one device, and the stream that is set in it.
 ///
-/// **Threads.** The owner sets streams and takes handles. Any thread may take [#ready] away at any time, and the
-/// handle once the owner has ended or the pool is closed.
+/// **Threads.** The owner sets streams and takes handles. Any thread may clear [#ready] at any time, and may
+/// take the handle once the owner has ended or the pool is closed.
 ///
 /// @param <H> the handle
 final class ThreadSlot<H> {
     /// Whether the owner is a virtual thread.
     final boolean virtual;
 
-    /// The owner's, for people.
+    /// The owner's name, for people.
     final String name;
 
-    /// Weak, so that a thread that nobody keeps counts as ended.
+    /// Weak, so that a thread that is no longer reachable counts as ended.
     private final WeakReference<Thread> owner;
 
-    /// The handle, if [#stream] is set in it; else the owner sets it first.
+    /// The handle, if [#stream] is set in it; null if the owner has to set a stream first.
     private volatile @Nullable H ready;
 
     /// Written before [#ready].
@@ -30,10 +30,10 @@ final class ThreadSlot<H> {
     private final AtomicReference<@Nullable PooledHandle<H>> held = new AtomicReference<>();
     private final AtomicInteger leases = new AtomicInteger();
 
-    /// When the owner took its handle, by [System#nanoTime].
+    /// The time when the owner took its handle, by [System#nanoTime].
     private volatile long since;
 
-    /// Of the calling thread.
+    /// Creates the slot of the calling thread.
     ThreadSlot() {
         Thread current = Thread.currentThread();
         owner = new WeakReference<>(current);
@@ -41,25 +41,26 @@ final class ThreadSlot<H> {
         name = current.getName().isEmpty() ? "thread " + current.threadId() : current.getName();
     }
 
-    /// The handle, if a stream is set in it; else null.
+    /// Returns the handle if a stream is set in it; else null.
     @Nullable
     H ready(long wanted) {
         H handle = ready;
         return handle != null && stream == wanted ? handle : null;
     }
 
-    /// Says that a stream is set.
+    /// Publishes that a stream is set.
     void publish(H handle, long set) {
         stream = set;
         ready = handle;
     }
 
-    /// Has the owner set a stream again before it uses its handle.
+    /// Makes the owner set a stream again before it uses its handle.
     void unpublish() {
         ready = null;
     }
 
-    /// The same for a stream that ends. Where the owner is about to set another one, it sets that again.
+    /// Does the same for a stream that ends. An owner that is about to set another stream may have to set that
+    /// again.
     void unpublish(long ended) {
         if (stream == ended) {
             ready = null;
@@ -78,14 +79,14 @@ final class ThreadSlot<H> {
 
     /// Takes the handle from the owner.
     ///
-    /// @return null if it has none, or another thread took it
+    /// @return null if the owner has none, or another thread took it
     @Nullable
     PooledHandle<H> release() {
         ready = null;
         return held.getAndSet(null);
     }
 
-    /// How many leases of the owner are open.
+    /// Returns the number of open leases of the owner.
     int leases() {
         return leases.get();
     }
@@ -96,7 +97,7 @@ final class ThreadSlot<H> {
 
     /// Counts a lease that ends.
     ///
-    /// @return whether none is open any more
+    /// @return whether no lease is open any more
     boolean leaveLease() {
         return leases.decrementAndGet() == 0;
     }
@@ -105,7 +106,7 @@ final class ThreadSlot<H> {
         return owner.refersTo(Thread.currentThread());
     }
 
-    /// Whether the owner has ended. Seeing that orders all that it wrote before what the caller does next.
+    /// Returns whether the owner has ended. If so, all its writes happened before this call returns.
     boolean isOwnerEnded() {
         Thread alive = owner.get();
         return alive == null || !alive.isAlive();

@@ -12,26 +12,28 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// The workspaces of one handle: device memory for each stream that the handle was set to, from the device's
-/// current allocator. In a capture it comes from the graph's own memory, and lives as long as the graph.
+/// current allocator. In a capture, the memory comes from the graph's own memory and lives as long as the
+/// graph.
 ///
-/// 1. The thread that has the handle [binds][#bind] it to a stream. The workspace of that stream is *bound*
-/// from then on: the thread's next calls of the library may use it.
-/// 2. Any thread may [give back][#release] those that are not bound, behind all work of the device. A stream
-/// that ends gives its own back in its order.
+/// 1. The thread that has the handle [binds][#bind] it to a stream. From then on the workspace of that stream
+///    is *bound*: the thread's next calls of the library may use it.
+/// 2. Any thread may [give back][#release] workspaces that are not bound, after all work of the device. A
+///    stream that ends gives its own workspace back in its order.
 ///
-/// **Threads.** Guarded by the monitor, which covers no call of the library, the driver or an allocator.
+/// **Threads.** Guarded by the monitor, which no thread holds during a call of the library, the driver or an
+/// allocator.
 ///
 /// @param <H> the handle
 final class Workspaces<H> {
     private static final class Workspace {
         final long stream;
 
-        /// The graph whose launches use it, if any do.
+        /// The graph whose launches use the workspace, if any.
         final Optional<GraphMemory> graph;
 
         final long address;
 
-        /// Whether it is of the per-thread default stream of a thread that had the handle before.
+        /// Whether it belongs to the per-thread default stream of a thread that had the handle before.
         boolean orphaned;
 
         Workspace(long stream, Optional<GraphMemory> graph, long address) {
@@ -107,7 +109,7 @@ final class Workspaces<H> {
         return workspace;
     }
 
-    /// The thread that had the handle uses it no more. Needs no Java heap.
+    /// Notes that the thread that had the handle no longer uses it. Needs no Java heap.
     synchronized void unbind() {
         bound = null;
         for (int i = 0; i < all.size(); i++) { // no iterator, as above
@@ -116,31 +118,32 @@ final class Workspaces<H> {
         }
     }
 
-    /// Gives back those of per-thread default streams that no thread can use again.
+    /// Gives back the workspaces of per-thread default streams that no thread can use again.
     void freeOrphans() {
         free(take(workspace -> workspace.orphaned));
     }
 
-    /// Gives back what no call can be using.
+    /// Gives back the workspaces that no call can be using.
     ///
-    /// @return bytes
+    /// @return the number of bytes given back
     long release() {
         return free(take(workspace -> workspace.graph.isEmpty() && !workspace.equals(bound)));
     }
 
-    /// Gives back all that no graph needs. No thread may have the handle.
+    /// Gives back all workspaces that no graph needs. No thread may have the handle.
     void releaseAll() {
         free(take(workspace -> workspace.graph.isEmpty()));
     }
 
-    /// A stream ends; nobody may use it any more. Until this returns it exists, so its order can be named.
+    /// Gives back the workspace of a stream that ends and that nobody may use any more. The stream exists until
+    /// this returns, so the free can still name it.
     void streamEnds(long stream) {
         long _ = free(
                 take(workspace -> workspace.isOf(stream, Optional.empty())),
                 workspace -> memory.free(workspace.address, stream));
     }
 
-    /// A graph is gone.
+    /// Gives back the workspaces of a graph that is gone.
     void graphIsGone(GraphMemory graph) {
         free(take(workspace -> workspace.graph.filter(graph::equals).isPresent()));
     }
@@ -151,12 +154,12 @@ final class Workspaces<H> {
         return taken;
     }
 
-    /// Behind all work of the device: a workspace's own stream may end meanwhile.
+    /// Frees after all work of the device, since a workspace's own stream may have ended.
     private long free(List<Workspace> gone) {
         return free(gone, workspace -> memory.moduleSupport().freeBehindAll(workspace.address));
     }
 
-    /// What can't be freed now is kept for the next time.
+    /// Frees workspaces; one that can't be freed now is kept for the next time.
     private long free(List<Workspace> gone, Consumer<Workspace> freeing) {
         Failures failures = new Failures();
         for (Workspace workspace : gone) {
@@ -177,12 +180,12 @@ final class Workspaces<H> {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of workspaces.
     synchronized int count() {
         return all.size();
     }
 
-    /// The graph that a stream is captured into.
+    /// Returns the graph that a stream is captured into, if any.
     Optional<GraphMemory> graphOf(long stream) {
         return memory.moduleSupport().isCaptured(device, stream)
                 ? GraphMemory.ofCapture(memory, device, stream)

@@ -1,2 +1,3 @@
-/// Library handles: [HandlePool][io.cistern.handles.HandlePool] gives the handle of the calling thread.
+/// Gives threads their handles of libraries: [HandlePool][io.cistern.handles.HandlePool] returns the handle of
+/// the calling thread.
 package io.cistern.handles;

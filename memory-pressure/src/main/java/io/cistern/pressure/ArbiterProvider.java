@@ -9,10 +9,11 @@ import io.cistern.spi.options.SpecOption;
 import java.time.Duration;
 import java.util.List;
 
-/// Provides `arbiter`: a [TaskArbiter], found by `allocator.extension(TaskArbiter.class)`. By name only. Options:
-/// `upstream`, a spec, which must be given; `patience_millis`, from 1, 100 by default.
+/// Provides the allocator `arbiter`, a [TaskArbiter]; a program gets it by
+/// `allocator.extension(TaskArbiter.class)`. It is never chosen by priority. Its options are `upstream`, a
+/// spec, which must be given, and `patience_millis`, at least 1, by default 100.
 public final class ArbiterProvider implements AllocatorProvider {
-    /// Made when first asked for: every program that has this JAR makes the provider.
+    /// Created when first needed: every program with this JAR creates the provider.
     private static final class Options {
         static final SpecOption<String> UPSTREAM = SpecOption.of(
                 "arbiter",
@@ -30,7 +31,7 @@ public final class ArbiterProvider implements AllocatorProvider {
                 (options, key) -> options.number(key, 1, 3_600_000));
     }
 
-    /// For [java.util.ServiceLoader].
+    /// Creates the provider, for [java.util.ServiceLoader].
     public ArbiterProvider() {}
 
     @Override

@@ -14,18 +14,19 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/// Who waits, who goes on, who gives up: the states of [ThreadState] and the rules between them, under one lock.
-/// The lock is taken where memory was refused, where something is freed while anybody waits, and where threads
-/// enter and leave tasks; never around a call of the allocator.
+/// Decides which thread waits, goes on or gives up: the states of [ThreadState] and the rules between them,
+/// under one lock. A thread takes the lock if it was refused memory, if it frees something while others wait,
+/// and when it enters or leaves a task. No thread holds it during a call of the allocator.
 ///
-/// **Refused** (`refused`). A thread says first that it waits, so that frees are told from now on, and asks the
-/// allocator once more. Refused again: enough was freed meanwhile → it asks again; else it is blocked.
+/// **Refused** (`refused`). A thread first registers as waiting, so that frees are counted for it from now on,
+/// and asks the allocator once more. If it is refused again and enough was freed meanwhile, it asks again;
+/// otherwise it is blocked.
 ///
-/// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. Who goes on then,
-/// [WakeupPolicy] says, and who gives up when nobody can.
+/// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. [WakeupPolicy]
+/// decides which thread goes on, and which gives up if none can.
 final class Arbitration {
-    /// How often one of the threads that wait looks whether all do: all but what waits elsewhere is seen at
-    /// once.
+    /// How often one of the waiting threads checks whether all threads wait. A wait inside the arbiter is
+    /// noticed at once; this finds threads that wait elsewhere.
     private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
     private static final boolean FENCED_BY_OTHERS = ProcessFence.isSupported();
@@ -36,10 +37,10 @@ final class Arbitration {
     private final LongAdder heldBytes = new LongAdder();
     private final WakeupPolicy turns;
 
-    /// Who of those that wait looks whether all do; null while nobody waits. Guarded by the lock.
+    /// The waiting thread that checks whether all do; null while none waits. Guarded by the lock.
     private @Nullable TaskThread looking;
 
-    /// Threads that lack memory, or have rolled back: what frees look at. Written under the lock.
+    /// The number of threads that lack memory or have rolled back; each free reads it. Written under the lock.
     private final AtomicInteger waiting = new AtomicInteger();
 
     /// @param patience see [BlockedThreadDetector]
@@ -47,7 +48,7 @@ final class Arbitration {
         turns = new WakeupPolicy(threads, heldBytes, new BlockedThreadDetector(lock, patience));
     }
 
-    /// The calling thread as one of a task of this arbiter; null if it is in none.
+    /// Returns the calling thread as a thread of a task of this arbiter; null if it is in none.
     @Nullable
     TaskThread current() {
         TaskThread thread = TaskThread.CURRENT.get();
@@ -57,7 +58,7 @@ final class Arbitration {
         return thread;
     }
 
-    /// The task of that id that has threads or was asked for and has not begun, or a new one.
+    /// Returns the task of an id if it has threads, or was requested and has not begun; otherwise a new one.
     Task task(long id, int priority) {
         lock.lock();
         try {
@@ -84,7 +85,8 @@ final class Arbitration {
         }
     }
 
-    /// Ends a thread's part of a task. What it held may be free now, and the others may be all that is left.
+    /// Ends a thread's part in a task. Memory that it held may be free now, and all remaining threads may be
+    /// waiting.
     void leave(TaskThread self) {
         self.restoreOuter();
         lock.lock();
@@ -119,8 +121,8 @@ final class Arbitration {
         }
     }
 
-    /// From here on frees are counted for the thread. The fence is for threads that free: their writes before
-    /// they looked whether anybody waits are seen by the next attempt.
+    /// Counts frees for the thread from here on. The fence is for threads that free: if such a thread did not
+    /// see this one waiting, the next attempt sees what it freed.
     private void lacks(TaskThread self, Refusal refusal) {
         lock.lock();
         try {
@@ -135,7 +137,7 @@ final class Arbitration {
         fence();
     }
 
-    /// The end of an attempt of [#allocate], good or bad.
+    /// Ends [#allocate], whether it succeeded or failed.
     private void served(TaskThread self) {
         lock.lock();
         try {
@@ -192,10 +194,11 @@ final class Arbitration {
         return new SplitAndRetryOom(self, refusal);
     }
 
-    /// Waits on the thread's condition until somebody changes its state. One of those that wait looks from
-    /// time to time, the others sleep: a thousand that each woke up would keep a processor busy.
+    /// Waits on the thread's condition until another thread changes its state. Only one waiting thread checks
+    /// from time to time; the others sleep, since a thousand threads that each wake up would keep a processor
+    /// busy.
     ///
-    /// @return false if it was interrupted: then it runs, and the interrupt is kept
+    /// @return false if the thread was interrupted: then it runs, and the interrupt is kept
     private boolean awaitWaking(TaskThread self) {
         ThreadState waits = self.state;
         long began = System.nanoTime();
@@ -223,7 +226,8 @@ final class Arbitration {
         }
     }
 
-    /// The next one looks from now on, even if it is woken before it knows: then it passes that on in turn.
+    /// Makes the next waiting thread the one that checks. If that thread is woken before it notices, it passes
+    /// the duty on.
     private void lookNoMore() {
         looking = threads.firstWaiting();
         if (looking != null) {
@@ -231,7 +235,7 @@ final class Arbitration {
         }
     }
 
-    /// The thread has rolled back, and waits for its turn.
+    /// Waits for the turn of a thread that has rolled back.
     void awaitTurn(TaskThread self) {
         lock.lock();
         try {
@@ -259,7 +263,7 @@ final class Arbitration {
         }
     }
 
-    /// A piece of work is done.
+    /// Notes that a piece of work has succeeded.
     void succeeded(TaskThread self) {
         lock.lock();
         try {
@@ -273,19 +277,19 @@ final class Arbitration {
         }
     }
 
-    /// Counts a block of a thread.
+    /// Counts a new block of a thread.
     void holds(TaskThread owner, long byteSize) {
         heldBytes.add(byteSize);
         owner.holds(byteSize);
     }
 
-    /// Counts the end of a block of a thread, before the allocator hears of it.
+    /// Counts the end of a thread's block, before the allocator frees it.
     void releases(TaskThread owner, long byteSize) {
         heldBytes.add(-byteSize);
         owner.releases(byteSize);
     }
 
-    /// Says that the allocator has got memory back. While nobody waits that is one read.
+    /// Notes that the allocator has got memory back. While no thread waits, that is one read.
     void freed(int device, long byteSize) {
         if (FENCED_BY_OTHERS) {
             VarHandle.acquireFence();
@@ -319,9 +323,10 @@ final class Arbitration {
         }
     }
 
-    /// Has the thread's next moments count as running, whatever it waits for.
+    /// Makes the thread count as running from now on, whatever it waits for.
     ///
-    /// @return what it was before
+    /// @param outside false to end that
+    /// @return the previous value
     boolean setOutside(TaskThread self, boolean outside) {
         lock.lock();
         try {
@@ -334,7 +339,7 @@ final class Arbitration {
         }
     }
 
-    /// Fails as a test asked for it.
+    /// Fails as a test has requested.
     void force(TaskThread self, ForcedOom forced, Refusal refusal) {
         lock.lock();
         try {
@@ -359,7 +364,7 @@ final class Arbitration {
         }
     }
 
-    /// What each thread of each task is doing, a line each.
+    /// Returns one line for each thread of each task, with its state.
     List<String> lines() {
         lock.lock();
         try {
@@ -369,7 +374,7 @@ final class Arbitration {
         }
     }
 
-    /// @throws IllegalStateException naming what does not hold
+    /// @throws IllegalStateException with the invariant that does not hold
     void check() {
         lock.lock();
         try {

@@ -2,17 +2,17 @@ package io.cistern.pressure;
 
 import org.jspecify.annotations.Nullable;
 
-/// Which thread allocated a block, by the block's address, without an object a block.
+/// Finds the thread that allocated a block, by the block's address, without an object for each block.
 ///
-/// **Layout.** [#STRIPES] tables, chosen by the address, each of two arrays: addresses (0: free) and owners. An
-/// entry stands at its hash or behind it, with no free place between (linear probing); what is taken away is
-/// filled from behind. A table that is half full is doubled.
+/// **Layout.** [#STRIPES] tables, chosen by the address, each with two arrays: addresses (0 means free) and
+/// owners. An entry stands at the place of its hash or after it, with no free place between (linear probing). A
+/// removal moves later entries into the gap. A table that is half full is doubled.
 ///
-/// **Invariant**, for each table: count = places that are not free ≤ length / 2.
+/// **Invariant**, for each table: count = number of places that are not free ≤ length / 2.
 ///
-/// **Threads.** Any; a table is locked for some reads and writes.
+/// **Threads.** Any; each access locks one table for a few reads and writes.
 final class BlockOwners {
-    /// Some for each processor of a large host, so that threads rarely meet: a power of two.
+    /// A power of two, some for each processor of a large host, so that threads rarely meet.
     private static final int STRIPES = 64;
 
     private static final int FIRST_LENGTH = 64;
@@ -28,7 +28,7 @@ final class BlockOwners {
         }
     }
 
-    /// Enters the owner of a block.
+    /// Adds the owner of a block.
     ///
     /// @param address not 0
     void put(long address, TaskThread owner) {
@@ -36,16 +36,16 @@ final class BlockOwners {
         table(hash).put(address, hash, owner);
     }
 
-    /// Takes the owner of a block away.
+    /// Removes and returns the owner of a block.
     ///
-    /// @return null if there is none
+    /// @return null if it has none
     @Nullable
     TaskThread remove(long address) {
         long hash = address * SPREAD;
         return table(hash).remove(address, hash);
     }
 
-    /// How many blocks have owners.
+    /// Returns the number of blocks that have owners.
     int size() {
         int size = 0;
         for (Table table : tables) {
@@ -88,7 +88,7 @@ final class BlockOwners {
             return owner;
         }
 
-        /// Where an address stands, or would.
+        /// Returns the place of an address, or the free place where it would be added.
         private int find(long address, long hash) {
             int at = home(hash);
             while (addresses[at] != 0 && addresses[at] != address) {
@@ -97,7 +97,7 @@ final class BlockOwners {
             return at;
         }
 
-        /// Moves entries forward into a place that becomes free, so that none stands behind a gap.
+        /// Closes a gap: moves later entries into it, so that no entry stands after a gap.
         private void close(int free) {
             int gap = free;
             for (int at = next(gap); addresses[at] != 0; at = next(at)) {
@@ -127,7 +127,7 @@ final class BlockOwners {
             }
         }
 
-        /// Bits below those that chose the table.
+        /// Takes bits below those that choose the table.
         private int home(long hash) {
             return (int) (hash >>> 24) & (addresses.length - 1);
         }

@@ -5,22 +5,21 @@ import java.util.Arrays;
 import java.util.Collection;
 import java.util.concurrent.locks.ReentrantLock;
 
-/// Tells which threads wait for something that is not the arbiter: a lock, a future, a queue. If it is another
-/// task that they wait for, and that waits for memory, they are part of a deadlock that no lock knows of.
+/// Detects threads that wait for something other than the arbiter: a lock, a future, a queue. If they wait for
+/// another task, and that task waits for memory, they are part of a deadlock that no lock knows of.
 ///
-/// What a thread waits for can't be seen. So it counts as waiting once it was seen to do so, and nothing else,
-/// for some time, and unless
+/// The object of a wait can't be seen. So a thread counts as waiting if it was seen waiting, and doing nothing
+/// else, for some time, except in these cases:
 ///
 /// - it waits with a timeout ([Thread.State#TIMED_WAITING]), after which it goes on by itself;
-/// - it waits in the driver: for the device, which needs no task;
+/// - it waits in the driver, for the device, which needs no task;
 /// - it is about to enter the arbiter;
-/// - the program says that [no task][TaskArbiter#outside] is needed.
+/// - the program says that the wait is for [no task][TaskArbiter#outside].
 ///
-/// Looking costs about a microsecond a thread, and some tens for one that waits for long. It is done by
-/// threads that have nothing else to do, but under the lock: so at most an eleventh of the time, however many
-/// threads there are.
+/// Threads that have nothing else to do make the look, but they hold the lock during it. So looks are spaced to
+/// take at most an eleventh of the time, however many threads there are.
 final class BlockedThreadDetector {
-    /// In times of the last look.
+    /// The pause between looks, in durations of the last look.
     private static final int LOOKS_APART = 10;
 
     private static final String[] DRIVERS = {"io.cistern.cuda.", "io.cistern.simulated."};
@@ -28,19 +27,19 @@ final class BlockedThreadDetector {
     private final ReentrantLock lock;
     private final long patienceNanos;
 
-    /// No look begins before. Guarded by the lock.
+    /// The earliest time of the next look. Guarded by the lock.
     private long nextLookNanos = System.nanoTime();
 
-    /// @param patience how long a thread must have been seen waiting
+    /// @param patience how long a thread must have been seen waiting before it counts
     BlockedThreadDetector(ReentrantLock lock, Duration patience) {
         this.lock = lock;
         this.patienceNanos = patience.toNanos();
     }
 
-    /// Looks at all threads that the arbiter does not let wait, so that those that wait elsewhere are seen to
-    /// from now on; the caller holds the lock.
+    /// Looks at all threads that do not wait in the arbiter, and notes which of them wait elsewhere from now
+    /// on. The caller holds the lock.
     ///
-    /// @return whether they all do; false if it is too soon to look again
+    /// @return whether all threads wait; false if it is too early to look again
     boolean allWait(Collection<TaskThread> threads) {
         long begun = System.nanoTime();
         if (begun - nextLookNanos < 0) {

@@ -1,6 +1,6 @@
 package io.cistern.pressure;
 
-/// Failures that a test has asked for.
+/// Failures that a test has requested.
 ///
 /// **Threads.** Any; the allocations of all threads of a task count together.
 final class ForcedOom {
@@ -17,12 +17,12 @@ final class ForcedOom {
         passing = afterAllocations;
     }
 
-    /// Whether it is a part of the input that shall come next.
+    /// Returns whether the failures ask the task to split its input.
     boolean isSplit() {
         return split;
     }
 
-    /// Counts an allocation, and tells whether it is one to fail.
+    /// Counts an allocation and returns whether it has to fail.
     synchronized boolean takes() {
         if (left == 0) {
             return false;

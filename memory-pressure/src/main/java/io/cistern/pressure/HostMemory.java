@@ -9,9 +9,10 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 
-/// Pinned host memory within a limit. What a stream still reads is given back once it has got past that.
+/// Allocates pinned host memory within a limit. If a stream still reads a segment, the segment goes back once
+/// the stream has passed that.
 ///
-/// **Invariant.** taken = bytes of all segments that were taken and not given back to the driver ≤ limit.
+/// **Invariant.** taken = bytes of all segments that were taken and not yet given back to the driver ≤ limit.
 ///
 /// **Threads.** Any, at any time.
 final class HostMemory {
@@ -21,12 +22,12 @@ final class HostMemory {
     private final Deque<Returning> returning = new ArrayDeque<>();
     private long takenBytes;
 
-    /// What is on its way back to the driver.
+    /// A segment on its way back to the driver.
     private static final class Returning {
         final int device;
         final MemorySegment memory;
 
-        /// Behind its last use.
+        /// The fence after its last use; 0 if there is none.
         long fence;
 
         Returning(int device, MemorySegment memory) {
@@ -41,7 +42,7 @@ final class HostMemory {
         this.limitBytes = limitBytes;
     }
 
-    /// Takes memory, or nothing if the limit or the driver has no more.
+    /// Takes memory; returns null if the limit or the driver has no more.
     synchronized @Nullable MemorySegment take(int device, long byteSize) {
         collect();
         if (byteSize > limitBytes - takenBytes) {
@@ -56,12 +57,13 @@ final class HostMemory {
         }
     }
 
-    /// Whether so much could ever be taken.
+    /// Returns whether the limit allows so many bytes at all.
     boolean canHold(long byteSize) {
         return byteSize <= limitBytes;
     }
 
-    /// Gives memory back that nobody reads or writes any more; with a later call, if the driver refuses now.
+    /// Gives back memory that nobody reads or writes any more. If the driver refuses now, a later call tries
+    /// again.
     synchronized void giveBack(int device, MemorySegment memory) {
         Returning waiting = new Returning(device, memory);
         if (!isBack(waiting)) {
@@ -69,7 +71,7 @@ final class HostMemory {
         }
     }
 
-    /// Gives memory back once a stream has got past what it was given until now.
+    /// Gives back memory once a stream has passed its present work.
     synchronized void giveBackAfter(int device, long stream, MemorySegment memory) {
         Returning waiting = new Returning(device, memory);
         returning.add(waiting);
@@ -80,9 +82,9 @@ final class HostMemory {
         returning.removeIf(this::isBack);
     }
 
-    /// Goes on with a return as far as the driver allows.
+    /// Continues a return as far as the driver allows.
     ///
-    /// @return whether it is done
+    /// @return whether it is complete
     private boolean isBack(Returning waiting) {
         if (!order.passed(waiting.device, waiting.fence)) {
             return false;
@@ -96,7 +98,7 @@ final class HostMemory {
 
     /// Waits for all streams that still read, and gives everything back.
     synchronized void drain() {
-        // Whether a fence has passed is asked again.
+        // If a wait fails, the fence is queried once more.
         returning.forEach(each -> DeadContext.isDone(() -> order.synchronize(each.device, each.fence)));
         collect();
     }

@@ -5,7 +5,7 @@ import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/// Asks for room, and then the upstream again, for as long as somebody makes some.
+/// Retries a refused allocation for as long as a room maker frees something.
 final class MakingRoom extends AllocatorAdaptor {
     private final CopyOnWriteArrayList<RoomMaker> makers = new CopyOnWriteArrayList<>();
 

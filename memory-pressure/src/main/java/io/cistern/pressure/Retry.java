@@ -8,46 +8,50 @@ import java.util.List;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/// Runs a piece of work of a [Task] again for as long as memory is short, with less at a time if need be.
+/// Runs a piece of work of a [Task], and repeats it while memory is short, with smaller parts if needed.
 ///
 /// ```java
 /// List<Table> joined = Retry.withRetry(rows, Rows::halves, part -> {
-///     try (DeviceBuffer scratch = …) {               // whatever it makes, it frees when it throws
+///     try (DeviceBuffer scratch = …) {               // frees its memory if it throws
 ///         return join(part, scratch);
 ///     }
 /// });
 /// ```
 ///
-/// **The body** is called with the input, or with its parts in order, once for each part that succeeds, and once
-/// more for each time that it had to stop. When it throws, it must have freed what it made, and its inputs should
-/// be such that they can be [spilled][SpillableBuffer]. What it throws other than [RetryOom] and
-/// [SplitAndRetryOom] ends it all.
+/// **The body** is called with the input, or with its parts in order: once for each part that succeeds, and
+/// once more for each time that it had to stop. When it throws, it must have freed the memory that it
+/// allocated, and its inputs should be such that they can be [spilled][SpillableBuffer]. Any exception other
+/// than [RetryOom] and [SplitAndRetryOom] ends the whole run.
 ///
-/// **Parts** that are [AutoCloseable] are closed when they are done with, in success and failure; the input
-/// itself stays the caller's. If it fails for good, results that are [AutoCloseable] are closed.
+/// **Parts** that are [AutoCloseable] are closed after use, in success and failure; the caller keeps the input
+/// itself. If the run fails, results that are [AutoCloseable] are closed.
 ///
-/// On a thread that is in no task the body runs once.
+/// If the calling thread is in no task, the body runs once.
 public final class Retry {
     private Retry() {}
 
     /// Runs a body on an input that can be split.
     ///
-    /// @param split makes an input into two parts or more, in order; nothing, or one part, if it can't be
+    /// @param input the input, which the caller keeps
+    /// @param split splits an input into two or more parts, in order; returns no part, or one, if it can't be
     ///     split
-    /// @return the results of the parts, in order; one if it was not split
-    /// @throws DeviceOutOfMemoryException if a part that can't be split is refused for good, with what was
-    ///     tried
-    /// @throws X what the body throws
+    /// @param body the work on the input or on a part
+    /// @return the results of the parts, in order; one result if the input was not split
+    /// @throws DeviceOutOfMemoryException if a part that can't be split is refused for good; the message says
+    ///     what was tried
+    /// @throws X if the body throws it
     public static <T, R, X extends Throwable> List<R> withRetry(
             T input, Function<? super T, ? extends List<? extends T>> split, Body<? super T, ? extends R, X> body)
             throws X {
         return new Pieces<T, R, X>(input, split, body).run();
     }
 
-    /// Runs a body that can't do with less at a time.
+    /// Runs a body whose input can't be split.
     ///
-    /// @throws DeviceOutOfMemoryException if it is refused for good, with what was tried
-    /// @throws X what the body throws
+    /// @param body the work
+    /// @return its result
+    /// @throws DeviceOutOfMemoryException if the body is refused for good; the message says what was tried
+    /// @throws X if the body throws it
     public static <R, X extends Throwable> R withRetry(ScopedValue.CallableOp<? extends R, X> body) throws X {
         return Retry.<Boolean, R, X>withRetry(true, _ -> List.of(), _ -> body.call())
                 .getFirst();
@@ -55,18 +59,19 @@ public final class Retry {
 
     /// Work on an input or a part of one.
     ///
-    /// @param <T> the input
-    /// @param <R> the result
-    /// @param <X> what it throws
+    /// @param <T> the type of the input
+    /// @param <R> the type of the result
+    /// @param <X> the type of exception that it throws
     @FunctionalInterface
     public interface Body<T, R, X extends Throwable> {
-        /// Does it.
+        /// Does the work on an input or a part.
         ///
-        /// @throws X as it likes
+        /// @param part the input or part
+        /// @throws X if the work fails
         R apply(T part) throws X;
     }
 
-    /// The pieces that are left and the results so far.
+    /// The remaining pieces and the results so far.
     private static final class Pieces<T, R, X extends Throwable> {
         private final Function<? super T, ? extends List<? extends T>> split;
         private final Body<? super T, ? extends R, X> body;
@@ -134,9 +139,9 @@ public final class Retry {
         }
     }
 
-    /// A part of the input.
+    /// The input or a part of it.
     ///
-    /// @param isOwn whether it was made here
+    /// @param isOwn whether it was created here, by a split
     private record Piece<T>(T part, boolean isOwn) {
         void done() {
             if (isOwn) {

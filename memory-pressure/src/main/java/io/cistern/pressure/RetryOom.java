@@ -2,9 +2,9 @@ package io.cistern.pressure;
 
 import java.io.Serial;
 
-/// The task shall free what it made since it began its piece of work, make its inputs spillable,
-/// [wait][#blockUntilReady], and begin again: all tasks were waiting for memory, and it is the one of the lowest
-/// priority.
+/// Tells a task to free the memory that it has allocated since it began its piece of work, make its inputs
+/// spillable, [wait][#blockUntilReady], and begin again. It is thrown if all tasks wait for memory and this one
+/// has the lowest priority.
 public final class RetryOom extends TaskOom {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -13,10 +13,10 @@ public final class RetryOom extends TaskOom {
         super(thread, refusal, "free what it made, call blockUntilReady(), and try again");
     }
 
-    /// Waits until it is this thread's turn again. Returns at once if that is so already, or for an error
-    /// that was [forced][Task#forceRetries]; early, with the interrupt kept, if the thread is interrupted.
+    /// Waits until it is this thread's turn again. Returns at once if it already is, or if the error was
+    /// [forced][Task#forceRetries]. If the thread is interrupted, it returns early and the interrupt is kept.
     ///
-    /// @throws IllegalStateException on another thread than the one that got this error
+    /// @throws IllegalStateException if the thread is not the one that got this error
     public void blockUntilReady() {
         thread().blockUntilReady();
     }

@@ -2,17 +2,17 @@ package io.cistern.pressure;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// Asked for room when an allocation through a [TaskArbiter] was refused, before anybody waits or rolls back:
-/// frees something, and says whether it did. A [SpillStore] is one; to allocations that go through no arbiter it
-/// is the step [io.cistern.diagnostics.ReclaimStep#SPILL].
+/// Frees something when an allocation through a [TaskArbiter] was refused, before any thread waits or rolls
+/// back, and says whether it did. A [SpillStore] is a room maker. For allocations outside an arbiter, it is the
+/// step [io.cistern.diagnostics.ReclaimStep#SPILL].
 ///
-/// Called on the thread that allocates, which may be any, by several at once; no lock of the arbiter is held.
-/// What is thrown goes to the caller.
+/// It is called on the thread that allocates, which may be any, possibly on several at once; no lock of the
+/// arbiter is held. An exception that it throws goes to the caller of the allocation.
 @FunctionalInterface
 public interface RoomMaker {
-    /// Makes room.
+    /// Frees something, if possible.
     ///
-    /// @param failure what was refused, with its bytes and device
-    /// @return whether anything was freed: then the allocator is asked again
+    /// @param failure the refusal, with its bytes and device
+    /// @return whether anything was freed; then the allocator is asked again
     boolean makeRoom(DeviceOutOfMemoryException failure);
 }

@@ -3,9 +3,9 @@ package io.cistern.pressure;
 import java.util.EnumMap;
 import java.util.Map;
 
-/// Adds up what moves. Any thread.
+/// Counts the moves of buffers. Thread-safe.
 ///
-/// **Invariant.** The bytes at each place are those of the buffers whose place it is.
+/// **Invariant.** The bytes at each place are the sum over the buffers there.
 final class SpillCounts {
     private final Map<SpillPlace, Long> bytesAt = new EnumMap<>(SpillPlace.class);
     private long spills;
@@ -16,7 +16,7 @@ final class SpillCounts {
     private long returnedBytes;
     private long failures;
 
-    /// A buffer went from one place to another; a new one comes from [SpillPlace#CLOSED].
+    /// Counts a move from one place to another; a new buffer comes from [SpillPlace#CLOSED].
     synchronized void moved(SpillPlace from, SpillPlace to, long byteSize) {
         bytesAt.merge(from, -byteSize, Long::sum);
         bytesAt.merge(to, byteSize, Long::sum);

@@ -8,12 +8,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/// The bytes of one buffer in a file of its own, which only this user may read.
+/// A file that holds the bytes of one buffer, and that only this user may read.
 record SpillFile(Path path) {
-    /// A byte buffer can't be longer than 2 GiB.
+    /// Less than 2 GiB, the longest byte buffer.
     private static final long CHUNK = 1L << 30;
 
-    /// Writes a new file; a part of one is not left behind.
+    /// Writes a new file; if that fails, nothing of it is left.
     static SpillFile write(Path directory, MemorySegment bytes) throws IOException {
         Path path = Files.createTempFile(directory, "cistern-", ".spilled"); // rw for the owner alone
         boolean written = false;
@@ -33,7 +33,7 @@ record SpillFile(Path path) {
         }
     }
 
-    /// Reads all of it.
+    /// Reads the whole file.
     void read(MemorySegment target) throws IOException {
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
             for (long at = 0; at < target.byteSize(); at += CHUNK) {

@@ -3,16 +3,17 @@ package io.cistern.pressure;
 import java.util.Iterator;
 import java.util.concurrent.ConcurrentSkipListSet;
 
-/// The buffers that may leave a place, in the order in which they go: the one of the lowest priority first, of these
-/// the one that was used the longest time ago. To find the first of them costs no look at the others.
+/// Holds the buffers that may leave a place, in the order in which they go: lowest priority first, and of equal
+/// ones the least recently used first. Finding the first buffer does not look at the others.
 ///
-/// Any thread. Who goes through them meets those that come meanwhile if they are behind those that it has met.
+/// **Threads.** Any. An iteration also meets buffers that are added meanwhile, if they come after those it has
+/// met.
 ///
 /// **Invariant.** A buffer changes neither its priority nor its last use while it is in here.
 final class SpillOrder implements Iterable<SpillableBuffer> {
     private final ConcurrentSkipListSet<Rank> ranks = new ConcurrentSkipListSet<>();
 
-    /// @param lastUse of no other buffer
+    /// @param lastUse the buffer's last use; no other buffer has the same
     private record Rank(int priority, long lastUse, SpillableBuffer buffer) implements Comparable<Rank> {
         static Rank of(SpillableBuffer buffer) {
             return new Rank(buffer.priority(), buffer.lastUse(), buffer);

@@ -1,6 +1,6 @@
 package io.cistern.pressure;
 
-/// Where the bytes of a [SpillableBuffer] are.
+/// The place of a [SpillableBuffer]'s bytes.
 public enum SpillPlace {
     /// On its device.
     DEVICE,

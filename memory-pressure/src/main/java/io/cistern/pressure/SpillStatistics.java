@@ -1,17 +1,17 @@
 package io.cistern.pressure;
 
-/// What a [SpillStore] holds where, and what it has moved.
+/// The bytes that a [SpillStore] holds at each place, and the moves that it has made.
 ///
-/// @param deviceBytes bytes of buffers that are on devices
-/// @param hostBytes bytes of buffers that are in pinned host memory
-/// @param fileBytes bytes of buffers that are in files
+/// @param deviceBytes bytes of buffers on devices
+/// @param hostBytes bytes of buffers in pinned host memory
+/// @param fileBytes bytes of buffers in files
 /// @param spills how often a buffer left its device
-/// @param spilledBytes bytes of those
+/// @param spilledBytes the bytes of those moves
 /// @param writes how often a buffer went to a file, from its device or from the host
-/// @param writtenBytes bytes of those
+/// @param writtenBytes the bytes of those moves
 /// @param returns how often a buffer came back to its device
-/// @param returnedBytes bytes of those
-/// @param failures how often a buffer stayed where it was, because the driver or the file system refused
+/// @param returnedBytes the bytes of those moves
+/// @param failures how often a buffer stayed where it was because the driver or the file system refused
 public record SpillStatistics(
         long deviceBytes,
         long hostBytes,

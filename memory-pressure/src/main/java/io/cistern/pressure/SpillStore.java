@@ -14,18 +14,18 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// Buffers that make room for others: from their device to pinned host memory, and from there to files. Of those
-/// that nobody uses, the one of the lowest priority goes first, of these the one that was used the longest time
-/// ago.
+/// Holds buffers that make room for others: they move from their device to pinned host memory, and from there
+/// to files. Of the buffers that nobody uses, the one with the lowest priority goes first; of equal ones, the
+/// least recently used.
 ///
 /// ```java
 /// SpillStore store = SpillStore.open(memory, arbiter, 8L << 30, Path.of("/scratch"));
 /// SpillableBuffer table = store.allocate(bytes, device, stream, priority);
 /// ```
 ///
-/// It spills when an allocation through its arbiter is refused, when any other allocator has tried all but
-/// waiting ([ReclaimStep#SPILL]), and when it is [told to][#spill], for example by a listener of a
-/// [threshold][io.cistern.Listeners#onThreshold].
+/// It spills in three cases: when an allocation through its arbiter is refused; when any other allocator has
+/// tried everything but waiting ([ReclaimStep#SPILL]); and when it is [told to][#spill], for example by a
+/// listener of a [threshold][io.cistern.Listeners#onThreshold].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class SpillStore implements RoomMaker, AutoCloseable {
@@ -55,11 +55,11 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
 
     /// Opens a store that makes room for an arbiter, in host memory and files.
     ///
-    /// @param memory whose current allocator, or that of a scope, its buffers come from: the arbiter's, for
-    ///     [RetryOom]
-    /// @param arbiter whose refusals it answers
-    /// @param hostBytes the most pinned host memory that it takes
-    /// @param directory where files go
+    /// @param memory the device memory; buffers come from its current allocator or that of a scope, which must
+    ///     be the arbiter's if [RetryOom] is wanted
+    /// @param arbiter the arbiter whose refusals the store answers
+    /// @param hostBytes the most bytes of pinned host memory that it takes, at least 0
+    /// @param directory the directory for files
     /// @throws IllegalArgumentException if `hostBytes` is negative
     public static SpillStore open(DeviceMemory memory, TaskArbiter arbiter, long hostBytes, Path directory) {
         return new SpillStore(memory, arbiter, hostBytes, directory).opened();
@@ -67,20 +67,20 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
 
     /// Opens a store that makes room for an arbiter, in host memory alone.
     ///
-    /// @param memory whose current allocator, or that of a scope, its buffers come from: the arbiter's, for
-    ///     [RetryOom]
-    /// @param arbiter whose refusals it answers
-    /// @param hostBytes the most pinned host memory that it takes
+    /// @param memory the device memory; buffers come from its current allocator or that of a scope, which must
+    ///     be the arbiter's if [RetryOom] is wanted
+    /// @param arbiter the arbiter whose refusals the store answers
+    /// @param hostBytes the most bytes of pinned host memory that it takes, at least 0
     /// @throws IllegalArgumentException if `hostBytes` is negative
     public static SpillStore open(DeviceMemory memory, TaskArbiter arbiter, long hostBytes) {
         return new SpillStore(memory, arbiter, hostBytes, null).opened();
     }
 
-    /// Opens a store that makes room where there is no arbiter.
+    /// Opens a store that makes room without an arbiter.
     ///
-    /// @param memory whose current allocator, or that of a scope, its buffers come from
-    /// @param hostBytes the most pinned host memory that it takes
-    /// @param directory where files go
+    /// @param memory the device memory; buffers come from its current allocator or that of a scope
+    /// @param hostBytes the most bytes of pinned host memory that it takes, at least 0
+    /// @param directory the directory for files
     /// @throws IllegalArgumentException if `hostBytes` is negative
     public static SpillStore open(DeviceMemory memory, long hostBytes, Path directory) {
         return new SpillStore(memory, null, hostBytes, directory).opened();
@@ -94,15 +94,16 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return this;
     }
 
-    /// Allocates a buffer, on its device at first, with undefined bytes.
+    /// Allocates a buffer, at first on its device, with undefined bytes.
     ///
     /// @param byteSize at least 1
     /// @param device the device's ordinal
     /// @param stream a stream that exists
-    /// @param priority the higher it is, the later the buffer leaves its device
+    /// @param priority buffers with a higher priority leave their device later
+    /// @return the buffer; closing it frees it
     /// @throws IllegalArgumentException if `byteSize` is less than 1
-    /// @throws DeviceOutOfMemoryException as [DeviceMemory#allocate] says; [RetryOom] and [SplitAndRetryOom]
-    ///     in a task
+    /// @throws DeviceOutOfMemoryException for the reasons of [DeviceMemory#allocate]; in a task [RetryOom] or
+    ///     [SplitAndRetryOom] instead
     public SpillableBuffer allocate(long byteSize, int device, long stream, int priority) {
         if (byteSize < 1) {
             throw new IllegalArgumentException("byteSize: " + byteSize + ", must be at least 1");
@@ -115,15 +116,17 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return buffer;
     }
 
-    /// Lets buffers leave a device.
+    /// Moves buffers off a device.
     ///
-    /// @param byteSize stops when so much has left
-    /// @return bytes that have left; less if the rest is in use, or has nowhere to go
+    /// @param device the device's ordinal
+    /// @param byteSize stops once this many bytes have left
+    /// @return the bytes that have left; less than `byteSize` if the other buffers are in use or there is no
+    ///     room for them
     public long spill(int device, long byteSize) {
         long left = 0;
         int inVain = 0;
         for (SpillableBuffer buffer : onDevice(device)) {
-            if (left >= byteSize || inVain > buffers.size()) { // whoever uses buffers meanwhile makes them come again
+            if (left >= byteSize || inVain > buffers.size()) { // buffers that threads use meanwhile come again
                 break;
             }
             long freed = buffer.leaveDevice();
@@ -133,13 +136,13 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return left;
     }
 
-    /// Lets buffers leave the device for what was refused.
+    /// Moves buffers off the device, to make room for the refused request.
     @Override
     public boolean makeRoom(DeviceOutOfMemoryException failure) {
         return spill(failure.device(), failure.byteSize()) > 0;
     }
 
-    /// In which buffers leave a place; null if they stay.
+    /// Returns the order in which buffers leave a place; null if they stay there.
     @Nullable
     SpillOrder order(SpillPlace place, int device) {
         return switch (place) {
@@ -153,7 +156,8 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return onDevices.computeIfAbsent(device, _ -> new SpillOrder());
     }
 
-    /// Host memory for a buffer, from others that go on to files if need be; null if there is none.
+    /// Takes host memory for a buffer, if necessary by moving other buffers to files; returns null if there is
+    /// none.
     @Nullable
     MemorySegment takeHost(int device, long byteSize) {
         MemorySegment taken = host.take(device, byteSize);
@@ -171,7 +175,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return null;
     }
 
-    /// What is where, and what moved.
+    /// Returns the bytes at each place, and the moves so far.
     public SpillStatistics statistics() {
         return counts.statistics();
     }
@@ -193,7 +197,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return directory;
     }
 
-    /// The stream on which buffers leave a device.
+    /// Returns the stream on which buffers leave a device.
     long stream(int device) {
         return streams.computeIfAbsent(device, driver().streams()::create);
     }
@@ -225,10 +229,11 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         LOG.log(System.Logger.Level.WARNING, what + ": " + why);
     }
 
-    /// Closes all buffers, with their files. Waits for the copies under way.
+    /// Closes all buffers, with their files. Waits for copies under way.
     ///
-    /// @throws IllegalStateException if a buffer has open leases: it stays, and the next call closes it
-    /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed then
+    /// @throws IllegalStateException if a buffer has open leases; it stays open, and the next call closes it
+    /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed
+    ///     even then
     @Override
     public void close() {
         leaveLadder.close();

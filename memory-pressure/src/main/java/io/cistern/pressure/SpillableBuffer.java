@@ -9,13 +9,13 @@ import java.lang.foreign.MemorySegment;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/// Device memory that may leave its device while nobody uses it, and comes back when it is touched.
+/// Device memory that may leave its device while nobody uses it, and that comes back on the next use.
 ///
 /// ```java
 /// try (SpillableBuffer table = store.allocate(bytes, 0, stream, 0)) {
-///     try (SpillableBuffer.Lease lease = table.acquire(stream)) {     // here, and here to stay, at this address
+///     try (SpillableBuffer.Lease lease = table.acquire(stream)) {     // on the device, and stays at this address
 ///         launch(lease.address());
-///     }                                                              // may leave from now on, behind that work
+///     }                                                              // may leave from now on, after that work
 /// }
 /// ```
 ///
@@ -26,14 +26,14 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// **Nothing is lost.** A buffer leaves a place only when its bytes are in the next one, or on the way there in
-/// stream order. What fails leaves it where it was.
+/// stream order. If a move fails, the buffer stays where it was.
 ///
-/// **Streams.** Work of a lease is enqueued on the lease's stream, before it is closed, and the stream exists
-/// until then; a lease on another stream comes behind it. Copies are enqueued behind all uses; the host waits
-/// only where a file is written or read.
+/// **Streams.** Work of a lease is enqueued on the lease's stream before the lease is closed, and the stream
+/// must exist until then. A lease on another stream is ordered after it. Copies are enqueued after all uses;
+/// the host waits only to write or read a file.
 ///
-/// **Threads.** Any thread may call any method; several leases at once are fine, with their uses in order by
-/// stream.
+/// **Threads.** Any thread may call any method. Several leases may be open at once, with their uses in
+/// order by stream.
 public final class SpillableBuffer implements AutoCloseable {
     private final SpillStore store;
     private final long byteSize;
@@ -45,17 +45,17 @@ public final class SpillableBuffer implements AutoCloseable {
     /// Written under the lock.
     private volatile SpillPlace place = SpillPlace.DEVICE;
 
-    /// Where it is, whichever is valid for its place. Guarded by the lock, as all below.
+    /// The address on the device, valid there. Guarded by the lock, as are all fields below.
     private long address;
 
     private @Nullable MemorySegment hostCopy;
     private @Nullable SpillFile file;
     private int leases;
 
-    /// When it was acquired last, counted in acquisitions.
+    /// The time of its last acquisition, counted in acquisitions.
     private long lastUse;
 
-    /// In which it stands while it may leave its place.
+    /// The order in which it stands while it may leave its place.
     private @Nullable SpillOrder order;
 
     SpillableBuffer(SpillStore store, long address, long byteSize, int device, long stream, int priority) {
@@ -69,32 +69,32 @@ public final class SpillableBuffer implements AutoCloseable {
         lastUse = store.tick();
     }
 
-    /// Its length.
+    /// Returns its length in bytes.
     public long byteSize() {
         return byteSize;
     }
 
-    /// The device that it belongs to.
+    /// Returns the ordinal of the device that it belongs to.
     public int device() {
         return device;
     }
 
-    /// The higher it is, the later it leaves.
+    /// Returns its priority; buffers with a higher one leave later.
     public int priority() {
         return priority;
     }
 
-    /// Where its bytes are now.
+    /// Returns the present place of its bytes.
     public SpillPlace place() {
         return place;
     }
 
-    /// For [SpillOrder], under the lock.
+    /// Returns the last use, for [SpillOrder]; the caller holds the lock.
     long lastUse() {
         return lastUse;
     }
 
-    /// From now on it may leave its device.
+    /// Lets it leave its device from now on.
     void opened() {
         lock.lock();
         try {
@@ -126,12 +126,13 @@ public final class SpillableBuffer implements AutoCloseable {
         store.moved(from, to, byteSize);
     }
 
-    /// Brings it to its device, if it is not there, and keeps it there until the lease is closed. Work that
-    /// is enqueued on the stream from now on sees its bytes.
+    /// Brings the buffer to its device, if it is elsewhere, and keeps it there until the lease is closed. Work
+    /// that is enqueued on the stream from now on sees its bytes.
     ///
     /// @param stream the stream on which it will be used
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no room for it, [RetryOom] or
-    ///     [SplitAndRetryOom] in a task; it stays where it is then
+    /// @return the lease; closing it lets the buffer leave its device
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no room for it, in a task [RetryOom] or
+    ///     [SplitAndRetryOom] instead; the buffer stays where it is then
     /// @throws UncheckedIOException if its file can't be read; it stays there
     /// @throws IllegalStateException if it is closed
     public Lease acquire(long stream) {
@@ -154,8 +155,8 @@ public final class SpillableBuffer implements AutoCloseable {
         }
     }
 
-    /// From the file to the host → allocate → copy, in stream order → the host's memory follows once that is
-    /// done.
+    /// Allocates, copies in stream order, and gives host memory back once the copy is done. Bytes in a file go
+    /// through host memory.
     private void comeBack(long stream) {
         SpillPlace from = place;
         long back = store.memory().allocate(byteSize, device, stream);
@@ -224,16 +225,15 @@ public final class SpillableBuffer implements AutoCloseable {
         store.spillable(device, byteSize);
     }
 
-    /// Enters the lock, unless somebody is in it: also the calling thread, which then makes room for this
-    /// very buffer.
+    /// Enters the lock unless a thread has it. That may be the calling thread itself, which then makes room for
+    /// this very buffer.
     private boolean tryEnter() {
         return !lock.isHeldByCurrentThread() && lock.tryLock();
     }
 
-    /// Leaves its device, if nobody uses it and somewhere else has room. Does not wait for threads that use
-    /// it.
+    /// Leaves its device if nobody uses it and another place has room. Does not wait for threads that use it.
     ///
-    /// @return bytes that the device has got back
+    /// @return the bytes that the device has got back
     long leaveDevice() {
         if (!tryEnter()) {
             return 0;
@@ -285,7 +285,7 @@ public final class SpillableBuffer implements AutoCloseable {
         return true;
     }
 
-    /// The copy becomes the last use.
+    /// Enqueues the copy, which becomes the last use.
     private void enqueueCopy(MemorySegment target) {
         long stream = store.stream(device);
         uses.await(stream);
@@ -293,14 +293,14 @@ public final class SpillableBuffer implements AutoCloseable {
         uses.recordLast(stream);
     }
 
-    /// Frees the memory behind the copy.
+    /// Frees the device memory after the copy.
     private void left(SpillPlace to) {
         moveTo(to);
         store.memory().free(address, store.stream(device));
         address = 0;
     }
 
-    /// Goes from the host to a file, if it is there and nobody is about to use it.
+    /// Moves from the host to a file, if it is on the host and nobody is about to use it.
     ///
     /// @return whether the host has got its memory back
     boolean leaveHost() {
@@ -340,9 +340,9 @@ public final class SpillableBuffer implements AutoCloseable {
         return file;
     }
 
-    /// Frees it, wherever it is, behind all uses. Closing twice does nothing.
+    /// Frees the buffer at its place, after all uses. Closing twice does nothing.
     ///
-    /// @throws IllegalStateException if it has open leases; nothing happens then
+    /// @throws IllegalStateException if it has open leases; nothing is changed then
     @Override
     public void close() {
         lock.lock();
@@ -367,13 +367,13 @@ public final class SpillableBuffer implements AutoCloseable {
         }
     }
 
-    /// Size, device and place.
+    /// Returns size, device and place.
     @Override
     public String toString() {
         return "SpillableBuffer[" + byteSize + " bytes, device " + device + ", " + place + "]";
     }
 
-    /// The right to use a buffer on a stream, and the promise that it stays where it is meanwhile.
+    /// The right to use a buffer on a stream; the buffer stays at its address meanwhile.
     public final class Lease implements AutoCloseable {
         private final long stream;
         private final long leased;
@@ -384,7 +384,7 @@ public final class SpillableBuffer implements AutoCloseable {
             this.leased = leased;
         }
 
-        /// The address of the first byte.
+        /// Returns the address of the first byte.
         ///
         /// @throws IllegalStateException if the lease has ended
         public synchronized long address() {
@@ -394,8 +394,8 @@ public final class SpillableBuffer implements AutoCloseable {
             return leased;
         }
 
-        /// Ends it: the buffer may leave its device behind the work that was enqueued until now. Twice
-        /// does nothing.
+        /// Ends the lease. The buffer may leave its device after the work enqueued so far. Closing twice does
+        /// nothing.
         @Override
         public synchronized void close() {
             if (!ended) {

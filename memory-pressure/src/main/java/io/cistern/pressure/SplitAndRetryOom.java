@@ -2,8 +2,9 @@ package io.cistern.pressure;
 
 import java.io.Serial;
 
-/// The task shall free what it made and begin again with a part of its input: all other tasks have freed what
-/// they could, it has begun again before, and still there is not enough.
+/// Tells a task to free the memory that it has allocated and to begin again with a part of its input. It is
+/// thrown if all other tasks have freed what they could, this one has begun again before, and there is still
+/// too little memory.
 public final class SplitAndRetryOom extends TaskOom {
     @Serial
     private static final long serialVersionUID = 1L;

@@ -4,8 +4,8 @@ import io.cistern.spi.StreamOrder;
 import java.util.HashMap;
 import java.util.Map;
 
-/// The last uses of a buffer: a fence for each stream that used it since it came to its device. Guarded by the
-/// buffer.
+/// The last uses of a buffer: a fence for each stream that has used it since it came to its device. Guarded by
+/// the buffer.
 final class StreamUses {
     private final StreamOrder order;
     private final int device;
@@ -16,7 +16,7 @@ final class StreamUses {
         this.device = device;
     }
 
-    /// Marks the present end of a stream as a use.
+    /// Records the present end of a stream's work as a use.
     void record(long stream) {
         Long before = fences.put(stream, order.record(device, stream));
         if (before != null) {
@@ -24,13 +24,13 @@ final class StreamUses {
         }
     }
 
-    /// As [#record], for a stream that has waited for all others: those are forgotten.
+    /// Records a use of a stream that has waited for all others, and forgets the others.
     void recordLast(long stream) {
         clear();
         record(stream);
     }
 
-    /// Makes a stream wait for the uses on all others.
+    /// Makes a stream wait for the uses on all other streams.
     void await(long stream) {
         fences.forEach((user, fence) -> {
             if (user != stream) {
@@ -39,7 +39,7 @@ final class StreamUses {
         });
     }
 
-    /// Forgets all; waits that were made for them stay.
+    /// Forgets all uses; waits that streams have made for them stay.
     void clear() {
         fences.values().forEach(fence -> order.release(device, fence));
         fences.clear();

@@ -4,12 +4,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 import org.jspecify.annotations.Nullable;
 
-/// A piece of work that shares a GPU with others: see [TaskArbiter]. It has as many threads as are inside [#run]
-/// or [#call] now, platform or virtual ones. With the last of them it ends for the others, which may then go on;
-/// it may be entered again.
+/// A piece of work that shares a GPU with others: see [TaskArbiter]. Its threads, platform or virtual, are
+/// those inside [#run] or [#call] now. When the last of them leaves, the task ends for the others, which may
+/// then go on; it may be entered again.
 ///
-/// **Order.** A task of a higher priority goes before one of a lower; of two with the same, the one with the
-/// lower id.
+/// **Order.** A task with a higher priority goes first; of two with the same priority, the one with the lower
+/// id.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Task {
@@ -20,17 +20,17 @@ public final class Task {
     private final AtomicLong heldBytes = new AtomicLong();
     private final LongAccumulator peakBytes = new LongAccumulator(Math::max, 0);
 
-    /// Guarded by the arbitration's lock, as the next three.
+    /// Guarded by the arbitration's lock, as are the next three.
     long retries;
 
     long splits;
     long blockedNanos;
     long lostNanos;
 
-    /// How many are inside. Guarded by the arbitration's lock.
+    /// The number of threads inside. Guarded by the arbitration's lock.
     int threads;
 
-    /// What a test has asked for; null otherwise.
+    /// The failures that a test has requested, or null.
     volatile @Nullable ForcedOom forced;
 
     Task(long id, int priority, Arbitration arbitration) {
@@ -39,19 +39,19 @@ public final class Task {
         this.arbitration = arbitration;
     }
 
-    /// Its number.
+    /// Returns its id.
     public long id() {
         return id;
     }
 
-    /// Higher goes first.
+    /// Returns its priority; a higher one goes first.
     public int priority() {
         return priority;
     }
 
-    /// Runs code as a thread of this task. Within itself it does nothing more than run the code.
+    /// Runs code as a thread of this task. On a thread that is already inside this task, it only runs the code.
     ///
-    /// @throws IllegalStateException if the calling thread is one of another task now
+    /// @throws IllegalStateException if the calling thread is inside another task
     public void run(Runnable work) {
         call(() -> {
             work.run();
@@ -61,8 +61,8 @@ public final class Task {
 
     /// Runs code as a thread of this task, and returns its result.
     ///
-    /// @throws X what the code throws
-    /// @throws IllegalStateException if the calling thread is one of another task now
+    /// @throws X if the code throws it
+    /// @throws IllegalStateException if the calling thread is inside another task
     public <R, X extends Throwable> R call(ScopedValue.CallableOp<? extends R, X> work) throws X {
         TaskThread outer = arbitration.current();
         if (outer != null) {
@@ -77,27 +77,27 @@ public final class Task {
         }
     }
 
-    /// Has the next allocations of this task fail with [RetryOom], to test code that handles it.
+    /// Makes the next allocations of this task fail with [RetryOom], to test code that handles it.
     ///
-    /// @param count how many, at least 0
-    /// @param afterAllocations how many go well before, at least 0
+    /// @param count how many fail, at least 0
+    /// @param afterAllocations how many succeed before, at least 0
     /// @throws IllegalArgumentException if one is negative
     public void forceRetries(int count, int afterAllocations) {
         forced = new ForcedOom(false, count, afterAllocations);
     }
 
-    /// Has the next allocations of this task fail with [SplitAndRetryOom], to test code that handles it.
+    /// Makes the next allocations of this task fail with [SplitAndRetryOom], to test code that handles it.
     ///
-    /// @param count how many, at least 0
-    /// @param afterAllocations how many go well before, at least 0
+    /// @param count how many fail, at least 0
+    /// @param afterAllocations how many succeed before, at least 0
     /// @throws IllegalArgumentException if one is negative
     public void forceSplits(int count, int afterAllocations) {
         forced = new ForcedOom(true, count, afterAllocations);
     }
 
-    /// Says that the calling thread has done a piece of work, which will not be rolled back any more. [Retry]
-    /// says so by itself; code that handles [RetryOom] in its own way should, or the next piece may be split
-    /// without being tried again first. Does nothing on a thread that is not this task's.
+    /// Says that the calling thread has finished a piece of work, which will not be rolled back any more.
+    /// [Retry] does this by itself. Code that handles [RetryOom] in its own way should call it, or its next
+    /// piece may be told to split without another try first. Does nothing on a thread that is not in this task.
     public void pieceSucceeded() {
         TaskThread self = arbitration.current();
         if (self != null && equals(self.task)) {
@@ -106,7 +106,7 @@ public final class Task {
         }
     }
 
-    /// What it has been through.
+    /// Returns its statistics so far.
     public TaskStatistics statistics() {
         return arbitration.statistics(this);
     }
@@ -127,12 +127,12 @@ public final class Task {
         return peakBytes.get();
     }
 
-    /// Whether this task goes before another one.
+    /// Returns whether this task goes before another one.
     boolean goesBefore(Task other) {
         return priority != other.priority ? priority > other.priority : id < other.id;
     }
 
-    /// Its number and priority.
+    /// Returns id and priority.
     @Override
     public String toString() {
         return "task " + id + " of priority " + priority;

@@ -6,9 +6,9 @@ import io.cistern.spi.DeviceAllocator;
 import java.time.Duration;
 import java.util.List;
 
-/// Lets tasks share a GPU that has less memory than they want together: instead of failing, a task waits for the
-/// others; when all wait, the least important one [rolls back][RetryOom]; when that is not enough, the most
-/// important one goes on [with less at a time][SplitAndRetryOom].
+/// Lets tasks share a GPU that has less memory than they want together. Instead of failing, a task waits for
+/// the others. If all wait, the least important one [rolls back][RetryOom]. If that is not enough, the most
+/// important one goes on [with a smaller input][SplitAndRetryOom].
 ///
 /// ```java
 /// TaskArbiter arbiter = new TaskArbiter(upstream);
@@ -19,47 +19,52 @@ import java.util.List;
 /// });
 /// ```
 ///
-/// [ThreadState] draws what happens to a thread. Threads that are in no task are let through: what they allocate
-/// may fail as ever, and what they free helps all.
+/// [ThreadState] draws the states of a thread. A thread that is in no task is not held up: its allocations may
+/// fail as without an arbiter, and its frees help all tasks.
 ///
-/// **Room.** Before anybody waits, those who [make room][#addRoomMaker] are asked, a [SpillStore] for example.
+/// **Room.** Before any thread waits, the arbiter asks its [room makers][#addRoomMaker], for example a
+/// [SpillStore].
 ///
-/// **Upstream.** One that finds by itself what was freed before, also on other streams, as Cistern's own do
-/// before they refuse. What is refused by a limit of the program, which stands before the allocator, never gets
-/// here.
+/// **Upstream.** The upstream must find by itself memory that was freed before, also on other streams, as
+/// Cistern's own allocators do before they refuse. A refusal by a limit of the program comes before the
+/// allocator and never gets here.
 ///
-/// **Waiting for something else.** Tasks may wait for one another by locks, futures, queues. A thread that was
-/// seen to wait so for longer than the *patience* counts as waiting for a task: if all wait, one has to give way.
-/// Where it waits for something outside (a network, another process) longer than that, it should [say
-/// so][#outside].
+/// **Waiting for something else.** Tasks may wait for one another by locks, futures or queues. A thread that
+/// was seen waiting like that for longer than the *patience* counts as waiting for a task; if all threads wait,
+/// one has to give way. A thread that waits longer for something outside all tasks, such as a network or
+/// another process, should [say so][#outside].
 ///
-/// **Cost.** Outside tasks: a thread-local read for an allocation, for a free two reads, and once tasks have run
-/// a look into a table. In tasks: an entry of that table for each block, so that what a task holds is known
-/// whoever frees it. A pair makes no garbage.
+/// **Cost.** Outside tasks, an allocation pays a thread-local read; a free pays two reads and, once tasks have
+/// run, a look into a table. In tasks, each block has an entry in that table, so that a task's bytes are known
+/// whichever thread frees them. An allocation and its free make no garbage.
 ///
-/// **Threads and streams.** As [DeviceAllocator] says; an allocation in a task may wait, and a virtual thread
-/// leaves its carrier meanwhile.
+/// **Threads and streams.** As for [DeviceAllocator]. An allocation in a task may wait; a virtual thread leaves
+/// its carrier meanwhile.
 public final class TaskArbiter extends AllocatorAdaptor {
-    /// How long a thread must be seen waiting for something else before it counts as part of a deadlock:
-    /// longer than what it usually takes to compute something for another thread.
+    /// How long a thread must be seen waiting for something else before it counts as part of a deadlock: longer
+    /// than another thread usually computes the result that it waits for.
     public static final Duration DEFAULT_PATIENCE = Duration.ofMillis(100);
 
     private final MakingRoom attempts;
     private final Arbitration arbitration;
     private final BlockOwners owners = new BlockOwners();
 
-    /// Whether there was a task, and so may be owners.
+    /// Whether there was a task, so that blocks may have owners.
     private volatile boolean hasTasks;
 
-    /// Arbitrates over an allocator, with the usual patience.
+    /// Creates an arbiter over an allocator, with the default patience.
+    ///
+    /// @param upstream the allocator that the tasks share
     public TaskArbiter(DeviceAllocator upstream) {
         this(upstream, DEFAULT_PATIENCE);
     }
 
-    /// Arbitrates over an allocator.
+    /// Creates an arbiter over an allocator.
     ///
-    /// @param patience how long a thread must be seen waiting for something else, at least 1 ms
-    /// @throws IllegalArgumentException if it is less
+    /// @param upstream the allocator that the tasks share
+    /// @param patience how long a thread must be seen waiting for something else before it counts, at least 1
+    ///     ms
+    /// @throws IllegalArgumentException if `patience` is less
     public TaskArbiter(DeviceAllocator upstream, Duration patience) {
         super(upstream);
         if (patience.compareTo(Duration.ofMillis(1)) < 0) {
@@ -69,21 +74,21 @@ public final class TaskArbiter extends AllocatorAdaptor {
         arbitration = new Arbitration(patience);
     }
 
-    /// The task of that id, if a thread is in it or has asked for it before; else a new one. Keep it to read
-    /// its [statistics][Task#statistics] in the end.
+    /// Returns the task of an id, if a thread is in it or has requested it before; otherwise a new one. A
+    /// program that wants its final [statistics][Task#statistics] keeps it.
     ///
-    /// @param id its number; of two tasks with the same priority the lower one goes first
-    /// @param priority higher goes first
-    /// @throws IllegalArgumentException if there is one of another priority
+    /// @param id the task's number; of two tasks with the same priority the lower one goes first
+    /// @param priority a higher priority goes first
+    /// @throws IllegalArgumentException if the task exists with another priority
     public Task task(long id, int priority) {
         hasTasks = true;
         return arbitration.task(id, priority);
     }
 
-    /// Runs code that waits for something outside of all tasks, longer than the patience: meanwhile its
-    /// thread counts as running. It may allocate nothing.
+    /// Runs code that waits, possibly longer than the patience, for something outside all tasks; meanwhile its
+    /// thread counts as running. The code must not allocate device memory.
     ///
-    /// @throws X what the code throws
+    /// @throws X if the code throws it
     public <R, X extends Throwable> R outside(ScopedValue.CallableOp<? extends R, X> wait) throws X {
         TaskThread self = arbitration.current();
         if (self == null) {
@@ -97,28 +102,30 @@ public final class TaskArbiter extends AllocatorAdaptor {
         }
     }
 
-    /// Has somebody asked for room from now on, after those who were added before, when an allocation is
-    /// refused: in tasks and outside.
+    /// Adds a room maker. When an allocation is refused, in a task or outside, room makers are asked in the
+    /// order in which they were added.
     public void addRoomMaker(RoomMaker maker) {
         attempts.add(maker);
     }
 
-    /// Has somebody not asked for room any more.
+    /// Removes a room maker; it is not asked any more.
     public void removeRoomMaker(RoomMaker maker) {
         attempts.remove(maker);
     }
 
-    /// Says that a room maker can free something now that it could not before: whoever waits may try again.
+    /// Tells waiting threads that a room maker can free something that it could not free before, so that they
+    /// may try again.
     ///
-    /// @param byteSize how much
+    /// @param device the device's ordinal
+    /// @param byteSize how many bytes it can free
     public void roomCanBeMade(int device, long byteSize) {
         arbitration.freed(device, byteSize);
     }
 
-    /// @throws DeviceOutOfMemoryException outside tasks as the upstream says; in tasks if the thread is
+    /// @throws DeviceOutOfMemoryException outside tasks if the upstream throws it; in a task if the thread is
     ///     interrupted
-    /// @throws RetryOom if the thread's task shall roll back
-    /// @throws SplitAndRetryOom if it shall go on with a part of its input
+    /// @throws RetryOom if the thread's task has to roll back
+    /// @throws SplitAndRetryOom if it has to go on with a part of its input
     @Override
     public long allocate(long byteSize, int device, long stream) {
         TaskThread self = arbitration.current();
@@ -136,7 +143,7 @@ public final class TaskArbiter extends AllocatorAdaptor {
         try {
             return attempts.allocate(byteSize, device, stream);
         } catch (DeviceOutOfMemoryException failure) {
-            if (self.contends) { // A callback of the upstream allocates within an attempt.
+            if (self.contends) { // a callback of the upstream allocates within an attempt
                 throw failure;
             }
             return arbitration.allocate(self, attempts, new Refusal(byteSize, device, failure), stream);
@@ -160,19 +167,19 @@ public final class TaskArbiter extends AllocatorAdaptor {
         arbitration.freed(device, byteSize);
     }
 
-    /// What each thread of each task is doing, a line each: for people.
+    /// Returns one line for each thread of each task, with its state, for people.
     public List<String> threads() {
         return arbitration.lines();
     }
 
-    /// Checks its books: who waits, who holds what. For tests, which may call it at any time.
+    /// Checks the invariants of threads' states and of waiting. For tests, which may call it at any time.
     ///
-    /// @throws IllegalStateException naming what does not hold
+    /// @throws IllegalStateException with the invariant that does not hold
     public void checkInvariants() {
         arbitration.check();
     }
 
-    /// Blocks of tasks that are alive.
+    /// Returns the number of live blocks of tasks.
     int ownedBlocks() {
         return owners.size();
     }

@@ -3,10 +3,11 @@ package io.cistern.pressure;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// An allocation of a [Task] was refused, and the task shall give something up for the others, or for itself.
-/// Thrown by allocations through a [TaskArbiter] on the threads of tasks; [Retry] handles it.
+/// Says that an allocation of a [Task] was refused and that the task has to give something up, for other tasks
+/// or for itself. Allocations through a [TaskArbiter] throw it on the threads of tasks; [Retry] handles it.
 ///
-/// No [io.cistern.errors.DeviceOutOfMemoryException]: code that answers that one in its own way can't help here.
+/// It is not an [io.cistern.errors.DeviceOutOfMemoryException], because code that handles that one in its own
+/// way can't help here.
 public abstract sealed class TaskOom extends CisternException permits RetryOom, SplitAndRetryOom {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -26,17 +27,17 @@ public abstract sealed class TaskOom extends CisternException permits RetryOom, 
         this.device = refusal.device();
     }
 
-    /// The task that shall do something.
+    /// Returns the task that has to give something up.
     public Task task() {
         return thread.task;
     }
 
-    /// Bytes that were asked for.
+    /// Returns the number of bytes requested.
     public long byteSize() {
         return byteSize;
     }
 
-    /// The device that has not got them.
+    /// Returns the ordinal of the device that lacks them.
     public int device() {
         return device;
     }

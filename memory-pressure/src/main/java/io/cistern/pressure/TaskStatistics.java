@@ -1,12 +1,13 @@
 package io.cistern.pressure;
 
-/// What a [Task] has been through so far.
+/// The statistics of a [Task] so far.
 ///
-/// @param retries how often a thread of it was told to roll back
-/// @param splits how often one was told to go on with a part of its input
-/// @param blockedNanos time that its threads waited for memory, added up
-/// @param lostNanos time of its threads in work that was rolled back or split, without waiting, added up
+/// @param retries how often one of its threads was told to roll back
+/// @param splits how often one of its threads was told to go on with a part of its input
+/// @param blockedNanos the sum of its threads' waits for memory, in nanoseconds
+/// @param lostNanos the sum of its threads' time, without waits, in work that was rolled back or split, in
+///     nanoseconds
 /// @param heldBytes bytes of live blocks that its threads allocated, on all devices
-/// @param peakBytes the most that those were at once
+/// @param peakBytes the peak of `heldBytes`
 public record TaskStatistics(
         long retries, long splits, long blockedNanos, long lostNanos, long heldBytes, long peakBytes) {}

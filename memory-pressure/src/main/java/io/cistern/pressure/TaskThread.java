@@ -5,12 +5,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import org.jspecify.annotations.Nullable;
 
-/// A thread inside a task. Its fields are guarded by the arbitration's lock, unless they say otherwise.
+/// A thread inside a task. The arbitration's lock guards its fields, unless they say otherwise.
 final class TaskThread {
-    /// The calling thread in the task that it entered last.
+    /// The calling thread, in the task that it entered last.
     static final ThreadLocal<@Nullable TaskThread> CURRENT = new ThreadLocal<>();
 
-    /// Who goes first, of one task who came first.
+    /// The order in which threads go first: by task, and within a task by their time of entry.
     static final Comparator<TaskThread> ORDER = (one, other) -> one.task.goesBefore(other.task)
             ? -1
             : other.task.goesBefore(one.task) ? 1 : Long.compare(one.number, other.number);
@@ -18,10 +18,10 @@ final class TaskThread {
     final Task task;
     final Thread thread;
 
-    /// Later ones have larger numbers.
+    /// Its number; threads that enter later have larger numbers.
     long number;
 
-    /// The same thread in a task of another arbiter, which it entered before; null if there is none.
+    /// The same thread in a task of another arbiter that it entered before; null if there is none.
     @Nullable
     final TaskThread outer;
 
@@ -33,39 +33,40 @@ final class TaskThread {
 
     ThreadState state = ThreadState.RUNNING;
 
-    /// The request that it lacks memory for, from the first refusal until it is served or given up.
+    /// The request for which it lacks memory, from the first refusal until it is served or given up.
     @Nullable
     Refusal lacks;
 
     /// Whether it is in the allocator with that request, or blocked.
     boolean contends;
 
-    /// Whether it waits for its turn to begin again, or has been woken and not run since.
+    /// Whether it waits for its turn to begin again, or has been woken and has not run since.
     boolean awaitsTurn;
 
-    /// Freed on that request's device since its last attempt began.
+    /// The bytes freed on that request's device since its last attempt began.
     long freedBytes;
 
     /// Whether it began again since its piece of work last succeeded or became smaller.
     boolean hasRolledBack;
 
-    /// What all tasks held when it was told to roll back, and what it would hold if its request were served.
+    /// The bytes that all tasks held when it was told to roll back, and the bytes that it would hold if its
+    /// request were served.
     long heldByAll;
 
     long neededBytes;
 
-    /// What it is expected to hold soon, since it was let begin again; 0 if nobody knows.
+    /// The bytes that it is expected to hold soon, since it was allowed to begin again; 0 if unknown.
     long expectedBytes;
 
-    /// Since when it has been seen to wait for something that is not the arbiter, in nanoseconds; 0 if it
-    /// does not.
+    /// Since when it has been seen waiting for something other than the arbiter, in nanoseconds; 0 if it is not
+    /// waiting so.
     long waitsElsewhereSince;
 
-    /// Whether the program said that what it waits for is no task.
+    /// Whether the program said that it does not wait for a task.
     boolean isOutside;
 
-    /// When the present piece of work began, and how much of the time since it was waiting, in nanoseconds.
-    /// Both the thread's own.
+    /// When the present piece of work began, and how long it has waited since, in nanoseconds. Only the thread
+    /// itself uses both.
     private long attemptBegan;
 
     private long attemptWaited;
@@ -85,7 +86,7 @@ final class TaskThread {
         return arbitration;
     }
 
-    /// Leaves the task, as far as the thread itself is concerned.
+    /// Restores the thread's outer task in its thread-local.
     void restoreOuter() {
         if (outer == null) {
             CURRENT.remove();
@@ -105,7 +106,7 @@ final class TaskThread {
         task.blockedNanos += nanos;
     }
 
-    /// Counts what is lost of the piece of work.
+    /// Counts the lost time of the piece of work.
     void attemptLost() {
         task.lostNanos += System.nanoTime() - attemptBegan - attemptWaited;
         attemptBegins();
@@ -121,7 +122,7 @@ final class TaskThread {
         task.releases(byteSize);
     }
 
-    /// What it is still expected to allocate.
+    /// Returns the bytes that it is still expected to allocate.
     long outstandingBytes() {
         return Math.max(0, expectedBytes - heldBytes.get());
     }
@@ -135,7 +136,7 @@ final class TaskThread {
         arbitration.awaitTurn(this);
     }
 
-    /// @throws IllegalStateException on another thread
+    /// @throws IllegalStateException if another thread calls
     void refuseOtherThreads() {
         if (!Thread.currentThread().equals(thread)) {
             throw new IllegalStateException("thread " + Thread.currentThread().getName() + " is not " + thread.getName()
@@ -143,14 +144,14 @@ final class TaskThread {
         }
     }
 
-    /// @throws IllegalStateException for another task than its own
+    /// @throws IllegalStateException if the task is not its own
     void refuseUnless(Task wanted) {
         if (task != wanted) {
             throw new IllegalStateException("thread " + thread.getName() + " is one of " + task + ", not of " + wanted);
         }
     }
 
-    /// The end of a piece of work: what was true of it is of no use for the next.
+    /// Ends a piece of work, and resets the state that belongs to it.
     void attemptSucceeded() {
         arbitration.succeeded(this);
     }

@@ -7,13 +7,13 @@ import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// The threads of all tasks, and who of them goes first. Guarded by the arbitration's lock.
+/// Holds the threads of all tasks, and finds those that go first. Guarded by the arbitration's lock.
 ///
-/// There may be tens of thousands, of which few lack memory: those that do, or wait, are in a set of their
-/// own, and what happens often looks at no others.
+/// There may be tens of thousands, of which few lack memory. Threads that lack memory or wait are in a set of
+/// their own, and frequent operations look only at that set.
 ///
-/// **Invariant** ([#check]): a thread is lacking exactly while it contends or awaits its turn; so those in a
-/// state that [waits][ThreadState#waits] are.
+/// **Invariant** ([#check]): a thread is in the lacking set exactly while it contends or awaits its turn; so
+/// all threads in a state that [waits][ThreadState#waits] are in it.
 final class TaskThreads {
     private final Set<TaskThread> all = new LinkedHashSet<>();
     private final Set<TaskThread> lacking = new LinkedHashSet<>();
@@ -37,7 +37,7 @@ final class TaskThreads {
         return all;
     }
 
-    /// Those that contend for memory, or await their turn.
+    /// Returns the threads that contend for memory or await their turn.
     Collection<TaskThread> lacking() {
         return lacking;
     }
@@ -58,12 +58,12 @@ final class TaskThreads {
         return lacking.stream().anyMatch(which);
     }
 
-    /// @param state one that waits
+    /// @param state a state that waits
     long count(ThreadState state) {
         return lacking.stream().filter(thread -> thread.state == state).count();
     }
 
-    /// One that waits; null if there is none.
+    /// Returns a thread that waits; null if none does.
     @Nullable
     TaskThread firstWaiting() {
         return lacking.stream()
@@ -72,22 +72,24 @@ final class TaskThreads {
                 .orElse(null);
     }
 
-    /// How many wait.
+    /// Returns the number of threads that wait.
     long countWaiting() {
         return lacking.stream().filter(thread -> thread.state.waits()).count();
     }
 
-    /// The one that goes first, of one task the one that came first; null if there is none.
+    /// Returns the thread that goes first; of one task, the thread that entered first. Returns null if there is
+    /// none.
     ///
-    /// @param state one that waits
+    /// @param state a state that waits
     @Nullable
     TaskThread first(ThreadState state, Predicate<TaskThread> which) {
         return inState(state, which).min(TaskThread.ORDER).orElse(null);
     }
 
-    /// The one that goes last, of one task the one that came last; null if there is none.
+    /// Returns the thread that goes last; of one task, the thread that entered last. Returns null if there is
+    /// none.
     ///
-    /// @param state one that waits
+    /// @param state a state that waits
     @Nullable
     TaskThread last(ThreadState state, Predicate<TaskThread> which) {
         return inState(state, which).max(TaskThread.ORDER).orElse(null);
@@ -97,12 +99,12 @@ final class TaskThreads {
         return lacking.stream().filter(thread -> thread.state == state).filter(which);
     }
 
-    /// Bytes that threads which began again have not allocated yet.
+    /// Returns the bytes that threads which began again have not allocated yet.
     long outstandingBytes() {
         return all.stream().mapToLong(TaskThread::outstandingBytes).sum();
     }
 
-    /// @throws IllegalStateException naming what does not hold of what is said of fields and states
+    /// @throws IllegalStateException with the invariant of fields and states that does not hold
     void check() {
         for (TaskThread thread : all) {
             require(lacking.contains(thread) == (thread.contends || thread.awaitsTurn), thread, "is in the wrong set");

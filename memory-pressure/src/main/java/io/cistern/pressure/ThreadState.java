@@ -1,6 +1,6 @@
 package io.cistern.pressure;
 
-/// What a thread of a [task][Task] is doing, as a [TaskArbiter] sees it.
+/// The state of a thread of a [task][Task], as a [TaskArbiter] sees it.
 ///
 /// ```text
 ///                    refused                            all wait: lowest priority
@@ -13,22 +13,22 @@ package io.cistern.pressure;
 ///        what it lacked was freed and no one is blocked · a task ended · all wait: highest priority
 /// ```
 public enum ThreadState {
-    /// In the program, or in the allocator.
+    /// The thread is in the program, or in the allocator.
     RUNNING,
 
-    /// Was refused memory, and waits until some is freed.
+    /// The thread was refused memory, and waits until some is freed.
     BLOCKED,
 
-    /// Was chosen to free what it made, so that others can go on; gets a [RetryOom].
+    /// The thread was chosen to free its memory, so that others can go on; it gets a [RetryOom].
     ROLLING_BACK,
 
-    /// Has freed what it made, and waits until further notice.
+    /// The thread has freed its memory, and waits for its turn.
     ROLLED_BACK,
 
-    /// Was chosen to go on with a part of its input; gets a [SplitAndRetryOom].
+    /// The thread was chosen to go on with a part of its input; it gets a [SplitAndRetryOom].
     SPLITTING;
 
-    /// Whether a thread in this state goes on only when the arbiter says so.
+    /// Returns whether a thread in this state goes on only when the arbiter wakes it.
     boolean waits() {
         return this == BLOCKED || this == ROLLED_BACK;
     }

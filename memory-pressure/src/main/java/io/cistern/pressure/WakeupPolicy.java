@@ -3,36 +3,39 @@ package io.cistern.pressure;
 import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
-/// Whose turn it is to go on, and whose to give up: the rules between the states of [ThreadState]. Guarded by the
-/// arbitration's lock.
+/// Decides which thread goes on and which gives up: the rules between the states of [ThreadState]. Guarded by
+/// the arbitration's lock.
 ///
-/// **Something was freed** (`pass`). The first blocked thread for which enough was freed tries again; who
-/// succeeds or fails passes the turn to the next such one, so that nobody is overtaken meanwhile by one who goes
-/// after it. If nobody is blocked, the first one that has rolled back begins again, if what it lacked is there
-/// now, beside what others that began again have not taken yet, and if nobody who goes before it is still rolling
-/// back.
+/// **Something was freed** (`pass`). The first blocked thread for which enough was freed tries again. Whether
+/// it succeeds or fails, it then passes the turn to the next such thread, so that no thread that goes after it
+/// overtakes it meanwhile. If no thread is blocked, the first one that has rolled back begins again, under two
+/// conditions. The memory that it lacked must be there now, besides memory that others that began again have
+/// not taken yet. And no thread that goes before it may still be rolling back.
 ///
-/// **All wait** (`breakDeadlock`), looked at by whoever begins to wait, and from time to time by those who do:
+/// **All wait** (`breakDeadlock`). Each thread that begins to wait checks this, and a waiting thread does from
+/// time to time:
 ///
-/// 1. something was freed since a blocked thread's attempt, too little to wake it before: it tries again;
-/// 2. nobody is blocked: the first one that has rolled back begins again;
-/// 3. the last blocked thread of those whose tasks hold anything, else the last one, rolls back;
-/// 4. but if it alone is blocked, has rolled back before, and goes before all that have: it splits.
+/// 1. If something was freed since a blocked thread's attempt, too little to wake it before, that thread tries
+///    again.
+/// 2. If no thread is blocked, the first one that has rolled back begins again.
+/// 3. Otherwise the last blocked thread rolls back; threads whose tasks hold memory are taken first.
+/// 4. But if that thread alone is blocked, has rolled back before, and goes before all that have rolled back,
+///    it splits.
 ///
-/// **It ends.** The first of all tasks rolls back at most once a piece of work, when all others wait, rolled
-/// back; after that it splits. A piece that can't be split any more is refused for good, and its task ends. So
-/// the first one ends, and then the next is the first.
+/// **Termination.** The first of all tasks rolls back at most once for each piece of work, when all others
+/// wait, rolled back; after that it splits. A piece that can't be split any more is refused for good, and its
+/// task ends. So the first task ends, and then the next one is the first.
 final class WakeupPolicy {
-    /// A blocked thread is woken when this part of its request was freed since its last attempt: at most four
-    /// attempts in vain for each request's worth of frees. An attempt in vain is expensive, since allocators
-    /// wait for the device and give back all that is idle before they refuse.
+    /// A blocked thread is woken when this fraction of its request was freed since its last attempt. So there
+    /// are at most four failed attempts for each request's worth of frees. A failed attempt is expensive, since
+    /// allocators wait for the device and give back all idle memory before they refuse.
     private static final int WORTH_A_TRY = 4;
 
     private final TaskThreads threads;
     private final LongAdder heldBytes;
     private final BlockedThreadDetector blockedThreads;
 
-    /// @param heldBytes of all tasks
+    /// @param heldBytes the bytes that all tasks hold
     WakeupPolicy(TaskThreads threads, LongAdder heldBytes, BlockedThreadDetector blockedThreads) {
         this.threads = threads;
         this.heldBytes = heldBytes;
@@ -44,13 +47,13 @@ final class WakeupPolicy {
         return lacks != null && thread.freedBytes >= Math.max(1, lacks.byteSize() / WORTH_A_TRY);
     }
 
-    /// A thread has left its task: there is one fewer to compete with.
+    /// Wakes a thread after another one has left its task, since there is one fewer to compete with.
     void afterEnd() {
         wakeInTurn(ableToGoOn());
     }
 
-    /// The first blocked thread for which anything was freed, or if nobody is blocked the first that has
-    /// rolled back.
+    /// Returns the first blocked thread for which anything was freed or, if no thread is blocked, the first
+    /// that has rolled back.
     private @Nullable TaskThread ableToGoOn() {
         boolean anyBlocked = threads.count(ThreadState.BLOCKED) > 0;
         return anyBlocked
@@ -58,7 +61,7 @@ final class WakeupPolicy {
                 : threads.first(ThreadState.ROLLED_BACK, _ -> true);
     }
 
-    /// Wakes the first thread for which another attempt is worth it.
+    /// Wakes the first thread that is worth another attempt.
     void pass() {
         TaskThread next = threads.first(ThreadState.BLOCKED, WakeupPolicy::isWorthATry);
         if (next == null && threads.count(ThreadState.BLOCKED) == 0) {
@@ -70,8 +73,8 @@ final class WakeupPolicy {
         wakeInTurn(next);
     }
 
-    /// Lets the attempt of a thread that goes before this one end first, if there is one: it passes the turn
-    /// then.
+    /// Wakes a thread, unless a thread that goes before it is making an attempt; that one passes the turn when
+    /// the attempt ends.
     private void wakeInTurn(@Nullable TaskThread next) {
         if (next != null
                 && !threads.anyLacking(other ->
@@ -80,8 +83,9 @@ final class WakeupPolicy {
         }
     }
 
-    /// Whether what it lacked is there now, as far as tasks are concerned. What someone frees who goes before
-    /// it and rolls back now is not for it: the two would take turns for ever.
+    /// Returns whether the memory that a thread lacked is there now, as far as tasks hold it. Memory freed by a
+    /// thread that goes before it and is rolling back now is not for it: otherwise the two would take turns for
+    /// ever.
     private boolean mayBeginAgain(TaskThread thread) {
         return heldBytes.sum() + threads.outstandingBytes() + thread.neededBytes <= thread.heldByAll
                 && !threads.any(other -> other.state == ThreadState.ROLLING_BACK && other.task.goesBefore(thread.task));
@@ -130,7 +134,7 @@ final class WakeupPolicy {
         victim.wakeUp.signal();
     }
 
-    /// Whether nobody can go on unless somebody here is woken.
+    /// Returns whether no thread can go on unless the arbiter wakes one.
     private boolean allWait() {
         long waiting = threads.countWaiting();
         return waiting > 0 && (waiting == threads.all().size() || blockedThreads.allWait(threads.all()));

@@ -6,12 +6,13 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
 
-/// Calls that may wait for other ranks, and that must all come from one OS thread. A virtual thread would hold its
-/// carrier meanwhile, and change it in between: so its calls go to a platform thread, and it parks.
+/// Makes calls that may wait for other ranks and that must all come from one OS thread. A virtual thread would
+/// hold its carrier during the wait and may change carriers between calls. So its calls run on a platform
+/// thread, and it parks.
 final class BlockingWork {
     private BlockingWork() {}
 
-    /// In a class of its own, so that no threads are made where there are no virtual threads.
+    /// A class of its own, so that no pool of threads exists unless a virtual thread calls.
     private static final class Threads {
         static final ExecutorService EXECUTOR = Executors.newCachedThreadPool(
                 Thread.ofPlatform().daemon().name("cistern-nccl-", 0).factory());
@@ -24,7 +25,7 @@ final class BlockingWork {
         });
     }
 
-    /// Returns when the work has; an interrupt does not end the wait but is kept.
+    /// Returns the result once the work has ended; an interrupt does not end the wait but is kept.
     static <T> T get(Supplier<T> work) {
         if (!Thread.currentThread().isVirtual()) {
             return work.get();

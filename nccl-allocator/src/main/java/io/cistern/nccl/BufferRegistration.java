@@ -3,13 +3,13 @@ package io.cistern.nccl;
 import io.cistern.MemoryPool;
 import java.util.List;
 
-/// The memory of one pool, registered with one communicator: all segments that the pool has on the communicator's
-/// device, those that it gets later too, each until it goes or until this is closed.
+/// The registration of one pool's memory with one communicator. It covers all segments that the pool has on the
+/// communicator's device, and those that it gets later, each until the segment goes back or this is closed.
 ///
-/// Registered memory lets NCCL read and write buffers where they are, without copying through its own. Nothing about
-/// it is collective: ranks may register different pools at different times.
+/// With registered memory, NCCL reads and writes buffers in place, without copying through buffers of its own.
+/// Registration is not collective: ranks may register different pools at different times.
 ///
-/// **Order of the end.** Pool, communicator and registration may be closed in any order.
+/// **Order of closing.** Pool, communicator and registration may be closed in any order.
 ///
 /// **Threads.** Any.
 public final class BufferRegistration implements AutoCloseable {
@@ -23,27 +23,27 @@ public final class BufferRegistration implements AutoCloseable {
         this.books = List.copyOf(books);
     }
 
-    /// The pool.
+    /// Returns the pool.
     public MemoryPool pool() {
         return pool;
     }
 
-    /// The communicator.
+    /// Returns the communicator.
     public Communicator communicator() {
         return communicator;
     }
 
-    /// Bytes registered now.
+    /// Returns the number of bytes registered now.
     public long registeredBytes() {
         return books.stream().mapToLong(RegistrationBook::byteSize).sum();
     }
 
-    /// How many segments are registered now.
+    /// Returns the number of segments registered now.
     public int registeredSegments() {
         return books.stream().mapToInt(RegistrationBook::segments).sum();
     }
 
-    /// For each segment that NCCL would not register, why. Such memory works, only slower.
+    /// Returns the reason for each segment that NCCL did not register. Such memory works, but more slowly.
     public List<String> refusals() {
         return books.stream().flatMap(book -> book.refusals().stream()).toList();
     }
@@ -52,7 +52,8 @@ public final class BufferRegistration implements AutoCloseable {
         return books;
     }
 
-    /// Deregisters everything, after a call that the communicator may be in. Closing twice does nothing.
+    /// Deregisters all segments, once a call that the communicator is in has returned. Closing twice does
+    /// nothing.
     @Override
     public void close() {
         communicator.end(this);

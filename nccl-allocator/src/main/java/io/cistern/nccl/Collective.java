@@ -2,24 +2,24 @@ package io.cistern.nccl;
 
 /// One call that moves data between ranks.
 ///
-/// @param kind which
-/// @param send what this rank gives, or 0
-/// @param receive where this rank gets the result, or 0
-/// @param count elements, as NCCL counts them for this kind
-/// @param type what elements are
-/// @param op how they are reduced; sum where they are not
-/// @param peer the root or the other rank, where the kind has one
+/// @param kind the kind of the call
+/// @param send the address of this rank's input, or 0
+/// @param receive the address of this rank's result, or 0
+/// @param count the number of elements, as NCCL counts them for this kind
+/// @param type the type of the elements
+/// @param op how elements are reduced; sum if the kind reduces nothing
+/// @param peer the root or the other rank, if the kind has one
 record Collective(Kind kind, long send, long receive, long count, DataType type, ReductionOp op, int peer) {
-    /// Which call it is. Sizes are in units of `count`, for n ranks.
+    /// The kind of a call. The sizes below are in units of `count`, for n ranks.
     enum Kind {
         ALL_REDUCE("allReduce"),
         BROADCAST("broadcast"),
         REDUCE("reduce"),
-        /// Gives 1, gets n.
+        /// Each rank sends 1 and receives n.
         ALL_GATHER("allGather"),
-        /// Gives n, gets 1.
+        /// Each rank sends n and receives 1.
         REDUCE_SCATTER("reduceScatter"),
-        /// Gives n, gets n.
+        /// Each rank sends n and receives n.
         ALL_TO_ALL("allToAll"),
         SEND("send"),
         RECEIVE("receive");
@@ -30,7 +30,7 @@ record Collective(Kind kind, long send, long receive, long count, DataType type,
             this.text = text;
         }
 
-        /// The name that users call it by.
+        /// Returns the name of the method that users call.
         @Override
         public String toString() {
             return text;
@@ -41,7 +41,6 @@ record Collective(Kind kind, long send, long receive, long count, DataType type,
         return new Collective(kind, send, receive, count, type, ReductionOp.SUM, peer);
     }
 
-    /// For people.
     @Override
     public String toString() {
         return kind + " of " + count + " " + type + ", send=0x" + Long.toHexString(send) + ", receive=0x"

@@ -3,36 +3,41 @@ package io.cistern.nccl;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.nccl.Collective.Kind;
 
-/// The calls that move data between ranks. Each exists for addresses, which are believed, and for buffers, which are
-/// checked before NCCL is called: device, size, alignment. The memory of a buffer stays with it until the stream has
-/// passed the call, also if the buffer belongs to another stream and is closed at once.
+/// The calls that move data between ranks. Each call has one form for addresses, which are not checked, and one
+/// for buffers. For buffers, device, size and alignment are checked before NCCL is called. A buffer keeps its
+/// memory until the stream has passed the call, even if the buffer belongs to another stream and is closed at
+/// once.
 ///
-/// Every rank makes the same calls in the same order with fitting sizes; `stream` is one of the rank's device. Sending
-/// from and receiving into the same buffer is allowed where both forms say `inPlace`.
+/// Every rank makes the same calls in the same order, with matching sizes. `stream` is a stream of the rank's
+/// device. Parameters named `inPlace` are both the input and the result.
+///
+/// **Errors.** Besides the exceptions below, each call throws an [IllegalStateException] if the communicator is
+/// closed, and an [UnsupportedOperationException] if this NCCL does not have the type. Inside a
+/// [group][Nccl#group], errors of NCCL and of a closed communicator come from the group.
 public abstract sealed class Collectives permits Communicator {
     Collectives() {}
 
-    /// This rank, from 0.
+    /// Returns this rank, from 0.
     public abstract int rank();
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     public abstract int rankCount();
 
-    /// The device of this rank.
+    /// Returns the ordinal of this rank's device.
     public abstract int device();
 
     abstract void enqueue(Collective collective, long stream);
 
-    /// Every rank gets the elements of all ranks, reduced to one.
+    /// Reduces the elements of all ranks to one result, which every rank gets.
     ///
-    /// @param send what this rank gives: the address of `count` elements
-    /// @param receive where the result goes; may be `send`
+    /// @param send the address of this rank's `count` elements
+    /// @param receive the address for the result; may be `send`
     /// @throws NcclException if NCCL refuses
     public void allReduce(long send, long receive, long count, DataType type, ReductionOp op, long stream) {
         enqueue(reducing(Kind.ALL_REDUCE, send, receive, count, type, op, 0), stream);
     }
 
-    /// As the other form, for whole buffers of equal size.
+    /// Reduces whole buffers of equal size; otherwise like the form for addresses.
     ///
     /// @throws IllegalArgumentException if a buffer does not fit
     public void allReduce(DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, long stream) {
@@ -41,25 +46,26 @@ public abstract sealed class Collectives permits Communicator {
         allReduce(operands.use(send), operands.use(receive), count, type, op, stream);
     }
 
-    /// As the other form, in place.
+    /// Reduces a whole buffer in place; otherwise like the form for addresses.
     ///
     /// @throws IllegalArgumentException if the buffer does not fit
     public void allReduce(DeviceBuffer inPlace, DataType type, ReductionOp op, long stream) {
         allReduce(inPlace, inPlace, type, op, stream);
     }
 
-    /// Every rank gets the elements of the root.
+    /// Copies the elements of the root to every rank.
     ///
-    /// @param send what the root gives; not looked at on other ranks
-    /// @param receive where they go; may be `send`
+    /// @param send the address of the root's elements; ignored on other ranks
+    /// @param receive the address for the result; may be `send`
+    /// @throws IllegalArgumentException if `root` is not a rank
     /// @throws NcclException if NCCL refuses
     public void broadcast(long send, long receive, long count, DataType type, int root, long stream) {
         enqueue(Collective.moving(Kind.BROADCAST, send, receive, count, type, checkedPeer(root)), stream);
     }
 
-    /// As the other form, for a whole buffer, in place.
+    /// Broadcasts a whole buffer in place; otherwise like the form for addresses.
     ///
-    /// @throws IllegalArgumentException if the buffer does not fit
+    /// @throws IllegalArgumentException if the buffer does not fit, or `root` is not a rank
     public void broadcast(DeviceBuffer inPlace, DataType type, int root, long stream) {
         Operands operands = new Operands(this, Kind.BROADCAST, type, stream);
         long count = operands.count(inPlace, 1);
@@ -67,36 +73,38 @@ public abstract sealed class Collectives permits Communicator {
         broadcast(address, address, count, type, root, stream);
     }
 
-    /// The root gets the elements of all ranks, reduced to one.
+    /// Reduces the elements of all ranks to one result, which only the root gets.
     ///
-    /// @param send what this rank gives
-    /// @param receive where the result goes; may be `send`; not looked at on other ranks than the root
+    /// @param send the address of this rank's elements
+    /// @param receive the address for the result; may be `send`; ignored on ranks other than the root
+    /// @throws IllegalArgumentException if `root` is not a rank
     /// @throws NcclException if NCCL refuses
     public void reduce(long send, long receive, long count, DataType type, ReductionOp op, int root, long stream) {
         enqueue(reducing(Kind.REDUCE, send, receive, count, type, op, checkedPeer(root)), stream);
     }
 
-    /// As the other form, for whole buffers of equal size.
+    /// Reduces whole buffers of equal size; otherwise like the form for addresses.
     ///
-    /// @throws IllegalArgumentException if a buffer does not fit
+    /// @throws IllegalArgumentException if a buffer does not fit, or `root` is not a rank
     public void reduce(DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, int root, long stream) {
         Operands operands = new Operands(this, Kind.REDUCE, type, stream);
         long count = operands.count(send, 1, receive, 1);
         reduce(operands.use(send), operands.use(receive), count, type, op, root, stream);
     }
 
-    /// Every rank gets the elements of all ranks, in the order of ranks.
+    /// Gathers the elements of all ranks, in the order of ranks; every rank gets all of them.
     ///
-    /// @param send what this rank gives: `sendCount` elements
-    /// @param receive where all of them go: `sendCount` × ranks; in place if `send` is this rank's part of it
+    /// @param send the address of this rank's `sendCount` elements
+    /// @param receive the address for `sendCount` × ranks elements; in place if `send` is this rank's part of
+    ///     it
     /// @throws NcclException if NCCL refuses
     public void allGather(long send, long receive, long sendCount, DataType type, long stream) {
         enqueue(Collective.moving(Kind.ALL_GATHER, send, receive, sendCount, type, 0), stream);
     }
 
-    /// As the other form, for whole buffers.
+    /// Gathers whole buffers; otherwise like the form for addresses.
     ///
-    /// @param receive as many times as large as `send` as there are ranks
+    /// @param receive a buffer of the size of `send` × ranks
     /// @throws IllegalArgumentException if a buffer does not fit
     public void allGather(DeviceBuffer send, DeviceBuffer receive, DataType type, long stream) {
         Operands operands = new Operands(this, Kind.ALL_GATHER, type, stream);
@@ -104,18 +112,19 @@ public abstract sealed class Collectives permits Communicator {
         allGather(operands.use(send), operands.use(receive), count, type, stream);
     }
 
-    /// The elements of all ranks are reduced to one, and each rank gets its part.
+    /// Reduces the elements of all ranks to one result, of which each rank gets its part.
     ///
-    /// @param send what this rank gives: `receiveCount` × ranks elements
-    /// @param receive where its part goes: `receiveCount`; in place if it is this rank's part of `send`
+    /// @param send the address of this rank's `receiveCount` × ranks elements
+    /// @param receive the address for its part, `receiveCount` elements; in place if it is this rank's part of
+    ///     `send`
     /// @throws NcclException if NCCL refuses
     public void reduceScatter(long send, long receive, long receiveCount, DataType type, ReductionOp op, long stream) {
         enqueue(reducing(Kind.REDUCE_SCATTER, send, receive, receiveCount, type, op, 0), stream);
     }
 
-    /// As the other form, for whole buffers.
+    /// Reduces and scatters whole buffers; otherwise like the form for addresses.
     ///
-    /// @param send as many times as large as `receive` as there are ranks
+    /// @param send a buffer of the size of `receive` × ranks
     /// @throws IllegalArgumentException if a buffer does not fit
     public void reduceScatter(DeviceBuffer send, DeviceBuffer receive, DataType type, ReductionOp op, long stream) {
         Operands operands = new Operands(this, Kind.REDUCE_SCATTER, type, stream);
@@ -123,16 +132,16 @@ public abstract sealed class Collectives permits Communicator {
         reduceScatter(operands.use(send), operands.use(receive), count, type, op, stream);
     }
 
-    /// Each rank gives each other rank a part of its own.
+    /// Sends a part of its own to each rank.
     ///
-    /// @param send `count` elements for each rank, in their order
-    /// @param receive `count` elements from each rank, in their order; not `send`
+    /// @param send the address of `count` elements for each rank, in the order of ranks
+    /// @param receive the address for `count` elements from each rank, in the order of ranks; not `send`
     /// @throws NcclException if NCCL refuses
     public void allToAll(long send, long receive, long count, DataType type, long stream) {
         enqueue(Collective.moving(Kind.ALL_TO_ALL, send, receive, count, type, 0), stream);
     }
 
-    /// As the other form, for whole buffers of equal size.
+    /// Exchanges whole buffers of equal size; otherwise like the form for addresses.
     ///
     /// @throws IllegalArgumentException if a buffer does not fit
     public void allToAll(DeviceBuffer send, DeviceBuffer receive, DataType type, long stream) {
@@ -141,32 +150,34 @@ public abstract sealed class Collectives permits Communicator {
         allToAll(operands.use(send), operands.use(receive), count, type, stream);
     }
 
-    /// Gives elements to one rank, which [receives][#receive] as many.
+    /// Sends elements to one rank, which [receives][#receive] as many.
     ///
+    /// @throws IllegalArgumentException if `peer` is not a rank
     /// @throws NcclException if NCCL refuses
     public void send(long address, long count, DataType type, int peer, long stream) {
         enqueue(Collective.moving(Kind.SEND, address, 0, count, type, checkedPeer(peer)), stream);
     }
 
-    /// As the other form, for a whole buffer.
+    /// Sends a whole buffer; otherwise like the form for addresses.
     ///
-    /// @throws IllegalArgumentException if the buffer does not fit
+    /// @throws IllegalArgumentException if the buffer does not fit, or `peer` is not a rank
     public void send(DeviceBuffer buffer, DataType type, int peer, long stream) {
         Operands operands = new Operands(this, Kind.SEND, type, stream);
         send(operands.use(buffer), operands.count(buffer, 1), type, peer, stream);
     }
 
-    /// Gets elements from one rank, which [sends][#send] as many. Sending and receiving at once needs a
-    /// [group][Nccl#group].
+    /// Receives elements from one rank, which [sends][#send] as many. A rank that sends and receives at once
+    /// needs a [group][Nccl#group].
     ///
+    /// @throws IllegalArgumentException if `peer` is not a rank
     /// @throws NcclException if NCCL refuses
     public void receive(long address, long count, DataType type, int peer, long stream) {
         enqueue(Collective.moving(Kind.RECEIVE, 0, address, count, type, checkedPeer(peer)), stream);
     }
 
-    /// As the other form, for a whole buffer.
+    /// Receives a whole buffer; otherwise like the form for addresses.
     ///
-    /// @throws IllegalArgumentException if the buffer does not fit
+    /// @throws IllegalArgumentException if the buffer does not fit, or `peer` is not a rank
     public void receive(DeviceBuffer buffer, DataType type, int peer, long stream) {
         Operands operands = new Operands(this, Kind.RECEIVE, type, stream);
         receive(operands.use(buffer), operands.count(buffer, 1), type, peer, stream);
@@ -179,7 +190,8 @@ public abstract sealed class Collectives permits Communicator {
         return peer;
     }
 
-    /// The average of one rank is asked for as its sum: for one, NCCL (2.28) refuses averages of 8-bit floats.
+    /// Asks for a sum in place of an average of one rank: for one rank, NCCL (2.28) refuses averages of 8-bit
+    /// floats.
     private Collective reducing(
             Kind kind, long send, long receive, long count, DataType type, ReductionOp op, int peer) {
         boolean ofOne = op == ReductionOp.AVERAGE && rankCount() == 1;

@@ -24,20 +24,20 @@ import java.util.concurrent.locks.ReentrantLock;
 /// });
 /// ```
 ///
-/// The collectives themselves are in [Collectives]. Each returns when it is enqueued; data has moved when the stream
+/// The collectives are in [Collectives]. Each returns once it is enqueued; the data has moved when the stream
 /// has passed it.
 ///
-/// **Threads.** Any thread may call at any time; one call is made at a time, as NCCL demands. A thread that drives
-/// several ranks makes the calls that wait for each other in one [Nccl#group]. [#abort] and [#asyncError] don't wait
-/// for a call under way.
+/// **Threads.** Any thread may call at any time; one call is made at a time, as NCCL demands. A thread that
+/// drives several ranks makes calls that wait for each other in one [Nccl#group]. [#abort] and [#asyncError]
+/// don't wait for a call under way.
 ///
-/// **Multicast.** NVLink multicast (NVLS) is NCCL's own business and obeys `NCCL_NVLS_ENABLE`; nothing here makes
-/// multicast objects.
+/// **Multicast.** NCCL decides about NVLink multicast (NVLS) and obeys `NCCL_NVLS_ENABLE`; this module creates
+/// no multicast objects.
 public final class Communicator extends Collectives implements AutoCloseable {
     private static final AtomicLong NUMBERS = new AtomicLong();
 
-    /// How long an abort waits for calls under way before it takes the handle from them: calls that don't wait for
-    /// other ranks return long before.
+    /// How long an abort waits for calls under way before it takes the handle from them. Calls that don't wait
+    /// for other ranks return long before.
     private static final long ABORT_PATIENCE_NANOS = 1_000_000_000;
 
     private final long number = NUMBERS.incrementAndGet();
@@ -101,7 +101,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Takes the communicator for a call, and registers what its pools have new.
+    /// Takes the communicator for a call, and registers new segments of its pools.
     ///
     /// @throws IllegalStateException if it is closed
     void enter() {
@@ -132,7 +132,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
         lock.unlock();
     }
 
-    /// Takes the communicator, unless it is in a call or its handle is gone. [#leave] follows.
+    /// Takes the communicator, unless it is in a call or its handle is gone. If this returns true, [#leave]
+    /// must follow.
     boolean tryEnter() {
         if (!lock.tryLock()) {
             return false;
@@ -144,7 +145,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         return using;
     }
 
-    /// Does something that ends with the communicator at the latest, if its handle is still there.
+    /// Runs work under the lock if the handle is still alive; otherwise the communicator's end has done it.
     private void whileAlive(Runnable work) {
         BlockingWork.run(() -> {
             lock.lock();
@@ -169,11 +170,12 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Registers the memory of a pool: what it has on this device, and what it gets later. A pool that is registered
-    /// stays so; the same registration is returned then.
+    /// Registers the memory of a pool with this communicator: the segments that it has on this device, and
+    /// those that it gets later. For a pool that is registered already, it returns the same registration.
     ///
+    /// @return the registration; closing it deregisters the memory
     /// @throws ConfigurationException if the pool's memory does not come from the source `nccl` or `vmm`
-    /// @throws NcclException if NCCL refuses a segment that is there; nothing is registered then
+    /// @throws NcclException if NCCL refuses a segment of the pool; nothing is registered then
     /// @throws IllegalStateException if this communicator is closed
     public BufferRegistration register(MemoryPool pool) {
         SegmentRegistry.Owner owner = pool.extension(SegmentRegistry.Owner.class)
@@ -214,13 +216,15 @@ public final class Communicator extends Collectives implements AutoCloseable {
         });
     }
 
-    /// Registers the memory of a pool with deterministic offsets as a window, on all ranks: **collective**. Every rank
-    /// calls it, in the same order among its windows and splits, with a pool of the same size; ranks of one process
-    /// that one thread drives use [Nccl#registerWindows].
+    /// Registers the memory of a pool with deterministic offsets as a window on all ranks. The call is
+    /// **collective**: every rank makes it, in the same order among its windows and splits, with a pool of the
+    /// same size. If one thread drives several ranks of a process, it uses [Nccl#registerWindows].
     ///
+    /// @return the window; closing it deregisters the memory
     /// @throws ConfigurationException if the pool's offsets are not deterministic; open it as `symmetric`
     /// @throws UnsupportedOperationException if this NCCL or this machine has no windows, with the reason
     /// @throws NcclException if NCCL refuses
+    /// @throws IllegalStateException if this communicator is closed
     public Window registerWindow(MemoryPool pool) {
         return Window.open(api, List.of(this), pool).getFirst();
     }
@@ -229,7 +233,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         windows.add(window);
     }
 
-    /// A window that could not be opened.
+    /// Forgets a window that could not be opened.
     void forget(Window window) {
         windows.remove(window);
     }
@@ -242,8 +246,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
         });
     }
 
-    /// What went wrong since the communicator was made, in this rank or as seen by it; success once it is closed or
-    /// aborted. After anything but success, [abort][#abort] it. Doesn't wait.
+    /// Returns the error that this rank has had or noticed since its creation; success once it is closed or
+    /// aborted. After an error, [abort][#abort] the communicator. Doesn't wait.
     public NcclResult asyncError() {
         if (!state.beginUse()) {
             return NcclResult.SUCCESS;
@@ -255,9 +259,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Throws what [#asyncError] tells.
+    /// Throws the error that [#asyncError] returns, if there is one.
     ///
-    /// @throws NcclException if it is not success
+    /// @throws NcclException for any result but success and [NcclResult#IN_PROGRESS]
     public void checkAsync() {
         NcclResult error = asyncError();
         if (error != NcclResult.SUCCESS && error != NcclResult.IN_PROGRESS) {
@@ -265,8 +269,8 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Lets all that was enqueued come to its end, on this rank and towards the others (`ncclCommFinalize`). Nothing
-    /// but [#close] or [#abort] follows. Doing it twice does nothing.
+    /// Waits until all enqueued work has completed, on this rank and towards the others (`ncclCommFinalize`).
+    /// After it, only [#close] and [#abort] are allowed. Calling it twice does nothing.
     ///
     /// @throws NcclException if NCCL refuses
     public void finish() {
@@ -278,16 +282,16 @@ public final class Communicator extends Collectives implements AutoCloseable {
         });
     }
 
-    /// Ends the communicator, with its windows and registrations; work of it must be done. NCCL may wait here for the
-    /// other ranks of this host. Closing twice, or after an abort, does nothing.
+    /// Closes the communicator with its windows and registrations; its work must be done. NCCL may wait here
+    /// for the other ranks of this host. Closing twice, or after an abort, does nothing.
     ///
-    /// @throws NcclException if NCCL refuses; the communicator is closed then too
+    /// @throws NcclException if NCCL refuses; the communicator is closed even then
     @Override
     public void close() {
         Failures failures = new Failures();
         BlockingWork.run(() -> {
             if (endsAndTakesHandle(failures)) {
-                state.awaitNoUse(Long.MAX_VALUE); // no calls any more, only questions, which don't wait
+                state.awaitNoUse(Long.MAX_VALUE); // only queries are under way, which don't wait
                 failures.gather(() -> api.destroy(handle));
             }
         });
@@ -307,11 +311,11 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Ends the communicator at once, also in the middle of work that hangs: what a failed rank leaves. A call under
-    /// way gets a second to return; one that waits for other ranks then returns with an error. Its windows and
-    /// registrations end with it. Aborting twice, or a communicator that is closed or closes, does nothing.
+    /// Ends the communicator at once, even in the middle of work that hangs because a rank has failed. A call
+    /// under way has a second to return; if it waits for other ranks, it returns with an error after that.
+    /// The windows and registrations end too. Aborting twice, or during or after a close, does nothing.
     ///
-    /// @throws NcclException if NCCL refuses; the communicator is aborted then too
+    /// @throws NcclException if NCCL refuses; the communicator is aborted even then
     public void abort() {
         if (!state.abort()) {
             return;
@@ -337,9 +341,9 @@ public final class Communicator extends Collectives implements AutoCloseable {
         }
     }
 
-    /// Ends all windows and registrations, under the lock.
+    /// Ends all windows and registrations. The caller holds the lock.
     ///
-    /// @param alive whether the handle is still there
+    /// @param alive whether the handle is still alive
     private void endAll(boolean alive, Failures failures) {
         for (Window window : List.copyOf(windows)) {
             failures.gather(() -> window.end(alive));
@@ -363,7 +367,7 @@ public final class Communicator extends Collectives implements AutoCloseable {
         return number;
     }
 
-    /// Rank, number of ranks and device.
+    /// Returns the rank, the number of ranks and the device.
     @Override
     public String toString() {
         return "rank " + rank + " of " + rankCount + " on device " + device();

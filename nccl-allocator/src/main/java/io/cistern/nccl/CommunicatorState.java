@@ -3,16 +3,16 @@ package io.cistern.nccl;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
-/// Whether the handle of a communicator may be used, and which call frees it: one atomic word, of a phase and the
-/// number of uses of the handle that are under way.
+/// Decides whether the handle of a communicator may be used, and which call frees it. One atomic word holds a
+/// phase and the number of uses of the handle under way.
 ///
-/// A use begins only in a phase in which the handle is alive. [#close] and [#abort] leave those phases, and only
-/// one of them succeeds, once: that call frees the handle. Before, it waits for the uses, whose number only falls
-/// then.
+/// A use begins only in a phase in which the handle is alive. [#close] and [#abort] leave these phases. Only
+/// one of them succeeds, once, and that call frees the handle. First it waits for the uses, whose number can
+/// only fall by then.
 ///
 /// **Threads.** Any.
 final class CommunicatorState {
-    /// Those before [#CLOSED] have a live handle.
+    /// Phases before [#CLOSED] have a live handle.
     enum Phase {
         OPEN(0),
         FINISHED(1),
@@ -40,10 +40,12 @@ final class CommunicatorState {
         return PHASES[word % ONE_USE];
     }
 
-    /// Begins a use if the handle is alive; [#endUse] follows.
+    /// Begins a use if the handle is alive.
+    ///
+    /// @return whether it has begun; then [#endUse] must follow
     boolean beginUse() {
         int now = word.get();
-        while (phase(now).compareTo(Phase.CLOSED) < 0) { // fails for a change of another thread, which has gone on
+        while (phase(now).compareTo(Phase.CLOSED) < 0) { // it fails only if another thread has made progress
             if (word.compareAndSet(now, now + ONE_USE)) {
                 return true;
             }
@@ -56,30 +58,30 @@ final class CommunicatorState {
         word.addAndGet(-ONE_USE);
     }
 
-    /// Nothing but the end may follow.
+    /// Enters the phase in which only the end may follow.
     ///
     /// @return whether it was open
     boolean finish() {
         return leave(Phase.OPEN, Phase.FINISHED);
     }
 
-    /// Ends a communicator that was finished.
+    /// Closes a communicator that is open or finished.
     ///
-    /// @return whether the caller is the one that destroys the handle
+    /// @return whether the caller has to destroy the handle
     boolean close() {
         return leave(Phase.FINISHED, Phase.CLOSED);
     }
 
     /// Ends a communicator without waiting for its peers.
     ///
-    /// @return whether the caller is the one that aborts the handle
+    /// @return whether the caller has to abort the handle
     boolean abort() {
         return leave(Phase.FINISHED, Phase.ABORTED);
     }
 
     private boolean leave(Phase last, Phase next) {
         int now = word.get();
-        while (phase(now).compareTo(last) <= 0) { // as above
+        while (phase(now).compareTo(last) <= 0) { // as in beginUse
             if (word.compareAndSet(now, now - phase(now).code + next.code)) {
                 return true;
             }
@@ -90,7 +92,7 @@ final class CommunicatorState {
 
     /// Waits until no use is under way. An interrupt does not end the wait but is kept.
     ///
-    /// @param nanos how long at most
+    /// @param nanos the longest wait, in nanoseconds
     void awaitNoUse(long nanos) {
         long begun = System.nanoTime();
         boolean interrupted = false;

@@ -1,6 +1,6 @@
 package io.cistern.nccl;
 
-/// What elements are, with the numbers of `ncclDataType_t`.
+/// The type of elements, with the numbers of `ncclDataType_t`.
 public enum DataType {
     /// Signed, 8 bits.
     INT8(0, 1, 0),
@@ -20,11 +20,11 @@ public enum DataType {
     FLOAT32(7, 4, 0),
     /// IEEE double precision.
     FLOAT64(8, 8, 0),
-    /// The upper half of single precision.
+    /// The upper half of IEEE single precision.
     BFLOAT16(9, 2, 0),
-    /// 8 bits, 4 of them exponent; finite. NCCL 2.24.3, compute capability 9.0.
+    /// 8 bits, 4 of them exponent; finite. Needs NCCL 2.24.3 and compute capability 9.0.
     FLOAT8_E4M3(10, 1, 22403),
-    /// 8 bits, 5 of them exponent. NCCL 2.24.3, compute capability 9.0.
+    /// 8 bits, 5 of them exponent. Needs NCCL 2.24.3 and compute capability 9.0.
     FLOAT8_E5M2(11, 1, 22403);
 
     private final int code;
@@ -37,17 +37,18 @@ public enum DataType {
         this.sinceVersion = sinceVersion;
     }
 
-    /// The number in `ncclDataType_t`.
+    /// Returns the number in `ncclDataType_t`.
     public int code() {
         return code;
     }
 
-    /// Bytes of one element; addresses are multiples of it.
+    /// Returns the bytes of one element; addresses must be multiples of it.
     public int byteSize() {
         return byteSize;
     }
 
-    /// The first version of NCCL that has it, as `ncclGetVersion` codes it; 0 for all that are supported.
+    /// Returns the first version of NCCL that has it, as `ncclGetVersion` codes it; 0 if all supported versions
+    /// do.
     int sinceVersion() {
         return sinceVersion;
     }

@@ -5,16 +5,18 @@ import static java.util.Objects.requireNonNull;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/// The calls of one [Nccl#group], kept until its end and then made in one go: NCCL knows a group by the OS thread,
-/// which a virtual thread may leave in between, and a block that throws has called nothing.
+/// The calls of one [Nccl#group], kept until its end and then made together. NCCL identifies a group by its OS
+/// thread, which a virtual thread may leave in between; and a block that throws has called nothing.
 ///
-/// 1. The locks of all communicators of the group, in the order of their making, so that two groups can't wait for
-/// each other. 2. What their pools have new is registered. 3. `ncclGroupStart`, the calls, `ncclGroupEnd`.
+/// 1. Take the locks of all communicators of the group, in the order of their creation, so that two groups
+///    can't wait for each other.
+/// 2. Register new segments of their pools.
+/// 3. Call `ncclGroupStart`, the calls, `ncclGroupEnd`.
 ///
-/// **A group may be a call of microseconds**, and programs make the same one over and over. So a thread keeps its
-/// group, and stores a reference only where it differs from what stood there: to store young objects in old ones costs
-/// time with G1, whose refinement threads are told. So the communicators
-/// of its last group, closed or not, stay reachable from the thread.
+/// **Cost.** A group may take only microseconds, and programs make the same one over and over. So a thread
+/// keeps its group and stores a reference only if it differs from the old one: a young object stored in an old
+/// one costs time with G1, whose refinement threads have to look at it. In exchange, the communicators of a
+/// thread's last group stay reachable from the thread, even after they are closed.
 final class Group {
     private static final ThreadLocal<Group> OF_THREAD = ThreadLocal.withInitial(Group::new);
 
@@ -41,7 +43,7 @@ final class Group {
     private Call[] calls = {};
     private int callCount;
 
-    /// Whose locks are taken, each once, in the order of their making.
+    /// The communicators whose locks are taken, each once, in the order of their creation.
     private @Nullable Communicator[] members = {};
 
     private int memberCount;
@@ -49,7 +51,7 @@ final class Group {
 
     private Group() {}
 
-    /// The group that the calling thread is in, or null.
+    /// Returns the group that the calling thread is in, or null.
     static @Nullable Group current() {
         Group group = OF_THREAD.get();
         return group.open ? group : null;
@@ -92,7 +94,7 @@ final class Group {
         return requireNonNull(members[at]);
     }
 
-    /// Runs code whose calls make one group; within a group it joins that.
+    /// Runs code whose calls form one group; inside a group they join that one.
     static void of(NcclApi api, Runnable code) {
         Group group = OF_THREAD.get();
         if (group.open) {
@@ -137,7 +139,8 @@ final class Group {
         }
     }
 
-    /// Makes calls between start and end of a group. The group is ended in any case; the first failure counts.
+    /// Makes calls between start and end of a group. The group is ended in any case; the first failure is
+    /// thrown.
     static void around(NcclApi api, Runnable calls) {
         api.groupStart();
         Throwable failure = null;

@@ -13,9 +13,12 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// Physical memory at addresses of its own, open to all devices that can reach it.
+/// Allocates physical memory and maps it at addresses of its own, open to all devices that can reach it.
 ///
-/// Allocate: create → reserve → map → setAccess; what fails takes back what was done, the last first. **Threads.** Any.
+/// An allocation takes these steps: create → reserve → map → setAccess. If one fails, the earlier steps are
+/// undone, the last first.
+///
+/// **Threads.** Any.
 final class MappedMemory {
     private static final System.Logger LOG = System.getLogger(MappedMemory.class.getName());
 
@@ -30,7 +33,7 @@ final class MappedMemory {
         this.memory = driver.virtualMemory();
     }
 
-    /// A device and all others that can reach it.
+    /// Returns a device and all others that can reach it.
     static List<MemoryLocation> accessors(CudaDriver driver, int device) {
         List<MemoryLocation> all = new ArrayList<>(List.of(MemoryLocation.device(device)));
         for (int other = 0; other < driver.devices().count(); other++) {
@@ -43,7 +46,7 @@ final class MappedMemory {
 
     /// Allocates whole granules.
     ///
-    /// @throws CudaException if the driver refuses; then everything is as before
+    /// @throws CudaException if the driver refuses; everything is as before then
     long allocate(int device, long byteSize, PhysicalMemory kind) {
         long granularity = memory.granularity(kind, true);
         long size = (byteSize + granularity - 1) / granularity * granularity;
@@ -87,9 +90,10 @@ final class MappedMemory {
         }
     }
 
-    /// Frees what [#allocate] gave. It is gone once it is unmapped; what the driver keeps of it then is only logged.
+    /// Frees memory that [#allocate] returned. It is gone once it is unmapped; a later refusal of the driver is
+    /// only logged.
     ///
-    /// @throws CudaException if it can't be unmapped; then everything is as before
+    /// @throws CudaException if it can't be unmapped; everything is as before then
     void free(long address) {
         Range range = Objects.requireNonNull(ranges.get(address), "an address of this memory");
         memory.unmap(range.device, address, range.byteSize);
@@ -101,7 +105,7 @@ final class MappedMemory {
             try {
                 LOG.log(Level.WARNING, range.byteSize + " bytes stay reserved: " + failure.getMessage());
             } catch (OutOfMemoryError ofTheHeap) {
-                // The next refusal is told.
+                // The next refusal is logged.
             }
         }
     }

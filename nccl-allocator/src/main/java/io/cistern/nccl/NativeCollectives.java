@@ -3,7 +3,7 @@ package io.cistern.nccl;
 import io.cistern.nccl.Collective.Kind;
 import io.cistern.nccl.NcclApi.Handle;
 
-/// The functions of libnccl that move data, by kind.
+/// Calls the functions of libnccl that move data, by kind.
 final class NativeCollectives {
     private final NcclFunction allReduce;
     private final NcclFunction broadcast;
@@ -25,7 +25,7 @@ final class NativeCollectives {
         receive = library.function(NcclCall.RECEIVE);
     }
 
-    /// Enqueues one call.
+    /// Enqueues one call on a stream.
     void enqueue(Handle communicator, Collective call, long stream, NcclApi api) {
         if (call.kind() == Kind.ALL_TO_ALL && !allToAll.present()) {
             exchange(communicator, call, stream, api);
@@ -68,7 +68,7 @@ final class NativeCollectives {
         };
     }
 
-    /// All-to-all for versions before 2.28.3, as NCCL's manual writes it: a group of sends and receives.
+    /// Makes an all-to-all for versions before 2.28.3 as NCCL's manual does: as a group of sends and receives.
     private void exchange(Handle communicator, Collective call, long stream, NcclApi api) {
         int ranks = api.rankCount(communicator);
         long part = call.count() * call.type().byteSize();

@@ -6,13 +6,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 
-/// libnccl. What makes or ends something finds the device by the calling thread's current context, which is set before
-/// and given back after; so is the one that was current before a group, once a group and not once a call.
+/// Calls libnccl. Calls that create or end something find the device by the calling thread's current context,
+/// so it is set before them and restored after them. For a group, it is set and restored once, not for each
+/// call.
 final class NativeNccl implements NcclApi {
     /// `NCCL_WIN_COLL_SYMMETRIC`
     private static final int SYMMETRIC = 1;
 
-    /// `CU_STREAM_PER_THREAD`; with 0 and `CU_STREAM_LEGACY` the streams that are no handles.
+    /// `CU_STREAM_PER_THREAD`. The numbers up to it are default streams, which are no handles.
     private static final long LAST_DEFAULT_STREAM = 2;
 
     private final NcclLibrary library;
@@ -113,7 +114,7 @@ final class NativeNccl implements NcclApi {
         }
     }
 
-    /// A call for one of several ranks, whose result NCCL writes at the end of the group.
+    /// A call for one of several ranks; NCCL writes its result at the end of the group.
     private interface RankCall {
         void make(int index, long out);
     }

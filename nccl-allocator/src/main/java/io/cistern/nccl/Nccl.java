@@ -7,10 +7,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/// NCCL for one device memory: makes communicators, and groups their calls. On a real driver it is libnccl, found at
-/// run time: under the property `cistern.nccl.library` or the environment variable `CISTERN_NCCL_LIBRARY`, which name
-/// its file or folder, else as `libnccl.so.2`; 2.19.1 or newer. On the simulated GPU it is simulated, in one process,
-/// and carries data too.
+/// NCCL for one device memory: creates communicators and groups their calls. On a real driver it calls libnccl
+/// 2.19.1 or newer. The property `cistern.nccl.library` or the environment variable `CISTERN_NCCL_LIBRARY`
+/// names the library's file or folder; without them it is `libnccl.so.2`. On the simulated GPU, NCCL is
+/// simulated within one process, and moves data too.
 ///
 /// ```java
 /// Nccl nccl = Nccl.system();
@@ -21,7 +21,7 @@ import java.util.Optional;
 /// }
 /// ```
 ///
-/// **Threads.** Any. Calls that wait for other ranks keep a virtual thread parked, not its carrier.
+/// **Threads.** Any. While a call waits for other ranks, a virtual thread parks and frees its carrier.
 public final class Nccl {
     private final NcclApi api;
 
@@ -29,59 +29,70 @@ public final class Nccl {
         this.api = api;
     }
 
-    /// NCCL for the process's own device memory.
+    /// Returns NCCL for the process's own device memory.
     ///
-    /// @throws ConfigurationException if there is none that can be used, with the reason
+    /// @throws ConfigurationException with the reason, if NCCL can't be used
     public static Nccl system() {
         return of(DeviceMemory.system());
     }
 
-    /// NCCL for a device memory.
+    /// Returns NCCL for a device memory.
     ///
-    /// @throws ConfigurationException if there is none that can be used, with the reason
+    /// @throws ConfigurationException with the reason, if NCCL can't be used
     public static Nccl of(DeviceMemory memory) {
         return new Nccl(NcclApis.of(memory.driver()));
     }
 
-    /// Its version as `ncclGetVersion` codes it: 10000 × major + 100 × minor + patch.
+    /// Returns its version as `ncclGetVersion` codes it: 10000 × major + 100 × minor + patch.
     public int version() {
         return api.version();
     }
 
-    /// Library and version for people.
+    /// Returns the name and version of the library, for people.
     public String description() {
         return api.description();
     }
 
-    /// Makes a communicator of devices of this process (`ncclCommInitAll`): rank i is on `devices[i]`.
+    /// Creates a communicator of devices of this process (`ncclCommInitAll`): rank i is on `devices[i]`.
     ///
-    /// @param devices at least one, none twice
+    /// @param devices ordinals of devices, at least one, none twice
+    /// @return the ranks, in the order of the devices
+    /// @throws IllegalArgumentException if there is no device
     /// @throws NcclException if NCCL refuses
     public List<Communicator> initAll(int... devices) {
         requireSome(devices.length);
         return communicators(devices, BlockingWork.get(() -> api.initAll(devices)));
     }
 
-    /// Makes an id by which ranks of several processes find each other. One rank does it.
+    /// Creates an id by which ranks of several processes find each other. One rank calls it and hands the id to
+    /// the others.
     ///
     /// @throws NcclException if NCCL refuses
     public UniqueId uniqueId() {
         return api.uniqueId();
     }
 
-    /// Makes this process's rank of a communicator (`ncclCommInitRank`), and waits for all other ranks to do so.
+    /// Creates this process's rank of a communicator (`ncclCommInitRank`), and waits until all other ranks have
+    /// done so.
     ///
-    /// @param rankCount how many ranks there are in all
-    /// @param rank this one, from 0
+    /// @param id the id that one rank created
+    /// @param rankCount the number of ranks in all processes
+    /// @param rank this rank, from 0
+    /// @param device the ordinal of this rank's device
+    /// @throws IllegalArgumentException if the rank is not in 0 … `rankCount` − 1
     /// @throws NcclException if NCCL refuses
     public Communicator initRank(UniqueId id, int rankCount, int rank, int device) {
         return initRanks(id, rankCount, rank, device).getFirst();
     }
 
-    /// Makes several ranks of a communicator in this process, and waits for all others.
+    /// Creates several ranks of a communicator in this process, and waits until all others exist.
     ///
-    /// @param rankCount how many ranks there are in all
-    /// @param firstRank the rank of the first device here; those of the others follow
+    /// @param id the id that one rank created
+    /// @param rankCount the number of ranks in all processes
+    /// @param firstRank the rank of the first device here; the other devices have the ranks that follow
+    /// @param devices ordinals of devices, at least one
+    /// @return the ranks, in the order of the devices
+    /// @throws IllegalArgumentException if there is no device, or a rank is not in 0 … `rankCount` − 1
     /// @throws NcclException if NCCL refuses
     public List<Communicator> initRanks(UniqueId id, int rankCount, int firstRank, int... devices) {
         requireSome(devices.length);
@@ -106,13 +117,15 @@ public final class Nccl {
         return List.copyOf(communicators);
     }
 
-    /// Splits communicators (`ncclCommSplit`): **collective** among all their ranks. Ranks of one color make a new
-    /// communicator, in the order of their keys.
+    /// Splits communicators (`ncclCommSplit`). The call is **collective** among all their ranks. Ranks of one
+    /// color form a new communicator, ordered by their keys.
     ///
-    /// @param ranks the ranks of this process that one thread drives
-    /// @param colors for each, the new communicator it goes to; negative for none
-    /// @param keys for each, what the new ranks are ordered by; equal keys by the old rank
-    /// @return for each its new rank, if it has one
+    /// @param ranks the ranks of this process that one thread drives, at least one
+    /// @param colors the color of each; negative for no new communicator
+    /// @param keys the key of each; ranks with equal keys keep their old order
+    /// @return the new rank of each, if it has one
+    /// @throws IllegalArgumentException if there is no rank, or the lengths differ
+    /// @throws IllegalStateException if a communicator is closed
     /// @throws NcclException if NCCL refuses
     public List<Optional<Communicator>> split(List<Communicator> ranks, int[] colors, int[] keys) {
         if (ranks.isEmpty() || ranks.size() != colors.length || ranks.size() != keys.length) {
@@ -146,24 +159,25 @@ public final class Nccl {
         }
     }
 
-    /// Makes the calls of some code one group (`ncclGroupStart`, `ncclGroupEnd`): calls of several ranks that wait for
-    /// each other, sends and receives at once. They are made together when the code ends; if it throws, none is. A
-    /// group within a group is part of it.
+    /// Makes the calls of some code one group (`ncclGroupStart`, `ncclGroupEnd`): for calls of several ranks
+    /// that wait for each other, and for sends and receives at once. The calls are made together when the code
+    /// ends; if it throws, none is made. A group inside a group joins the outer one.
     ///
-    /// @throws NcclException what the first call that fails says
+    /// @throws NcclException the error of the first call that fails
     public void group(Runnable calls) {
         Group.of(api, calls);
     }
 
     /// [Registers][Communicator#registerWindow] a pool as a window with several ranks that one thread drives.
     ///
-    /// @return the windows, in the order of ranks
+    /// @return the windows, in the order of the ranks
+    /// @throws IllegalArgumentException if there is no rank
     public List<Window> registerWindows(List<Communicator> ranks, MemoryPool pool) {
         requireSome(ranks.size());
         return Window.open(api, ranks, pool);
     }
 
-    /// What can be done here, for people.
+    /// Returns the name and version of the library, for people.
     @Override
     public String toString() {
         return description();

@@ -1,12 +1,13 @@
 package io.cistern.nccl;
 
-/// NCCL as its functions, with devices made current and results checked: libnccl itself, or the simulation of it.
+/// The functions of NCCL, with the device made current and results checked. Implemented by libnccl and by the
+/// simulation.
 ///
-/// **Threads.** One thread at a time for each communicator; between [#groupStart] and [#groupEnd] all calls come from
-/// one OS thread. [#abort] and [#asyncError] may be called beside any call.
+/// **Threads.** One thread at a time for each communicator; between [#groupStart] and [#groupEnd] all calls
+/// come from one OS thread. [#abort] and [#asyncError] may be called during any call.
 ///
-/// **Errors.** All throw [NcclException] for a result other than success, and [UnsupportedOperationException] for what
-/// this version of NCCL has not got.
+/// **Errors.** All methods throw an [NcclException] for a result other than success, and an
+/// [UnsupportedOperationException] if this version of NCCL lacks the function.
 interface NcclApi {
     /// A communicator of one rank.
     ///
@@ -14,10 +15,10 @@ interface NcclApi {
     /// @param device the rank's device
     record Handle(long value, int device) {}
 
-    /// As `ncclGetVersion` codes it.
+    /// Returns the version as `ncclGetVersion` codes it.
     int version();
 
-    /// For people.
+    /// Returns the name and version of the library, for people.
     String description();
 
     UniqueId uniqueId();
@@ -25,12 +26,13 @@ interface NcclApi {
     /// `ncclCommInitAll`
     long[] initAll(int[] devices);
 
-    /// `ncclCommInitRank` for ranks that follow each other, all at once.
+    /// Calls `ncclCommInitRank` for ranks that follow each other, all in one group.
     long[] initRanks(UniqueId id, int rankCount, int firstRank, int[] devices);
 
-    /// `ncclCommSplit` for several ranks of this process, all at once; 0 where a rank is in no new communicator.
+    /// Calls `ncclCommSplit` for several ranks of this process, all in one group.
     ///
     /// @param colors the new communicator of each; negative for none
+    /// @return the new handles; 0 for a rank that is in no new communicator
     long[] split(Handle[] communicators, int[] colors, int[] keys);
 
     int rankCount(Handle communicator);
@@ -50,12 +52,12 @@ interface NcclApi {
 
     void groupEnd();
 
-    /// NCCL finds the device by the communicator. For a default stream, a number that names one of the current context,
-    /// the device's context is made current.
+    /// Enqueues a call. NCCL finds the device by the communicator. The number of a default stream means one of
+    /// the current context, so for such a stream the device's context is made current.
     void enqueue(Handle communicator, Collective call, long stream);
 
-    /// Makes calls with the device's context current, and then the one again that was before. NCCL gives back the
-    /// device, which is its primary context, where the program may have had another.
+    /// Makes calls with the device's context current, and restores the previous context afterwards. NCCL itself
+    /// restores only the device, with its primary context, even if the program had another one.
     void onDevice(int device, Runnable calls);
 
     /// `ncclMemAlloc`
@@ -66,14 +68,15 @@ interface NcclApi {
 
     /// `ncclCommRegister`
     ///
-    /// @return the handle, or 0 if NCCL makes no use of registered memory here
+    /// @return the handle, or 0 if NCCL does not use registered memory here
     long register(Handle communicator, long address, long byteSize);
 
     void deregister(Handle communicator, long registration);
 
-    /// `ncclCommWindowRegister` with `NCCL_WIN_COLL_SYMMETRIC` for several ranks of this process, all at once.
+    /// Calls `ncclCommWindowRegister` with `NCCL_WIN_COLL_SYMMETRIC` for several ranks of this process, all in
+    /// one group.
     ///
-    /// @return the windows; 0 where the communicator has no symmetric memory
+    /// @return the windows; 0 if the communicator has no symmetric memory
     long[] registerWindows(Handle[] communicators, long[] addresses, long byteSize);
 
     void deregisterWindow(Handle communicator, long window);

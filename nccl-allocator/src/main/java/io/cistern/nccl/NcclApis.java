@@ -8,15 +8,15 @@ import java.lang.ref.WeakReference;
 import java.util.Map;
 import java.util.WeakHashMap;
 
-/// The NCCL that belongs to a driver: libnccl for a real one, its simulation for a simulated one. One for each
-/// driver, so that all that is opened on the driver meets.
+/// Returns the NCCL that belongs to a driver: libnccl for a real driver, the simulation for a simulated one.
+/// There is one for each driver, so that communicators opened on the same driver can meet.
 final class NcclApis {
-    /// libnccl is looked for once, when it is first wanted.
+    /// Searches for libnccl once, when it is first needed.
     private static final class Native {
         static final LoadResult FOUND = NcclLibrary.find();
     }
 
-    /// Both weak, since what is open on a driver knows it.
+    /// Keys and values are weak, since everything that is open on a driver refers to its NCCL.
     private static final Map<CudaDriver, WeakReference<NcclApi>> OPEN = new WeakHashMap<>();
 
     private NcclApis() {}
@@ -28,7 +28,7 @@ final class NcclApis {
         return Availability.no(Native.FOUND.reason());
     }
 
-    /// @throws ConfigurationException if there is no NCCL, with the reason
+    /// @throws ConfigurationException with the reason, if NCCL can't be used
     static NcclApi of(CudaDriver driver) {
         synchronized (OPEN) {
             WeakReference<NcclApi> known = OPEN.get(driver);

@@ -1,9 +1,9 @@
 package io.cistern.nccl;
 
-/// The functions of libnccl that are used, each with its shape and the version that brought it.
+/// The functions of libnccl that Cistern calls, each with its shape and the version that introduced it.
 ///
-/// A *shape* spells a C prototype by the width of its parameters: `L` for 64 bits (pointers, handles, sizes), `I` for
-/// 32 (`int`, enums), `U` for the 128 bytes of an `ncclUniqueId` by value.
+/// A *shape* spells a C prototype by the width of its parameters: `L` for 64 bits (pointers, handles, sizes), `I`
+/// for 32 (`int`, enums), `U` for the 128 bytes of an `ncclUniqueId` by value.
 enum NcclCall {
     GET_VERSION("ncclGetVersion", "L"),
     GET_UNIQUE_ID("ncclGetUniqueId", "L"),
@@ -48,7 +48,7 @@ enum NcclCall {
         this.sinceVersion = sinceVersion;
     }
 
-    /// The C name.
+    /// Returns the C name.
     String symbol() {
         return symbol;
     }
@@ -57,7 +57,7 @@ enum NcclCall {
         return shape;
     }
 
-    /// The first version that has it, as `ncclGetVersion` codes it; 0 for every version that is supported.
+    /// Returns the first version that has it, as `ncclGetVersion` codes it; 0 if all supported versions do.
     int sinceVersion() {
         return sinceVersion;
     }

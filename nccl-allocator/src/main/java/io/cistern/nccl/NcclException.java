@@ -3,8 +3,7 @@ package io.cistern.nccl;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// A call of NCCL that did not succeed: which call, with what result, on which arguments, and what NCCL itself says
-/// of it.
+/// Reports a failed call of NCCL: the function, its result, its arguments, and NCCL's own text.
 public final class NcclException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -13,12 +12,12 @@ public final class NcclException extends CisternException {
     private final int code;
     private final String lastError;
 
-    /// Describes one failed call.
+    /// Creates the report of one failed call.
     ///
     /// @param call the function that failed
-    /// @param code the `ncclResult_t` it returned
-    /// @param arguments its arguments for people
-    /// @param lastError what `ncclGetLastError` said then; may be empty
+    /// @param code the `ncclResult_t` that it returned
+    /// @param arguments its arguments, for people
+    /// @param lastError the text of `ncclGetLastError`; may be empty
     public NcclException(String call, int code, String arguments, String lastError) {
         super(call + "(" + arguments + ") failed: " + NcclResult.describe(code)
                 + (lastError.isBlank() ? "" : "; NCCL says: " + lastError.strip()));
@@ -27,22 +26,22 @@ public final class NcclException extends CisternException {
         this.lastError = lastError;
     }
 
-    /// The function that failed.
+    /// Returns the name of the function that failed.
     public String call() {
         return call;
     }
 
-    /// The raw `ncclResult_t`.
+    /// Returns the raw `ncclResult_t`.
     public int code() {
         return code;
     }
 
-    /// The result, or [NcclResult#UNKNOWN] for a code that this version does not name.
+    /// Returns the result, or [NcclResult#UNKNOWN] for a code that this version does not name.
     public NcclResult result() {
         return NcclResult.of(code);
     }
 
-    /// What `ncclGetLastError` said; empty if nothing.
+    /// Returns the text of `ncclGetLastError`; may be empty.
     public String lastError() {
         return lastError;
     }

@@ -11,10 +11,11 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/// One function of the loaded library. Each [shape][NcclCall] has one handle that takes the function's address first:
-/// so handles are constants to the compiler, which inlines them, while addresses belong to a library.
+/// One function of the loaded library. Each [shape][NcclCall] has one method handle, which takes the function's
+/// address first. So the handles are constants to the compiler, which inlines them, while the addresses belong
+/// to a library.
 ///
-/// `assert` compares the shape that a caller's argument types choose with the function's own.
+/// An `assert` checks that the shape chosen by a caller's argument types is the function's own.
 final class NcclFunction {
     private static final MemoryLayout UNIQUE_ID =
             MemoryLayout.structLayout(MemoryLayout.sequenceLayout(UniqueId.BYTES, JAVA_BYTE));
@@ -167,7 +168,7 @@ final class NcclFunction {
         }
     }
 
-    /// A function that takes 64 bits and returns a text; empty for none.
+    /// Calls a function that takes 64 bits and returns a text; returns an empty text for `NULL`.
     String text(long a) {
         try {
             return SharedLibrary.text((MemorySegment) TEXT.invokeExact(address, a));
@@ -176,16 +177,17 @@ final class NcclFunction {
         }
     }
 
-    /// Throws if a call did not succeed.
+    /// Throws an exception if a call did not succeed.
     ///
-    /// @param arguments for people
+    /// @param arguments the call's arguments, for people
     void check(int code, String arguments) {
         if (code != NcclResult.SUCCESS.code()) {
             throw failed(code, arguments);
         }
     }
 
-    /// The last error is asked for without a communicator, which NCCL allows: an abort may have freed it.
+    /// Returns the exception for a result. It asks for the last error without a communicator, which NCCL
+    /// allows, because an abort may have freed the communicator.
     NcclException failed(int code, String arguments) {
         String lastError = library.function(NcclCall.GET_LAST_ERROR).text(0);
         return new NcclException(call.symbol(), code, arguments, lastError);

@@ -12,15 +12,15 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
 
-/// The loaded libnccl and the addresses of its functions. Once loaded it stays.
+/// The loaded libnccl and the addresses of its functions. Once loaded, it stays loaded.
 ///
-/// Looked for under [Setting#NCCL_LIBRARY], else as `libnccl.so.2` where the system looks.
+/// It is searched for under [Setting#NCCL_LIBRARY], else as `libnccl.so.2` in the system's places.
 final class NcclLibrary {
     static final String PROPERTY = Setting.NCCL_LIBRARY.key();
     private static final String PRODUCT = "NCCL";
     private static final String NAME = "libnccl.so.2";
 
-    /// The first with `ncclMemAlloc` and `ncclCommRegister`.
+    /// The first version with `ncclMemAlloc` and `ncclCommRegister`.
     private static final int MIN_VERSION = 21901;
 
     private final String name;
@@ -33,10 +33,11 @@ final class NcclLibrary {
         this.addresses = addresses;
     }
 
-    /// A library, or why there is none that can be used.
+    /// A library, or the reason why none can be used.
     record LoadResult(Optional<NcclLibrary> library, String reason) {}
 
-    /// Loads the configured library. Never throws: what is missing is a reason, with what to do about it.
+    /// Loads the configured library. Never throws: the reason of a failure says what is missing and what to do
+    /// about it.
     static LoadResult find() {
         return tried(() -> SharedLibrary.find(PRODUCT, Setting.NCCL_LIBRARY, NAME));
     }
@@ -98,14 +99,14 @@ final class NcclLibrary {
         }
     }
 
-    /// A version for people: major, minor, patch.
+    /// Returns a version as major.minor.patch.
     static String text(int version) {
         return version >= 10_000
                 ? version / 10_000 + "." + version / 100 % 100 + "." + version % 100
                 : version / 1000 + "." + version / 100 % 10 + "." + version % 100;
     }
 
-    /// As `ncclGetVersion` codes it: 10000 × major + 100 × minor + patch.
+    /// Returns the version as `ncclGetVersion` codes it: 10000 × major + 100 × minor + patch.
     int version() {
         return version;
     }
@@ -114,7 +115,7 @@ final class NcclLibrary {
         return name;
     }
 
-    /// A function; one that this version lacks says so when it is called.
+    /// Returns a function. If this version lacks it, its call says so.
     NcclFunction function(NcclCall call) {
         return new NcclFunction(call, addresses.getOrDefault(call, MemorySegment.NULL), this);
     }

@@ -2,9 +2,9 @@ package io.cistern.nccl;
 
 import java.util.Locale;
 
-/// What NCCL's functions return, by their names in `nccl.h` without the `nccl` prefix.
+/// The results of NCCL's functions, by their names in `nccl.h` without the `nccl` prefix.
 public enum NcclResult {
-    /// It worked.
+    /// The call succeeded.
     SUCCESS(0, ""),
     /// A CUDA call inside NCCL failed.
     UNHANDLED_CUDA_ERROR(1, "a CUDA call inside NCCL failed"),
@@ -14,13 +14,13 @@ public enum NcclResult {
     INTERNAL_ERROR(3, "an internal check of NCCL failed; look at NCCL_DEBUG=WARN"),
     /// An argument is not legal.
     INVALID_ARGUMENT(4, "an argument is not legal"),
-    /// The calls don't fit together: wrong order, one GPU twice, ranks that disagree.
+    /// The calls don't fit together: wrong order, one GPU twice, or ranks that disagree.
     INVALID_USAGE(5, "the calls don't fit together: one GPU twice, or ranks that disagree"),
     /// Another rank failed or is gone.
     REMOTE_ERROR(6, "another rank failed or is gone; abort the communicator"),
-    /// Still under way, for communicators that don't block.
+    /// The work is still under way, for communicators that don't block.
     IN_PROGRESS(7, "still under way"),
-    /// It took longer than was set.
+    /// The call took longer than the limit that was set.
     TIMEOUT(8, "it took longer than was set"),
     /// A code that this version does not name.
     UNKNOWN(-1, "a result that this version does not know");
@@ -33,17 +33,17 @@ public enum NcclResult {
         this.meaning = meaning;
     }
 
-    /// The number in `nccl.h`.
+    /// Returns the number in `nccl.h`.
     public int code() {
         return code;
     }
 
-    /// What it says, and what to do about it; empty for success.
+    /// Returns the meaning and what to do about it; empty for success.
     public String meaning() {
         return meaning;
     }
 
-    /// The constant for a code, or [#UNKNOWN].
+    /// Returns the constant for a code, or [#UNKNOWN].
     public static NcclResult of(int code) {
         for (NcclResult result : values()) {
             if (result.code == code) {
@@ -53,7 +53,7 @@ public enum NcclResult {
         return UNKNOWN;
     }
 
-    /// Name, number and meaning for people. Never throws.
+    /// Returns name, number and meaning, for people. Never throws.
     static String describe(int code) {
         NcclResult result = of(code);
         String name = result == UNKNOWN ? "ncclResult" : "nccl" + camelCase(result.name());

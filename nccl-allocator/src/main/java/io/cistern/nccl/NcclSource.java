@@ -9,10 +9,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// Segments from `ncclMemAlloc`: memory that NCCL can share, register and reach from all peers.
+/// Provides segments from `ncclMemAlloc`: memory that NCCL can share, register and reach from all peers.
 ///
-/// A segment goes back once no communicator knows it: [#tryRelease] leaves it where one is in a call, and what is left
-/// when the source is closed goes when the last communicator lets go of it.
+/// A segment goes back once no communicator has it registered. [#tryRelease] keeps it while such a communicator
+/// is in a call. Segments that are left when the source is closed go back when the last communicator
+/// deregisters them.
 final class NcclSource implements RangeSource, SegmentRegistry.Owner {
     private static final System.Logger LOG = System.getLogger(NcclSource.class.getName());
 
@@ -20,7 +21,8 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
     private final CudaDriver driver;
     private final SegmentRegistry registry = new SegmentRegistry();
 
-    /// With what frees them late: made with them, since a source is closed in a full Java heap too.
+    /// Segments, each with the task that frees it late. The task is created in advance, since a source is
+    /// closed with a full Java heap too.
     private final Map<Segment, Runnable> segments = new ConcurrentHashMap<>();
 
     NcclSource(NcclApi api, CudaDriver driver) {
@@ -58,7 +60,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
     }
 
     private long allocate(long byteSize, int device) {
-        long[] address = new long[1]; // a boxed one would be lost where the Java heap is full
+        long[] address = new long[1]; // a boxed one would be lost if the Java heap is full
         try {
             BlockingWork.run(() -> address[0] = api.allocate(device, byteSize));
             return address[0];
@@ -70,12 +72,13 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
         }
     }
 
-    /// NCCL has one result for all failures of CUDA; its text has CUDA's own.
+    /// Returns whether memory ran out. NCCL has one result for all failures of CUDA; its text contains CUDA's
+    /// own.
     private boolean isOutOfMemory(NcclException failure, long byteSize, int device) {
         return failure.lastError().contains("out of memory") || driver.memory().freeBytes(device) < byteSize;
     }
 
-    /// What NCCL does not take back is there as before, too.
+    /// Releases a segment. If NCCL does not take it back, the segment is registered again as before.
     @Override
     public boolean tryRelease(Segment segment) {
         if (!registry.letGo(segment)) {
@@ -117,7 +120,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
         try {
             abandonAll();
         } catch (OutOfMemoryError full) {
-            abandonAll(); // nobody closes it again
+            abandonAll(); // no later call closes this
             throw full;
         }
     }
@@ -130,7 +133,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
         try {
             LOG.log(Level.WARNING, segment + " stays reserved: " + failure.getMessage());
         } catch (OutOfMemoryError ofTheHeap) {
-            // The next refusal is told.
+            // The next refusal is logged.
         }
     }
 

@@ -9,10 +9,10 @@ import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
 
-/// Provides the source `nccl`: segments from `ncclMemAlloc`. It has no options; [Nccl] tells where libnccl is looked
-/// for.
+/// Provides the source `nccl`: segments from `ncclMemAlloc`. It has no options; [Nccl] says where libnccl is
+/// searched for.
 public final class NcclSourceProvider implements SegmentSourceProvider {
-    /// For [java.util.ServiceLoader].
+    /// Creates the provider, for [java.util.ServiceLoader].
     public NcclSourceProvider() {}
 
     @Override
@@ -25,7 +25,7 @@ public final class NcclSourceProvider implements SegmentSourceProvider {
         return "nccl";
     }
 
-    /// No, with the reason, if there is no libnccl or an older one than 2.19.1.
+    /// Returns no, with the reason, if libnccl is missing or older than 2.19.1.
     @Override
     public Availability availability(DeviceEnvironment environment) {
         return NcclApis.availability(environment.simulated());

@@ -3,13 +3,13 @@ package io.cistern.nccl;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.nccl.Collective.Kind;
 
-/// The buffers of one collective: checked, counted, and kept until the stream has passed the call.
+/// Checks and counts the buffers of one collective, and keeps them until the stream has passed the call.
 ///
-/// @param rank whose call it is
+/// @param rank the rank that makes the call
 record Operands(Collectives rank, Kind kind, DataType type, long stream) {
-    /// Elements in a buffer that holds so many parts of equal size.
+    /// Returns the elements in one part of a buffer.
     ///
-    /// @return elements in one part
+    /// @param parts the number of equal parts that the buffer holds
     long count(DeviceBuffer buffer, int parts) {
         long unit = (long) type.byteSize() * parts;
         if (buffer.device() != rank.device()) {
@@ -21,7 +21,7 @@ record Operands(Collectives rank, Kind kind, DataType type, long stream) {
         return buffer.byteSize() / unit;
     }
 
-    /// Elements in one part of two buffers that fit each other.
+    /// Returns the elements in one part of two buffers, whose parts must have equal sizes.
     long count(DeviceBuffer one, int partsOfOne, DeviceBuffer other, int partsOfOther) {
         long count = count(one, partsOfOne);
         if (count(other, partsOfOther) != count) {
@@ -30,7 +30,7 @@ record Operands(Collectives rank, Kind kind, DataType type, long stream) {
         return count;
     }
 
-    /// The address, which stays the buffer's until the stream has passed the call.
+    /// Returns the address of a buffer, which keeps its memory until the stream has passed the call.
     long use(DeviceBuffer buffer) {
         long address = buffer.address();
         if (address % type.byteSize() != 0) {

@@ -10,17 +10,17 @@ import static java.lang.foreign.ValueLayout.JAVA_SHORT_UNALIGNED;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
-/// Reduces elements of several ranks to one, as NCCL's kernels do: integers wrap, averages of integers are whole,
-/// floating point is rounded once, at the end. What simulated collectives compute.
+/// Reduces elements of several ranks to one, as NCCL's kernels do: integers wrap, averages of integers are
+/// whole, and floating point is rounded once, at the end. Simulated collectives compute their results with it.
 ///
-/// @param type of the elements
-/// @param op how two become one
+/// @param type the type of the elements
+/// @param op the operation that reduces two elements to one
 public record Reduction(DataType type, ReductionOp op) {
-    /// Reduces the elements at each place.
+    /// Reduces the elements at each index.
     ///
-    /// @param given one range for each rank, in their order
-    /// @param result where the elements go; may be one of those given
-    /// @param count how many elements there are
+    /// @param given one range for each rank, in the order of ranks
+    /// @param result the range for the results; may be one of those given
+    /// @param count the number of elements
     public void reduce(List<MemorySegment> given, MemorySegment result, long count) {
         for (long i = 0; i < count; i++) {
             if (isWhole()) {

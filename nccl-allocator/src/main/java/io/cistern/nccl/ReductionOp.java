@@ -1,16 +1,16 @@
 package io.cistern.nccl;
 
-/// How elements of all ranks become one, with the numbers of `ncclRedOp_t`.
+/// The operation that reduces elements of all ranks to one, with the numbers of `ncclRedOp_t`.
 public enum ReductionOp {
-    /// Their sum.
+    /// The sum.
     SUM(0),
-    /// Their product.
+    /// The product.
     PRODUCT(1),
-    /// The largest.
+    /// The largest element.
     MAX(2),
-    /// The smallest.
+    /// The smallest element.
     MIN(3),
-    /// Their sum by the number of ranks.
+    /// The sum divided by the number of ranks.
     AVERAGE(4);
 
     private final int code;
@@ -19,7 +19,7 @@ public enum ReductionOp {
         this.code = code;
     }
 
-    /// The number in `ncclRedOp_t`.
+    /// Returns the number in `ncclRedOp_t`.
     public int code() {
         return code;
     }

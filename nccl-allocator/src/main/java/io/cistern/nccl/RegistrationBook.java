@@ -10,7 +10,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// Which segments of one registry a communicator has registered. Changed under the communicator's lock alone.
+/// Records which segments of one registry a communicator has registered. Changed only under the communicator's
+/// lock.
 final class RegistrationBook {
     private static final System.Logger LOG = System.getLogger(RegistrationBook.class.getName());
 
@@ -20,7 +21,7 @@ final class RegistrationBook {
     private final Communicator communicator;
     private final SegmentRegistry registry;
     private final Map<Segment, Long> handles = new ConcurrentHashMap<>();
-    /// What NCCL would not take; not tried again.
+    /// The reasons for segments that NCCL refused; they are not tried again.
     private final Map<Segment, String> refused = new ConcurrentHashMap<>();
 
     private long seenVersion = -1;
@@ -34,9 +35,9 @@ final class RegistrationBook {
         return registry;
     }
 
-    /// Registers what is there, or nothing.
+    /// Registers all present segments, or none.
     ///
-    /// @throws NcclException if NCCL refuses one; those before are deregistered again
+    /// @throws NcclException if NCCL refuses one; those before it are deregistered again
     void begin() {
         registry.add(this);
         seenVersion = registry.version();
@@ -61,14 +62,14 @@ final class RegistrationBook {
             handles.put(segment, handle);
             known = true;
         } finally {
-            if (!known) { // the Java heap is full
+            if (!known) { // if the Java heap is full
                 communicator.api().deregister(communicator.handle(), handle);
             }
         }
     }
 
-    /// Registers what is new and deregisters what was abandoned, unless the communicator is in a call: then before
-    /// its next one.
+    /// Registers new segments and deregisters abandoned ones. If the communicator is in a call, that happens
+    /// before its next one.
     void tryUpdate() {
         if (communicator.tryEnter()) {
             try {
@@ -79,7 +80,8 @@ final class RegistrationBook {
         }
     }
 
-    /// Under the communicator's lock. What NCCL refuses is used all the same, only slower: that is logged.
+    /// Updates the registrations. The caller holds the communicator's lock. A segment that NCCL refuses is
+    /// logged and used unregistered, which is slower.
     void update() {
         long version = registry.version();
         if (version == seenVersion || !communicator.isOpen()) {
@@ -114,7 +116,8 @@ final class RegistrationBook {
         registry.freeAbandoned();
     }
 
-    /// Deregisters a segment, unless the communicator is in a call or ends: then its end lets go of the segment.
+    /// Deregisters a segment. If the communicator is in a call or ends, this returns false, and the
+    /// communicator's end drops it.
     boolean tryDrop(Segment segment) {
         refused.remove(segment);
         if (!handles.containsKey(segment)) {
@@ -131,7 +134,8 @@ final class RegistrationBook {
         }
     }
 
-    /// A handle that NCCL does not take back is of no more use: with a failed communicator all are gone.
+    /// Deregisters a segment. If NCCL refuses, its handle is dropped as well: after a failure of the
+    /// communicator all handles are gone.
     private void drop(Segment segment) {
         Long handle = handles.get(segment);
         if (handle == null) {
@@ -146,8 +150,8 @@ final class RegistrationBook {
         }
     }
 
-    /// Deregisters everything, under the communicator's lock. What the Java heap had no memory for is tried once more:
-    /// often nobody asks again.
+    /// Deregisters all segments. The caller holds the communicator's lock. If the Java heap was full, it tries
+    /// once more, since often no later call does.
     void end(@Nullable Throwable failure) {
         try {
             dropAll();
@@ -166,7 +170,7 @@ final class RegistrationBook {
         }
     }
 
-    /// Forgets everything: an aborted communicator has no registrations any more.
+    /// Forgets all segments, because an aborted communicator has no registrations any more.
     void die() {
         handles.clear();
         refused.clear();

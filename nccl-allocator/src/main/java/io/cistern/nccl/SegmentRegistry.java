@@ -11,35 +11,37 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/// The segments of one source, and the communicators that know them.
+/// Records the segments of one source and the communicators that have them registered.
 ///
-/// **Rules.** What appears is registered with every communicator of its device; what goes is deregistered before. A
-/// communicator that is in a call is not waited for, since that call may itself wait for whoever allocates here: what
-/// appears meanwhile is registered before its next call, and what should go stays ([#letGo]). Nothing here is
-/// collective.
+/// **Rules.** A new segment is registered with every communicator of its device; a segment that goes is
+/// deregistered first. If a communicator is in a call, nobody waits for it, since that call may itself wait for
+/// the thread that allocates here. A segment that appears meanwhile is registered before the communicator's
+/// next call; one that should go stays ([#letGo]). Nothing here is collective.
 ///
-/// **Invariant.** A segment that a communicator has a handle of is present or abandoned; one with a window too.
+/// **Invariant.** A segment for which a communicator has a handle, or on which a window lies, is present or
+/// abandoned.
 ///
-/// **Threading.** One lock. Under it the locks of communicators are only tried; whoever holds one of those may wait
-/// for this lock.
+/// **Threads.** One lock. Under it the locks of communicators are only tried, so a thread that holds one of
+/// those may wait for this lock.
 final class SegmentRegistry {
     private final ReentrantLock lock = new ReentrantLock();
     private final Map<Long, Segment> present = new TreeMap<>();
-    /// Windows on a segment, by its address.
+    /// The count of windows on each segment, by the segment's address.
     private final Map<Long, AtomicInteger> windows = new HashMap<>();
-    /// Segments that nobody allocates from any more, and how they are freed once no communicator knows them.
+    /// Segments that nobody allocates from any more, with the task that frees each once no communicator has it
+    /// registered.
     private final Map<Segment, Abandoned> abandoned = new HashMap<>();
 
     private final CopyOnWriteArrayList<RegistrationBook> books = new CopyOnWriteArrayList<>();
 
-    /// Grows with each change, so that a communicator sees at a glance whether it is up to date.
+    /// Grows with each change, so that one read tells a communicator whether it is up to date.
     private final AtomicLong version = new AtomicLong();
 
     private static final class Abandoned {
         final Segment segment;
         final Runnable free;
 
-        /// Whether a thread is freeing it.
+        /// Whether a thread is freeing it now.
         boolean isTaken;
 
         Abandoned(Segment segment, Runnable free) {
@@ -52,7 +54,7 @@ final class SegmentRegistry {
         return version.get();
     }
 
-    /// A segment exists from now on.
+    /// Adds a new segment.
     void appeared(Segment segment) {
         lock.lock();
         try {
@@ -64,16 +66,17 @@ final class SegmentRegistry {
         books.forEach(RegistrationBook::tryUpdate);
     }
 
-    /// Has a segment deregistered everywhere.
+    /// Deregisters a segment everywhere.
     ///
-    /// @return false if a window lies on it, or if one of its communicators is in a call: then it must stay
+    /// @return false if a window lies on it or one of its communicators is in a call; then the segment must
+    ///     stay
     boolean letGo(Segment segment) {
         lock.lock();
         try {
             if (hasWindows(segment)) {
                 return false;
             }
-            version.incrementAndGet(); // also if it stays: who dropped it takes it up again
+            version.incrementAndGet(); // also if it stays: a communicator that dropped it registers it again
             for (RegistrationBook book : books) {
                 if (!book.tryDrop(segment)) {
                     return false;
@@ -87,8 +90,8 @@ final class SegmentRegistry {
         }
     }
 
-    /// Nobody allocates from a segment any more: frees it now, or when no communicator knows it any more. After an
-    /// OutOfMemoryError it can be abandoned again.
+    /// Frees a segment that nobody allocates from any more, now or once no communicator has it registered.
+    /// After an OutOfMemoryError it can be abandoned again.
     void abandon(Segment segment, Runnable free) {
         if (!isAbandoned(segment) && letGo(segment)) {
             free.run();
@@ -115,8 +118,8 @@ final class SegmentRegistry {
         }
     }
 
-    /// Frees what was abandoned and is known to nobody. What the Java heap had no memory for is tried once more: often
-    /// nobody asks again.
+    /// Frees abandoned segments that no communicator has registered. If the Java heap was full, it tries once
+    /// more, since often no later call does.
     void freeAbandoned() {
         try {
             freeUnknown();
@@ -162,7 +165,7 @@ final class SegmentRegistry {
         return false;
     }
 
-    /// What could not be freed stays abandoned.
+    /// Ends a try to free a segment; if it failed, the segment stays abandoned.
     private void ended(Abandoned taken, boolean freed) {
         lock.lock();
         try {
@@ -175,7 +178,7 @@ final class SegmentRegistry {
         }
     }
 
-    /// The segments of a device, by address.
+    /// Returns the segments of a device, by address.
     List<Segment> present(int device) {
         lock.lock();
         try {
@@ -196,9 +199,9 @@ final class SegmentRegistry {
         freeAbandoned();
     }
 
-    /// A window lies on a segment from now on.
+    /// Counts a new window on a segment.
     ///
-    /// @return the count of its windows; closing a window lowers it, without memory of the Java heap
+    /// @return the count of the segment's windows; closing a window lowers it, which needs no Java heap
     AtomicInteger windowOpened(Segment segment) {
         lock.lock();
         try {
@@ -210,7 +213,7 @@ final class SegmentRegistry {
         }
     }
 
-    /// A window has closed.
+    /// Frees abandoned segments after a window has closed.
     void windowClosed() {
         freeAbandoned();
     }
@@ -222,7 +225,7 @@ final class SegmentRegistry {
 
     /// A source or an allocator whose memory can be registered.
     interface Owner {
-        /// The registries of all memory that it hands out.
+        /// Returns the registries of all memory that it hands out.
         List<SegmentRegistry> registries();
     }
 }

@@ -7,12 +7,12 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// The ranks of one simulated communicator. The n-th collective of each rank belongs together, and the n-th send from
-/// one rank to another with the n-th receive there: each is a [SimulatedExchange].
+/// The ranks of one simulated communicator. The n-th collective of each rank belongs together, and so do the
+/// n-th send from one rank to another and the n-th receive there: each is a [SimulatedExchange].
 ///
-/// **Threading.** Everything under its own lock.
+/// **Threads.** Any; its own lock guards everything.
 final class SimulatedClique {
-    /// Sends and receives between two ranks.
+    /// The direction of sends between two ranks.
     private record Channel(int from, int to) {}
 
     private final SimulatedStaging staging;
@@ -58,7 +58,7 @@ final class SimulatedClique {
         }
     }
 
-    /// The exchange that a call belongs to, made by the first rank that gets there.
+    /// Returns the exchange that a call belongs to; the first rank to call creates it.
     private SimulatedExchange exchange(SimulatedRank rank, Collective call) {
         return switch (call.kind()) {
             case SEND -> matched(new Channel(rank.rank(), call.peer()), unsent, unreceived);
@@ -75,8 +75,8 @@ final class SimulatedClique {
         return exchange;
     }
 
-    /// @param mine where the other side left what waits for this one
-    /// @param theirs where this side leaves what waits for the other
+    /// @param mine exchanges that the other side created and that wait for this side
+    /// @param theirs the place for exchanges that this side creates and that wait for the other
     private SimulatedExchange matched(
             Channel channel, Map<Channel, List<SimulatedExchange>> mine, Map<Channel, List<SimulatedExchange>> theirs) {
         List<SimulatedExchange> waiting = mine.getOrDefault(channel, List.of());
@@ -94,7 +94,7 @@ final class SimulatedClique {
         return exchange;
     }
 
-    /// Lets streams go that wait for ranks which will not come.
+    /// Releases streams that wait for ranks which will not come.
     private void fail(NcclResult result) {
         error = result;
         underWay.forEach(SimulatedExchange::letGo);
@@ -104,13 +104,13 @@ final class SimulatedClique {
         fail(NcclResult.REMOTE_ERROR);
     }
 
-    /// Waits for what a rank has called.
+    /// Waits for the work of a rank.
     synchronized void finish(int device) {
         underWay.forEach(exchange -> exchange.end(device));
         underWay.removeIf(SimulatedExchange::freeIfDone);
     }
 
-    /// Waits until all ranks have said their color.
+    /// Waits until all ranks have named their color.
     synchronized SimulatedSplit split(List<SimulatedRank> members, int[] colors, int[] keys) {
         SimulatedSplit current = split;
         if (current == null) {

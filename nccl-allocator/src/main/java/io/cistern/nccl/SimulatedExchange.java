@@ -9,20 +9,21 @@ import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
 
-/// One collective, or one send with its receive, from the first rank that calls to the last stream that has its result.
+/// One collective, or one send with its receive, from the first rank's call until the last stream has its
+/// result.
 ///
-/// What each rank enqueues on its stream:
+/// Each rank enqueues this on its stream:
 ///
 /// ```
 /// copy what it gives to the host → event → stand until the result is there → copy the result from the host → event
 /// ```
 ///
-/// Who gets nothing does not stand. The last rank to call makes its stream wait for all first events; then the host
-/// computes all results and lets all streams go. Guarded by the [SimulatedClique].
+/// A rank that receives nothing does not stand. The last rank to call makes its stream wait for all first
+/// events; then the host computes all results and releases all streams. Guarded by the [SimulatedClique].
 final class SimulatedExchange {
     private static final VarHandle FLAG = ValueLayout.JAVA_INT.varHandle();
 
-    /// What one rank has in it.
+    /// One rank's part of the exchange.
     private final class Part {
         final int rank;
         final int device;
@@ -81,12 +82,12 @@ final class SimulatedExchange {
         this.members = members;
     }
 
-    /// Whether the next rank to join is the last one.
+    /// Returns whether the next rank to join is the last one.
     boolean expectsOne() {
         return parts.size() == members - 1;
     }
 
-    /// @throws NcclException if this rank's call does not fit those of others
+    /// @throws NcclException if this rank's call does not match those of others
     void join(int rank, Collective call, long stream, MemoryKernels latch) {
         if (!parts.isEmpty()) {
             requireFitting(rank, call, parts.getFirst());
@@ -100,7 +101,7 @@ final class SimulatedExchange {
         finish(part, stream);
     }
 
-    /// The last rank's stream waits for what the others give, and its host function works for all.
+    /// Makes the last rank's stream wait for the input of the others; its host function computes for all.
     private void finish(Part last, long stream) {
         long gives = given(last.rank, last.call);
         driver.copies().toHost(last.device, last.given, last.call.send(), gives, stream);
@@ -136,7 +137,7 @@ final class SimulatedExchange {
         }
     }
 
-    /// Bytes that a rank gives.
+    /// Returns the number of bytes that a rank sends.
     private long given(int rank, Collective call) {
         long bytes = call.count() * call.type().byteSize();
         return switch (call.kind()) {
@@ -147,7 +148,7 @@ final class SimulatedExchange {
         };
     }
 
-    /// Bytes that a rank gets.
+    /// Returns the number of bytes that a rank receives.
     private long received(int rank, Collective call) {
         long bytes = call.count() * call.type().byteSize();
         return switch (call.kind()) {
@@ -199,12 +200,12 @@ final class SimulatedExchange {
         new Reduction(call.type(), call.op()).reduce(given, to.result, call.count());
     }
 
-    /// Lets all streams go, with the result or without.
+    /// Releases all streams, with or without the result.
     void letGo() {
         parts.forEach(part -> FLAG.setVolatile(part.flag, 0L, 1));
     }
 
-    /// Frees what it took, if all ranks have called and all streams are past it.
+    /// Frees its memory and events if all ranks have called and all streams are past it.
     boolean freeIfDone() {
         boolean done = parts.size() == members
                 && parts.stream().allMatch(part -> driver.events().hasPassed(part.device, part.done));
@@ -219,7 +220,8 @@ final class SimulatedExchange {
         parts.clear();
     }
 
-    /// Waits until a device's part is done. What other ranks have not called by now, they won't: then it ends without.
+    /// Waits until a device's part is done. Ranks that have not called by now won't, so it ends without their
+    /// data.
     void end(int device) {
         if (parts.size() < members) {
             letGo();

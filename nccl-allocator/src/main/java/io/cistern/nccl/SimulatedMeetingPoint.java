@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// Where the ranks of one unique id wait for each other. Guarded by itself.
+/// Lets the ranks of one unique id wait for each other. Guarded by its own monitor.
 final class SimulatedMeetingPoint {
     private static final int ABSENT = -1;
 
@@ -12,9 +12,9 @@ final class SimulatedMeetingPoint {
     private int arrived;
     private @Nullable SimulatedClique clique;
 
-    /// Waits until all ranks are here.
+    /// Waits until all ranks have arrived.
     ///
-    /// @return their devices, by rank
+    /// @return the devices, by rank
     synchronized int[] meet(int rankCount, int firstRank, int... here) {
         if (devices.length == 0) {
             devices = new int[rankCount];

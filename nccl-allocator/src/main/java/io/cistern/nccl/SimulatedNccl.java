@@ -17,18 +17,19 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// NCCL in plain Java over any driver: ranks of one process, whose collectives carry data, in stream order and with
-/// NCCL's rules for who waits for whom. Meant for the simulated GPU; it copies through the host, so it is slow.
+/// Implements NCCL in plain Java over any driver. All ranks are in one process; collectives move data in stream
+/// order, and wait for each other by NCCL's rules. Meant for the simulated GPU; it copies through the host, so
+/// it is slow.
 ///
-/// A call returns at once; its stream stands until all ranks have called, as with NCCL. Ranks that disagree fail with
-/// [NcclResult#INVALID_USAGE], where NCCL would hang or spoil memory.
+/// A call returns at once; its stream stands until all ranks have called, as with NCCL. Ranks that disagree
+/// fail with [NcclResult#INVALID_USAGE], for which NCCL would hang or corrupt memory.
 final class SimulatedNccl implements NcclApi {
-    /// What it behaves like.
+    /// The version that it imitates.
     private static final int VERSION = 22803;
 
     private static final SecureRandom RANDOM = new SecureRandom();
 
-    /// Of the ids that were made and whose ranks have not all met.
+    /// The meeting points of ids whose ranks have not all met.
     private static final Map<UniqueId, SimulatedMeetingPoint> MEETING_POINTS = new ConcurrentHashMap<>();
 
     private record GroupCall(SimulatedRank rank, Collective call, long stream) {
@@ -186,7 +187,8 @@ final class SimulatedNccl implements NcclApi {
         open.depth++;
     }
 
-    /// Sends go first: those of a group are under way together, so none waits for a receive before it.
+    /// Ends a group. Its sends go first: all calls of a group are under way together, so no send may wait for a
+    /// receive.
     @Override
     public void groupEnd() {
         OpenGroup open = GROUP.get();

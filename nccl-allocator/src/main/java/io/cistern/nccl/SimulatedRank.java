@@ -3,13 +3,13 @@ package io.cistern.nccl;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// One rank of a [SimulatedClique], and what it has registered. Guarded by the clique, as are its counts.
+/// One rank of a [SimulatedClique], and its registrations. Guarded by the clique, as are its counts.
 final class SimulatedRank {
     private final SimulatedClique clique;
     private final int rank;
     private final Map<Long, Long> registered = new ConcurrentHashMap<>();
 
-    /// How many collectives it has called.
+    /// The number of collectives that it has called.
     long collectives;
 
     SimulatedRank(SimulatedClique clique, int rank) {

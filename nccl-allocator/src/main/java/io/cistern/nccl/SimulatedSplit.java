@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 
-/// One split of a clique, under way until all its ranks have said their color. Guarded by the old clique.
+/// One split of a clique, under way until all ranks have named their color. Guarded by the old clique.
 final class SimulatedSplit {
     /// The place of a rank in its new clique.
     record Place(SimulatedClique clique, int rank) {}
@@ -31,7 +31,7 @@ final class SimulatedSplit {
         return wishes.size() == devices.length;
     }
 
-    /// Makes the new cliques: ranks of a color by key, then by old rank.
+    /// Creates the new cliques: the ranks of a color, ordered by key and then by old rank.
     void decide(SimulatedStaging staging) {
         Map<Integer, List<Wish>> byColor = new TreeMap<>();
         wishes.stream()

@@ -8,8 +8,8 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.Map;
 
-/// Pinned host memory and kernels for simulated communicators. All is kept until the driver is closed: giving it
-/// back waits for the device, whose streams may stand for ranks that have not called.
+/// Holds pinned host memory and kernels for simulated communicators. It keeps all of them until the driver is
+/// closed: giving memory back waits for the device, whose streams may stand for ranks that have not called.
 ///
 /// **Threads.** Any; its own lock.
 final class SimulatedStaging {
@@ -27,7 +27,7 @@ final class SimulatedStaging {
         return driver;
     }
 
-    /// Memory of at least so many bytes, a power of two in fact.
+    /// Returns memory of at least so many bytes; its size is a power of two.
     synchronized MemorySegment take(int device, long byteSize) {
         long size = Long.highestOneBit(Math.max(byteSize, MIN_BYTES) * 2 - 1);
         Deque<MemorySegment> fitting = idle.computeIfAbsent(size, _ -> new ArrayDeque<>());
@@ -38,7 +38,7 @@ final class SimulatedStaging {
         idle.computeIfAbsent(memory.byteSize(), _ -> new ArrayDeque<>()).push(memory);
     }
 
-    /// The kernels of a device, loaded when its first communicator is made.
+    /// Returns the kernels of a device, which are loaded when its first communicator is created.
     synchronized MemoryKernels kernels(int device) {
         return kernels.computeIfAbsent(device, _ -> MemoryKernels.load(driver, device));
     }

@@ -1,11 +1,11 @@
 package io.cistern.nccl;
 
-/// Floating-point numbers of 8 and 16 bits that Java does not know.
+/// Converts floating-point numbers of 8 and 16 bits that Java lacks.
 ///
 /// ```
 /// bfloat16   s eeeeeeee mmmmmmm     the upper half of a float
 /// e5m2       s eeeee mm             the upper half of a half
-/// e4m3       s eeee mmm             bias 7, no infinity: s 1111 111 is NaN, and what is too large is ±448
+/// e4m3       s eeee mmm             bias 7, no infinity: s 1111 111 is NaN, and larger values become ±448
 /// ```
 final class SmallFloats {
     private static final float LARGEST_E4M3 = 448;
@@ -18,7 +18,7 @@ final class SmallFloats {
         return Float.intBitsToFloat(bits << 16);
     }
 
-    /// Rounds to the nearest, ties to even.
+    /// Rounds to the nearest value, ties to even.
     static short toBfloat16(float value) {
         if (Float.isNaN(value)) {
             return 0x7fc0;
@@ -31,7 +31,7 @@ final class SmallFloats {
         return Float.float16ToFloat((short) (bits << 8));
     }
 
-    /// Rounds to the nearest, ties to even.
+    /// Rounds to the nearest value, ties to even.
     static byte toE5m2(float value) {
         if (Float.isNaN(value)) {
             return 0x7f;
@@ -52,7 +52,7 @@ final class SmallFloats {
                 : sign * Math.scalb(8f + mantissa, exponent - E4M3_BIAS - 3);
     }
 
-    /// Rounds to the nearest, ties to even.
+    /// Rounds to the nearest value, ties to even.
     static byte toE4m3(float value) {
         if (Float.isNaN(value)) {
             return E4M3_NAN;

@@ -15,9 +15,10 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// Blocks at deterministic offsets: up to a size from one segment a device, a [SymmetricArena]; above it from another
-/// allocator, as it does where the segment has no room. Which of the two, and the offset, depend on the sequence of
-/// sizes, frees and captures on the device alone, so ranks that do the same have the same.
+/// Allocates blocks at deterministic offsets. Blocks up to a size come from one segment a device, a
+/// [SymmetricArena]. Larger blocks, and those that the segment has no room for, come from another allocator.
+/// Which of the two serves a block, and the offset, depend only on the sequence of sizes, frees and captures on
+/// the device. So ranks that make the same sequence get the same offsets.
 final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemory, SegmentRegistry.Owner {
     private final StreamOrder order;
     private final RangeSource source;
@@ -55,7 +56,7 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
             } while (address == SymmetricArena.RETIRED);
             return address;
         } catch (DeviceOutOfMemoryException noSegment) {
-            return 0; // the upstream may have less to ask for; a window can't be registered then
+            return 0; // the upstream may need less memory at once; a window can't be registered then
         }
     }
 
@@ -106,7 +107,7 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
         return Stream.concat(Stream.of(registry), above).toList();
     }
 
-    /// What the upstream can do with its own blocks, it can't do with these.
+    /// Hides the extensions of the upstream, which handle only its own blocks.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
@@ -119,7 +120,8 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
         return above.isEmpty() ? above : OptionalLong.of(above.getAsLong() + own);
     }
 
-    /// A segment goes whole, once nothing on it is live and no window lies on it; the next one has the same offsets.
+    /// A segment goes back whole, once no block on it is live and no window lies on it. The next segment has
+    /// the same offsets.
     @Override
     public long trim(int device, long keepBytes) {
         long own = arenas.get(device) == null ? 0 : segmentBytes;
@@ -150,8 +152,8 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
         upstream.streamClosing(device, stream);
     }
 
-    /// Segments go back when the source is closed, those that a window lies on with the last window. What one device
-    /// refuses does not keep the others from being waited for.
+    /// The source's close gives segments back; a segment with windows goes with the last window. If waiting for
+    /// one device fails, the others are waited for too.
     @Override
     public void close() {
         Failures failures = new Failures();

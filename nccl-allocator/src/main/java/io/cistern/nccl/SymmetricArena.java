@@ -17,8 +17,9 @@ import java.util.function.Function;
 import java.util.function.LongConsumer;
 import java.util.stream.Collectors;
 
-/// Blocks of one segment by first fit: each lies at the lowest offset with room, whatever stream it is for and
-/// whether or not work on it has finished. So offsets depend on the sequence of sizes, frees and captures alone.
+/// Allocates blocks of one segment by first fit: each block lies at the lowest offset with room, whatever its
+/// stream, even if work there has not finished. So offsets depend only on the sequence of sizes, frees and
+/// captures.
 ///
 /// ```
 /// offset   0          4 KiB      6 KiB           10 KiB                    end
@@ -26,32 +27,34 @@ import java.util.stream.Collectors;
 ///                       last: stream a             last: streams a, b
 /// ```
 ///
-/// **Stream order.** A free range remembers whose work may still use it: streams, or for those that ended a
-/// fence. Who gets a block there is made to wait for them on the device. A stream that has waited for many
-/// stands for them in what is left of the range: with a thousand streams, each block would else wait for all.
+/// **Stream order.** A free range remembers whose work may still use it: streams or, for ended streams, a
+/// fence. A stream that gets a block there is made to wait for them on the device. A stream that has waited for
+/// many others takes their place in the rest of the range. Otherwise, with a thousand streams, each block would
+/// wait for all of them.
 ///
-/// **Captures.** Nobody can be made to wait for what a captured stream did before its capture. So while captures
-/// are under way, what their streams used last serves nobody.
+/// **Captures.** No stream can be made to wait for work that a captured stream did before its capture. So while
+/// captures are under way, ranges that their streams used last serve no allocation.
 ///
-/// **Invariant** ([#checkInvariants]): free ranges don't touch, and live and free bytes make up the segment.
+/// **Invariant** ([#checkInvariants]): free ranges don't touch, and live and free bytes add up to the segment.
 ///
-/// **Threading.** One lock, under which fences are recorded when a block changes streams.
+/// **Threads.** One lock; it is held while fences are recorded when a block changes streams.
 final class SymmetricArena {
-    /// Sizes and offsets are multiples of this; NCCL is at its best from 16 bytes on, blocks in general from 256.
+    /// The unit of sizes and offsets. NCCL is at its best from 16 bytes of alignment on, blocks in general from
+    /// 256.
     static final long UNIT = 512;
 
-    /// So many streams can use parts of a range in turns without waiting for each other's later work.
+    /// This many streams can use parts of a range in turn without waiting for each other's later work.
     private static final int MAX_USES = 4;
 
-    /// What an arena answers whose segment has gone: there may be another one.
+    /// The answer of an arena whose segment has gone; there may be another arena.
     static final long RETIRED = -1;
 
     private static final long PER_THREAD = Streams.PER_THREAD_DEFAULT;
 
-    /// In place of a stream that can't be named any more: all of them.
+    /// In place of a stream that can't be named any more; it means all streams.
     private static final long GONE = -1;
 
-    /// Whose work may still use a range: a stream, or what it had done when it ended.
+    /// Work that may still use a range: that of a stream, or the work of an ended stream up to its end.
     ///
     /// @param fence 0 while the stream exists
     private record Use(long stream, long fence) {}
@@ -83,7 +86,7 @@ final class SymmetricArena {
         return address >= segment.address() && address < segment.address() + segment.byteSize();
     }
 
-    /// Allocates.
+    /// Allocates a block.
     ///
     /// @return the address, 0 if there is no room, or [#RETIRED]
     synchronized long allocate(long byteSize, long stream) {
@@ -101,9 +104,9 @@ final class SymmetricArena {
         return 0;
     }
 
-    /// Makes a stream wait for all that may still use a range.
+    /// Makes a stream wait for all work that may still use a range.
     ///
-    /// @return whether that is possible beside the captures under way
+    /// @return false if a capture under way forbids it
     private boolean follows(long stream, Set<Use> last) {
         try {
             for (Use use : last) {
@@ -140,7 +143,7 @@ final class SymmetricArena {
         return segment.address() + offset;
     }
 
-    /// Where the Java heap is full, the range stays as it is until a later call.
+    /// Frees a block. If the Java heap is full, a later call does it.
     synchronized void free(long address, long byteSize, long stream) {
         long offset = address - segment.address();
         try {
@@ -151,7 +154,7 @@ final class SymmetricArena {
         }
     }
 
-    /// All that needs Java heap comes before the first change.
+    /// Adds a range to the free ones. Everything that needs Java heap comes before the first change.
     private void putBack(long offset, long byteSize, long stream) {
         Long block = offset;
         Long behind = offset + rounded(byteSize);
@@ -173,7 +176,8 @@ final class SymmetricArena {
         live.remove(block);
     }
 
-    /// The default stream of a thread is named only by that thread, so its fence is taken at once.
+    /// Returns the uses of a stream. Only a thread itself can name its own default stream, so its fence is
+    /// recorded at once.
     private Set<Use> uses(long stream) {
         return stream == PER_THREAD || stream == GONE ? ended(stream) : Set.of(new Use(key(stream), 0));
     }
@@ -192,12 +196,12 @@ final class SymmetricArena {
         return Set.of(new Use(stream, fence));
     }
 
-    /// 0 and 1 are both the legacy default stream.
+    /// Returns one number for the legacy default stream, which has 0 and 1.
     private static long key(long stream) {
         return Math.max(stream, 1);
     }
 
-    /// Takes the fence of a stream that ends, and forgets those that have passed.
+    /// Records the fence of a stream that ends, and forgets fences that have passed.
     synchronized void streamClosing(long stream) {
         unfinished.finish(freeing);
         Use ending = new Use(key(stream), 0);
@@ -213,7 +217,7 @@ final class SymmetricArena {
         passed.forEach(fence -> order.release(segment.device(), fence));
     }
 
-    /// Puts others in place of uses.
+    /// Replaces uses by others.
     private void renew(Function<Use, Set<Use>> change) {
         free.replaceAll((_, range) -> new Free(
                 range.byteSize,
@@ -224,7 +228,7 @@ final class SymmetricArena {
         return (byteSize + UNIT - 1) / UNIT * UNIT;
     }
 
-    /// Gives the segment back if it is idle and its source takes it.
+    /// Gives the segment back if it is idle and its source accepts it.
     synchronized boolean tryRetire(RangeSource source) {
         unfinished.finish(freeing);
         if (!retired && live.isEmpty() && isQuiet()) {
@@ -250,7 +254,7 @@ final class SymmetricArena {
         return passed[0];
     }
 
-    /// Does something with the fence of a use, which is taken for that alone while the stream exists.
+    /// Passes the fence of a use to an action; while the stream exists, the fence is recorded only for that.
     private void withFence(Use use, LongConsumer action) {
         long fence = use.fence != 0 ? use.fence : order.record(segment.device(), use.stream);
         try {
@@ -267,7 +271,7 @@ final class SymmetricArena {
         fences.clear();
     }
 
-    /// Waits for all that may still use the segment; no block is live.
+    /// Waits for all work that may still use the segment; no block is live.
     synchronized void close() {
         try {
             DeadContext.survive(() -> free.values().forEach(range -> range.last.forEach(this::synchronize)));

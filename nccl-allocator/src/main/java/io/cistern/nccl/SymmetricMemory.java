@@ -2,11 +2,12 @@ package io.cistern.nccl;
 
 import io.cistern.spi.Segment;
 
-/// Memory whose offsets are the same on every rank that makes the same allocations in the same order.
+/// Memory with the same offsets on every rank that makes the same allocations in the same order.
 interface SymmetricMemory {
-    /// The one segment of a device, made if there is none: of the same size on all devices.
+    /// Returns the segment of a device, and creates it if it does not exist. All devices have segments of the
+    /// same size.
     ///
-    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no such memory
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if the source has no memory for it
     Segment segment(int device);
 
     SegmentRegistry registry();

@@ -12,19 +12,19 @@ import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Provides the allocator `symmetric`: small and middle blocks at deterministic offsets of one segment a device,
-/// which can be registered as a [window][Communicator#registerWindow]; large ones from plain memory. So buffers
-/// lie where the collective on them is fastest, and a program leaves the choice to their size.
+/// Provides the allocator `symmetric`. Small and middle blocks lie at deterministic offsets of one segment a
+/// device, which can be registered as a [window][Communicator#registerWindow]; large blocks come from plain
+/// memory. So the size of a buffer decides where it lies, and it lies where its collective is fastest.
 public final class SymmetricProvider implements AllocatorProvider {
-    /// Between two H200 without multicast, an all-reduce of up to 32 MiB was faster in a window, a larger one in
-    /// plain memory: windows win while latency counts, plain memory once bandwidth does. By powers of two:
-    /// docs/nccl.md.
+    /// The size up to which an all-reduce between two H200 without multicast was faster in a window than in
+    /// plain memory. Windows win while latency counts, plain memory once bandwidth does. The sizes tried were
+    /// powers of two: docs/nccl.md.
     static final long CROSSOVER_BYTES = 32L << 20;
 
     private static final long USUAL_BYTES = 512L << 20;
     private static final long MIN_BYTES = 2L << 20;
 
-    /// Made when first asked for: every program that has this JAR makes the provider.
+    /// Created when first needed: every program with this JAR creates the provider.
     private static final class Options {
         static final SpecOption<Long> BYTES = SpecOption.of(
                 "symmetric",
@@ -56,7 +56,7 @@ public final class SymmetricProvider implements AllocatorProvider {
                 AllocatorOptions::text);
     }
 
-    /// For [java.util.ServiceLoader].
+    /// Creates the provider, for [java.util.ServiceLoader].
     public SymmetricProvider() {}
 
     @Override
@@ -74,13 +74,13 @@ public final class SymmetricProvider implements AllocatorProvider {
         return List.of(Options.BYTES, Options.LARGEST, Options.SOURCE, Options.UPSTREAM);
     }
 
-    /// For windows alone.
+    /// Returns a negative priority: this allocator is for windows alone.
     @Override
     public int priority() {
         return -1;
     }
 
-    /// As the source `nccl`.
+    /// Returns the availability of the source `nccl`.
     @Override
     public Availability availability(DeviceEnvironment environment) {
         return NcclApis.availability(environment.simulated());

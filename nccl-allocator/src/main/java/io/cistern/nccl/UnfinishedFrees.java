@@ -2,23 +2,23 @@ package io.cistern.nccl;
 
 import java.util.Arrays;
 
-/// Frees of one [SymmetricArena] that wanted Java heap when there was none: they are done with a later call.
+/// Keeps frees of one [SymmetricArena] that lacked Java heap; a later call makes them.
 ///
 /// **Threads.** Guarded by the arena.
 final class UnfinishedFrees {
     private static final int FIELDS = 3;
 
-    /// Frees a block, or throws an OutOfMemoryError and has changed nothing.
+    /// Frees a block; if it throws an OutOfMemoryError, it has changed nothing.
     interface Freeing {
         void free(long offset, long byteSize, long stream);
     }
 
-    /// Offset, size and stream of each.
+    /// Offset, size and stream of each free.
     private long[] frees = {};
 
     private int count;
 
-    /// Makes room for the frees of so many blocks, so that none of them needs any.
+    /// Makes room for the frees of so many blocks, so that adding one needs no Java heap.
     void makeRoomFor(int blocks) {
         if (blocks * FIELDS > frees.length) {
             frees = Arrays.copyOf(frees, 2 * blocks * FIELDS);
@@ -32,7 +32,7 @@ final class UnfinishedFrees {
         frees[at + 2] = stream;
     }
 
-    /// Does them, the last one first, as far as there is Java heap.
+    /// Makes the frees, the last one first, while there is Java heap.
     void finish(Freeing freeing) {
         while (count > 0) {
             int at = FIELDS * (count - 1);

@@ -6,8 +6,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Arrays;
 
-/// What ranks in different processes find each other by: 128 bytes that one rank [makes][Nccl#uniqueId] and hands to
-/// the others by whatever way they have. One id serves one communicator. Immutable.
+/// An id by which ranks in different processes find each other: 128 bytes that one rank
+/// [creates][Nccl#uniqueId] and sends to the others in any way. One id serves one communicator. Immutable.
 public final class UniqueId {
     /// `NCCL_UNIQUE_ID_BYTES`
     public static final int BYTES = 128;
@@ -18,10 +18,10 @@ public final class UniqueId {
         this.bytes = bytes;
     }
 
-    /// An id that another rank made.
+    /// Returns an id that another rank created.
     ///
-    /// @param bytes what [#toBytes] gave
-    /// @throws IllegalArgumentException if they are not 128
+    /// @param bytes the bytes that [#toBytes] returned there
+    /// @throws IllegalArgumentException if there are not 128 bytes
     public static UniqueId of(byte[] bytes) {
         if (bytes.length != BYTES) {
             throw new IllegalArgumentException("a unique id has " + BYTES + " bytes, not " + bytes.length);
@@ -29,14 +29,15 @@ public final class UniqueId {
         return new UniqueId(bytes.clone());
     }
 
-    /// The bytes, to be handed to the other ranks.
+    /// Returns the bytes, to be sent to the other ranks.
     public byte[] toBytes() {
         return bytes.clone();
     }
 
-    /// Writes the id to a file that appears whole: who [reads][#readFrom] it never sees half of it.
+    /// Writes the id to a file in one atomic step, so that a process that [reads][#readFrom] it never sees half
+    /// of it.
     ///
-    /// @throws IOException if it can't be written
+    /// @throws IOException if the file can't be written
     public void writeTo(Path file) throws IOException {
         Path part = Files.createTempFile(file.toAbsolutePath().getParent(), "nccl", ".id");
         Files.write(part, bytes);
@@ -45,8 +46,8 @@ public final class UniqueId {
 
     /// Reads an id that another rank wrote.
     ///
-    /// @throws IOException if there is no such file
-    /// @throws IllegalArgumentException if it holds no id
+    /// @throws IOException if the file can't be read
+    /// @throws IllegalArgumentException if the file does not hold an id
     public static UniqueId readFrom(Path file) throws IOException {
         return of(Files.readAllBytes(file));
     }
@@ -61,7 +62,7 @@ public final class UniqueId {
         return Arrays.hashCode(bytes);
     }
 
-    /// A short text; ids are not secrets, but long.
+    /// Returns a short text, because ids are long; they are not secrets.
     @Override
     public String toString() {
         return "UniqueId[" + Integer.toHexString(hashCode()) + "]";

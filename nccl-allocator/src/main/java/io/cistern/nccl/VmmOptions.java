@@ -11,13 +11,13 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 
-/// The options of `vmm`.
+/// The options of the source `vmm`.
 ///
 /// @param onHost whether memory lives on a host NUMA node instead of the device
 /// @param node the node, or empty for the one nearest to the device
-/// @param handle how it can be exported, or empty for the widest that works
-/// @param rdma whether network cards reach it, or empty for wherever that is supported
-/// @param byteAlignment what sizes and addresses of physical memory are multiples of, besides the granularity
+/// @param handle how memory can be exported, or empty for the widest type that works
+/// @param rdma whether network cards reach the memory, or empty for yes if that is supported
+/// @param byteAlignment the unit of sizes and addresses of physical memory, besides the granularity
 record VmmOptions(
         boolean onHost, OptionalInt node, Optional<HandleType> handle, Optional<Boolean> rdma, long byteAlignment) {
     private static final String HOST = "host_numa";
@@ -52,7 +52,7 @@ record VmmOptions(
 
     static final List<SpecOption<?>> ALL = List.of(LOCATION, HANDLE, ALIGNMENT, RDMA);
 
-    /// Beyond it, one block would take a good part of a device.
+    /// With a larger one, one block would take a good part of a device.
     private static final long LARGEST_ALIGNMENT = 1L << 30;
 
     static VmmOptions read(AllocatorOptions options) {
@@ -95,9 +95,9 @@ record VmmOptions(
         return word.equals("auto") ? Optional.empty() : Optional.of(word.equals("true"));
     }
 
-    /// Checks what was asked for by name.
+    /// Checks the options that a spec names.
     ///
-    /// @throws ConfigurationException if something was asked for by name that a device has not got
+    /// @throws ConfigurationException if a device does not support one of them
     void requireSupport(DriverCapabilities capabilities) {
         for (DriverCapabilities.DeviceCapabilities device : capabilities.devices()) {
             if (onHost) {
@@ -124,7 +124,7 @@ record VmmOptions(
         return handle == HandleType.FABRIC ? DriverFeature.FABRIC : DriverFeature.POSIX_FILE_DESCRIPTOR;
     }
 
-    /// The word that options and traits use.
+    /// Returns the word that options and traits use.
     static String word(HandleType handle) {
         return switch (handle) {
             case NONE -> "none";

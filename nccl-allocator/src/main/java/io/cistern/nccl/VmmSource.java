@@ -21,19 +21,20 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
-/// Physical memory by handles. What a device's memory is like is settled once, when the device is first used: where
-/// an option says `auto`, the widest handle type that the device claims is tried with one granule, since a claim is
-/// not enough (fabric handles also need an IMEX channel).
+/// Provides physical memory by handles. The properties of a device's memory are decided once, when the device
+/// is first used. If an option says `auto`, the widest handle type that the device claims is tried with one
+/// granule, since a claim is not enough (fabric handles also need an IMEX channel).
 ///
-/// **Registration.** Wherever memory is mapped is a segment of the [SegmentRegistry]: a virtual page keeps its physical
-/// page until it is unmapped, so a registration holds that long, also while the page is lent to another place.
+/// **Registration.** Each mapping is a segment of the [SegmentRegistry]. A virtual page keeps its physical page
+/// until it is unmapped, so a registration stays valid that long, even while the page is aliased at another
+/// place.
 final class VmmSource implements PageSource, SegmentRegistry.Owner {
     private static final System.Logger LOG = System.getLogger(VmmSource.class.getName());
 
     private static final List<HandleType> WIDEST_FIRST =
             List.of(HandleType.FABRIC, HandleType.POSIX_FILE_DESCRIPTOR, HandleType.NONE);
 
-    /// What is created on a device, and what is told of it.
+    /// The memory to create on a device, and the traits to report.
     private record Kind(PhysicalMemory memory, PageTraits traits) {}
 
     private final CudaDriver driver;
@@ -41,7 +42,7 @@ final class VmmSource implements PageSource, SegmentRegistry.Owner {
     private final VmmOptions options;
     private final AtomicReferenceArray<@Nullable Kind> kinds;
     private final SegmentRegistry registry = new SegmentRegistry();
-    /// The handle under each segment.
+    /// The physical memory's handle under each segment.
     private final Map<Segment, Long> mapped = new ConcurrentHashMap<>();
 
     VmmSource(CudaDriver driver, VmmOptions options, int deviceCount) {
@@ -77,7 +78,7 @@ final class VmmSource implements PageSource, SegmentRegistry.Owner {
         virtualMemory.release(device, handle);
     }
 
-    /// The device, and all that can reach it.
+    /// Returns the device and all others that can reach it.
     @Override
     public List<MemoryLocation> accessors(int device) {
         return MappedMemory.accessors(driver, device);
@@ -105,13 +106,14 @@ final class VmmSource implements PageSource, SegmentRegistry.Owner {
         return List.of(registry);
     }
 
-    /// What is still mapped could not be unmapped because a communicator was in a call: it goes with that.
+    /// Abandons memory that is still mapped because a communicator was in a call: it goes when that
+    /// communicator lets it go.
     @Override
     public void close() {
         try {
             abandonAll();
         } catch (OutOfMemoryError full) {
-            abandonAll(); // nobody closes it again
+            abandonAll(); // no later call closes this
             throw full;
         }
     }
@@ -170,7 +172,7 @@ final class VmmSource implements PageSource, SegmentRegistry.Owner {
         }
     }
 
-    /// Such handles work, whether or not the driver takes this one back.
+    /// Releases the granule of a trial. Its handle type works even if the driver does not take this one back.
     private void dropTrial(long handle, int device) {
         try {
             virtualMemory.release(device, handle);

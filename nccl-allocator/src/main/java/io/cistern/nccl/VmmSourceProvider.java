@@ -11,11 +11,11 @@ import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Provides the source `vmm`: physical memory from `cuMemCreate`, open to all devices that can reach it, and fit to be
-/// [registered][Communicator#register]. With `caching` it grows by pages, or comes in plain segments with
-/// `expandable_segments=false`.
+/// Provides the source `vmm`: physical memory from `cuMemCreate`, open to all devices that can reach it, which
+/// can be [registered][Communicator#register]. With `caching` it grows by pages or, with
+/// `expandable_segments=false`, comes in plain segments.
 public final class VmmSourceProvider implements SegmentSourceProvider {
-    /// For [java.util.ServiceLoader].
+    /// Creates the provider, for [java.util.ServiceLoader].
     public VmmSourceProvider() {}
 
     @Override
@@ -33,7 +33,7 @@ public final class VmmSourceProvider implements SegmentSourceProvider {
         return VmmOptions.ALL;
     }
 
-    /// No, with the reason, if a device has no virtual memory management.
+    /// Returns no, with the reason, if a device has no virtual memory management.
     @Override
     public Availability availability(DeviceEnvironment environment) {
         for (int device = 0; device < environment.deviceCount(); device++) {

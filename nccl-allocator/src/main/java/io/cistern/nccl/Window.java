@@ -10,21 +10,21 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/// The memory of one pool that all ranks have at the same offsets, registered as a symmetric window: ranks reach each
-/// other's by offset, and NCCL uses its kernels for symmetric memory on what lies in it.
+/// The memory of one pool, which all ranks have at the same offsets, registered as a symmetric window. Ranks
+/// reach each other's memory by offset, and NCCL uses its symmetric kernels for buffers in it.
 ///
-/// **Order of the end.** Pool, communicator and window may be closed in any order: memory stays until the last window
-/// on it is closed.
+/// **Order of closing.** Pool, communicator and window may be closed in any order: the memory stays until the
+/// last window on it is closed.
 ///
 /// **Threads.** Any.
 public final class Window implements AutoCloseable {
-    /// The first NCCL with windows.
+    /// The first version of NCCL with windows.
     static final int SINCE = 22703;
 
     private final Communicator communicator;
     private final SegmentRegistry registry;
 
-    /// How many windows are on the segment.
+    /// The count of windows on the segment.
     private @Nullable AtomicInteger onSegment;
     private final Segment segment;
     private final long handle;
@@ -36,7 +36,7 @@ public final class Window implements AutoCloseable {
         this.handle = handle;
     }
 
-    /// Registers a pool's memory with ranks of this process, all at once.
+    /// Registers a pool's memory with ranks of this process, all in one group.
     static List<Window> open(NcclApi api, List<Communicator> communicators, MemoryPool pool) {
         SymmetricMemory memory = pool.extension(SymmetricMemory.class)
                 .orElseThrow(() -> new ConfigurationException(pool + " can't be a window: its offsets depend on timing,"
@@ -115,17 +115,17 @@ public final class Window implements AutoCloseable {
         }
     }
 
-    /// Its length, the same on all ranks.
+    /// Returns its length in bytes, which is the same on all ranks.
     public long byteSize() {
         return segment.byteSize();
     }
 
-    /// The `ncclWindow_t`, for other libraries.
+    /// Returns the `ncclWindow_t`, for other libraries.
     public long handle() {
         return handle;
     }
 
-    /// Whether a buffer lies in it.
+    /// Returns whether a buffer lies in it.
     public boolean contains(DeviceBuffer buffer) {
         long address = buffer.address();
         return buffer.device() == segment.device()
@@ -133,9 +133,10 @@ public final class Window implements AutoCloseable {
                 && address + buffer.byteSize() <= segment.address() + segment.byteSize();
     }
 
-    /// Where a buffer lies: at the same offset on all ranks that made the same allocations in the same order.
+    /// Returns the offset of a buffer in bytes. It is the same on all ranks that made the same allocations in
+    /// the same order.
     ///
-    /// @throws IllegalArgumentException if it lies elsewhere
+    /// @throws IllegalArgumentException if the buffer does not lie in the window
     public long offsetOf(DeviceBuffer buffer) {
         if (!contains(buffer)) {
             throw new IllegalArgumentException(buffer + " does not lie in this window");
@@ -143,15 +144,15 @@ public final class Window implements AutoCloseable {
         return buffer.address() - segment.address();
     }
 
-    /// Deregisters it; every rank does, and work on it is done. Closing twice does nothing.
+    /// Deregisters it. Every rank does so, after the work on it is done. Closing twice does nothing.
     @Override
     public void close() {
         communicator.end(this);
     }
 
-    /// Under the communicator's lock.
+    /// Ends it. The caller holds the communicator's lock.
     ///
-    /// @param alive whether the communicator still knows it
+    /// @param alive whether the communicator still has a handle
     void end(boolean alive) {
         try {
             if (alive) {

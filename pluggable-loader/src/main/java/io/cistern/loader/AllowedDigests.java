@@ -18,14 +18,14 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/// Which contents plug-ins may have: SHA-256 digests, in the format of `sha256sum`, of which the names are ignored.
-/// Without a list every content is allowed; with one that can't be read, none.
+/// Decides which contents plug-ins may have, by a list of SHA-256 digests in the format of `sha256sum`; names
+/// in the list are ignored. Without a list all contents are allowed; if the list can't be read, none are.
 ///
 /// @param source where the list was named, for people
-/// @param digests in lower-case hexadecimal; null allows all
-/// @param problem why the list can't be used
+/// @param digests the allowed digests in lower-case hexadecimal; null allows all
+/// @param problem the reason why the list can't be used
 record AllowedDigests(String source, @Nullable Set<String> digests, Optional<String> problem) {
-    /// More than ten thousand plug-ins.
+    /// Room for more than ten thousand plug-ins.
     private static final int MAX_LIST_BYTES = 1 << 20;
 
     private static final String LINE = "\\\\?([0-9a-fA-F]{64})(\\s.*)?";
@@ -64,9 +64,9 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
         return new AllowedDigests(source, Set.copyOf(digests), Optional.empty());
     }
 
-    /// Why contents are refused, if they are.
+    /// Returns the reason why contents are refused, or empty if they are allowed.
     ///
-    /// @param contents works out their digest, where a list has to be asked
+    /// @param contents computes their digest; asked only if there is a list
     Optional<String> refuses(Supplier<String> contents) {
         if (problem.isPresent() || digests == null) {
             return problem;
@@ -77,12 +77,12 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
                 : Optional.of("is not allowed: its SHA-256 is " + digest + ", which is not in " + source);
     }
 
-    /// The SHA-256 digest in lower-case hexadecimal.
+    /// Returns the SHA-256 digest in lower-case hexadecimal.
     static String of(byte[] bytes) {
         try {
             return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
         } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException(e); // Every Java has it.
+            throw new IllegalStateException(e); // every Java has it
         }
     }
 }

@@ -10,11 +10,11 @@ import io.cistern.spi.GraphAllocator;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Stands before a plug-in's provider: answers what was found out at discovery, and turns what a provider must
-/// not do into something that says whose fault it is.
+/// Wraps a plug-in's provider. It answers with the results of discovery, and turns the provider's breaches of
+/// the SPI into errors that name the plug-in.
 ///
-/// @param provider the plug-in's own
-/// @param found what discovery knows of it
+/// @param provider the plug-in's own provider
+/// @param found the results of discovery
 record CheckedAllocatorProvider(AllocatorProvider provider, DiscoveredProvider<AllocatorProvider> found)
         implements AllocatorProvider {
     @Override
@@ -43,17 +43,20 @@ record CheckedAllocatorProvider(AllocatorProvider provider, DiscoveredProvider<A
         return CheckedAnswers.availability(found, () -> provider.availability(environment));
     }
 
-    /// @throws ConfigurationException also when the plug-in lacks a class or returns null
     @Override
     public boolean servesGraphs() {
         return provider.servesGraphs();
     }
 
+    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own
+    ///     reasons
     @Override
     public GraphAllocator openForGraphs(AllocatorContext context) {
         return CheckedAnswers.opened(found, () -> provider.openForGraphs(context));
     }
 
+    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own
+    ///     reasons
     @Override
     public DeviceAllocator open(AllocatorContext context) {
         return CheckedAnswers.opened(found, () -> provider.open(context));

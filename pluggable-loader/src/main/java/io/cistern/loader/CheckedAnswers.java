@@ -6,11 +6,12 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// What a plug-in answers later than at discovery, with its breaches of the SPI made its own.
+/// Checks the answers that a plug-in gives after discovery, and reports its breaches of the SPI as the
+/// plug-in's own.
 final class CheckedAnswers {
     private CheckedAnswers() {}
 
-    /// A check that breaks, or does not end, is a no, with the breach as its reason.
+    /// Asks for availability. A check that throws or does not end counts as no, with the breach as its reason.
     static Availability availability(DiscoveredProvider<?> found, Supplier<@Nullable Availability> question) {
         return availability(found, question, ProbeTimeout.USUAL);
     }
@@ -30,12 +31,13 @@ final class CheckedAnswers {
         }
     }
 
-    /// Exceptions of the plug-in pass; a class that is missing, and a null, become a [ConfigurationException].
+    /// Opens an allocator or source. Exceptions of the plug-in pass through; a missing class and a null become
+    /// a [ConfigurationException].
     static <T> T opened(DiscoveredProvider<?> found, Supplier<@Nullable T> opening) {
         return answered(found, "be opened", "open()", opening);
     }
 
-    /// As [#opened], for what a plug-in tells of its options.
+    /// Asks a plug-in for its options, with the same checks as [#opened].
     static <T> T options(DiscoveredProvider<?> found, Supplier<@Nullable T> options) {
         return answered(found, "tell its options", "options()", options);
     }

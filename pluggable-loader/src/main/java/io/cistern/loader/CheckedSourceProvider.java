@@ -10,10 +10,10 @@ import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// What [CheckedAllocatorProvider] is for an allocator, for a segment source.
+/// Wraps a plug-in's segment source provider, as [CheckedAllocatorProvider] does for an allocator.
 ///
-/// @param provider the plug-in's own
-/// @param found what discovery knows of it
+/// @param provider the plug-in's own provider
+/// @param found the results of discovery
 record CheckedSourceProvider(SegmentSourceProvider provider, DiscoveredProvider<SegmentSourceProvider> found)
         implements SegmentSourceProvider {
     @Override
@@ -37,7 +37,8 @@ record CheckedSourceProvider(SegmentSourceProvider provider, DiscoveredProvider<
         return CheckedAnswers.availability(found, () -> provider.availability(environment));
     }
 
-    /// @throws ConfigurationException also when the plug-in lacks a class or returns null
+    /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own
+    ///     reasons
     @Override
     public SegmentSource open(AllocatorContext context) {
         return CheckedAnswers.opened(found, () -> provider.open(context));

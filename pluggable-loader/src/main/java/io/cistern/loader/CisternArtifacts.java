@@ -3,8 +3,8 @@ package io.cistern.loader;
 import java.util.Map;
 import java.util.Optional;
 
-/// Which of Cistern's artifacts brings an allocator or a segment source of a name, for who asks for one whose JAR is
-/// missing.
+/// Names the artifact of Cistern that provides an allocator or segment source, for error messages about a
+/// missing JAR.
 final class CisternArtifacts {
     private static final String ADAPTORS = "cistern-adaptors";
     private static final String ASYNC = "cistern-async-allocator";
@@ -29,7 +29,7 @@ final class CisternArtifacts {
 
     private CisternArtifacts() {}
 
-    /// The artifact, if the name is one of Cistern's own that is not always there.
+    /// Returns the artifact, if the name is one of Cistern's own that is not always present.
     static Optional<String> bringing(String name) {
         return Optional.ofNullable(BY_NAME.get(name));
     }

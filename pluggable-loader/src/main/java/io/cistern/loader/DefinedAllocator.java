@@ -7,13 +7,14 @@ import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.options.AllocatorSpec;
 
-/// An allocator whose name stands for a spec: by setting `cistern.define.NAME`, or since its library lies in the
-/// plug-in directory.
+/// An allocator whose name stands for a spec. The setting `cistern.define.NAME` defines it, or a library in the
+/// plug-in directory does.
 ///
 /// @param name the name
-/// @param spec what it stands for
+/// @param spec the spec that it stands for
 record DefinedAllocator(String name, AllocatorSpec spec) implements AllocatorProvider {
-    /// Names that the thread is opening, so that one that stands for itself is told and not followed for ever.
+    /// The names that the thread is opening, so that a name that leads back to itself is reported and not
+    /// followed for ever.
     private static final ThreadLocal<String> OPENING = ThreadLocal.withInitial(() -> "");
 
     @Override
@@ -21,7 +22,7 @@ record DefinedAllocator(String name, AllocatorSpec spec) implements AllocatorPro
         return SPI_VERSION;
     }
 
-    /// @throws ConfigurationException if the spec can't be followed, or comes back to this name
+    /// @throws ConfigurationException if the spec can't be opened, or leads back to this name
     @Override
     public DeviceAllocator open(AllocatorContext context) {
         String opening = OPENING.get();

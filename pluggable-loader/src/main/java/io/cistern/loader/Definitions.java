@@ -10,7 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 
-/// The allocators that are names for specs.
+/// Collects the allocators whose names stand for specs.
 final class Definitions {
     private Definitions() {}
 

@@ -4,15 +4,15 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The SHA-256 of a plug-in's contents, worked out when it is first asked for: the first digest of a process takes
-/// Java long, and a program that starts without a list of allowed ones asks for none.
+/// The SHA-256 of a plug-in's contents, computed when it is first needed. The first digest of a process takes
+/// Java long, and a program without a list of allowed digests needs none.
 ///
-/// Any thread may ask.
+/// **Threads.** Any.
 final class Digest {
-    /// Enough to tell versions apart.
+    /// Characters shown; enough to tell versions apart.
     private static final int SHOWN = 12;
 
-    /// Until they are digested.
+    /// The contents; emptied once they are digested.
     private List<byte[]> jars;
 
     private @Nullable String hex;
@@ -22,7 +22,7 @@ final class Digest {
         this.jars = List.copyOf(jars);
     }
 
-    /// In lower-case hexadecimal: of several JARs, the digest of their digests.
+    /// Returns the digest in lower-case hexadecimal; for several JARs it is the digest of their digests.
     synchronized String hex() {
         if (hex == null) {
             StringBuilder digests = new StringBuilder();
@@ -35,7 +35,7 @@ final class Digest {
         return hex;
     }
 
-    /// A place with the digest of what lies there, so that another version is another origin.
+    /// Returns a place with the digest of its contents, so that another version is another origin.
     static String origin(String place, String hex) {
         return place + ", sha256 " + hex.substring(0, SHOWN);
     }

@@ -4,19 +4,19 @@ import io.cistern.spi.catalog.Catalog.Entry;
 import io.cistern.spi.catalog.Catalog.Kind;
 import java.util.Optional;
 
-/// One provider that was found, sound or not. Immutable.
+/// One provider that discovery found, usable or not. Immutable.
 ///
-/// Equation: `provider` is empty exactly when `problem` is not.
+/// Invariant: `provider` is empty exactly when `problem` is not.
 ///
 /// @param <P> the provider's type
-/// @param kind what it provides
+/// @param kind the kind of thing that it provides
 /// @param className its class, or the services file that should have named one
-/// @param place the JAR, folder or module it came from
-/// @param digest of that, if it is a plug-in
-/// @param claim the name it claims, empty if it could not say
+/// @param place the JAR, folder or module that it came from
+/// @param digest the digest of that place, if it is a plug-in
+/// @param claim the name that it claims, empty if it could not say
 /// @param priority its priority
-/// @param provider what to ask for memory
-/// @param problem why it can't be used, as what is said of it: `is built for …`, `fails to load: …`
+/// @param provider the provider that serves requests
+/// @param problem why it can't be used, worded to follow its name: `is built for …`, `fails to load: …`
 record DiscoveredProvider<P>(
         Kind kind,
         String className,
@@ -26,7 +26,7 @@ record DiscoveredProvider<P>(
         int priority,
         Optional<P> provider,
         Optional<String> problem) {
-    /// @param raw the provider, which gets its service's checks before it
+    /// @param raw the provider; it gets wrapped in its service's checks
     static <P> DiscoveredProvider<P> sound(
             Service<P> service, String className, String place, String name, int priority, P raw) {
         DiscoveredProvider<P> self = new DiscoveredProvider<>(
@@ -52,18 +52,18 @@ record DiscoveredProvider<P>(
         return new DiscoveredProvider<>(kind, className, place, digestThen, claim, priority, providerThen, problemThen);
     }
 
-    /// This one with a problem that shows only beside others; a problem of its own stays.
+    /// Returns this provider with a problem that only shows beside others; a problem of its own stays.
     DiscoveredProvider<P> refused(String why) {
         return problem.isPresent() ? this : with(digest, Optional.empty(), Optional.of(why));
     }
 
-    /// Whether a class is Cistern's own.
+    /// Returns whether a class is Cistern's own.
     static boolean isOurs(String className) {
         return className.startsWith("io.cistern.");
     }
 
-    /// This one as a plug-in's. What has a class of Cistern's is told with the plug-in's place too: the class
-    /// itself comes from the program, whoever brings it once more.
+    /// Returns this provider as one of a plug-in. If the class is Cistern's, the result names the plug-in's
+    /// place as well: the class itself comes from the program, even if the plug-in also names it.
     DiscoveredProvider<P> of(Plugin plugin) {
         String home = plugin.place().toString();
         return new DiscoveredProvider<>(
@@ -77,17 +77,17 @@ record DiscoveredProvider<P>(
                 problem);
     }
 
-    /// Where it came from, for people: a plug-in's place with its digest.
+    /// Returns its origin, for people: for a plug-in, its place with its digest.
     String origin() {
         return digest.isPresent() ? Digest.origin(place, digest.get().hex()) : place;
     }
 
-    /// Its name, or its class's name if it could not say.
+    /// Returns its name, or its class's name if it could not say one.
     String name() {
         return claim.orElse(className);
     }
 
-    /// For people: class and place.
+    /// Returns class and origin, for people.
     String who() {
         return className + " of " + origin();
     }

@@ -11,15 +11,16 @@ import java.util.Spliterator;
 
 /// Finds all providers of one service, so that a bad one is reported and hides no other.
 ///
-/// 1. The service loader's classes are taken one by one: an error about one entry does not end the walk.
-/// 2. Each is made and asked what it is ([Inspection]); whatever it throws becomes its problem.
-/// 3. A class that two JARs bring is refused: the class loader would take the first without a word.
+/// 1. It takes the service loader's classes one by one: an error about one entry does not end the walk.
+/// 2. It creates each provider and asks it what it is ([Inspection]); anything that the provider throws becomes
+///    its problem.
+/// 3. It refuses a class that is in two JARs, since the class loader would silently take the first.
 ///
-/// Two classes that claim one name are the business of [Providers]. Used once, by one thread.
+/// [Providers] handles two classes that claim one name. Used once, by one thread.
 ///
 /// @param <P> the providers' type
 final class Discovery<P> {
-    /// Far more than the bad entries of any class path: a class loader that fails for ever must not hang the
+    /// Far more than the bad entries of any class path. A class loader that fails for ever must not hang the
     /// program.
     private static final int MAX_ERRORS = 1000;
 
@@ -37,7 +38,7 @@ final class Discovery<P> {
         this.files = new ServicesFiles(service.type(), loader);
     }
 
-    /// All of them, in the service loader's order.
+    /// Returns all providers, in the service loader's order.
     List<DiscoveredProvider<P>> found() {
         Spliterator<ServiceLoader.Provider<P>> walk =
                 ServiceLoader.load(service.type(), loader).stream().spliterator();

@@ -10,10 +10,10 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// Makes one provider and asks it for SPI version, name and priority. The version comes first: nothing else that
-/// a provider of a newer SPI says can be relied on. Used once, by one thread.
+/// Creates one provider and asks it for SPI version, name and priority. The version comes first, since no other
+/// answer of a provider for a newer SPI can be relied on. Used once, by one thread.
 ///
-/// Other people's providers are asked with [ProbeTimeout].
+/// Other people's providers are asked with a [ProbeTimeout].
 ///
 /// @param <P> the provider's type
 final class Inspection<P> {
@@ -36,7 +36,7 @@ final class Inspection<P> {
         this.timeout = timeout;
     }
 
-    /// Asks a provider that the program made itself.
+    /// Asks a provider that the program created itself.
     static <P> DiscoveredProvider<P> ofProgram(Service<P> service, P provider) {
         String className = provider.getClass().getName();
         return new Inspection<>(
@@ -44,14 +44,14 @@ final class Inspection<P> {
                 .asked();
     }
 
-    /// The provider, sound or with its problem.
+    /// Returns the provider, sound or with its problem.
     DiscoveredProvider<P> result() {
         if (DiscoveredProvider.isOurs(className)) {
             return asked();
         }
         try {
             return timeout.ask(className, this::asked);
-        } catch (TimeoutException e) { // Its thread may still change what it claims.
+        } catch (TimeoutException e) { // the thread that hangs may still change `claim`
             return DiscoveredProvider.broken(
                     service.kind(), className, origin, Optional.empty(), 0, timeout.exhausted("what it is"));
         }
@@ -120,7 +120,7 @@ final class Inspection<P> {
         return answer;
     }
 
-    /// Ends an inspection.
+    /// Ends an inspection with a problem.
     private static final class Refusal extends Exception {
         @Serial
         private static final long serialVersionUID = 1L;

@@ -7,13 +7,14 @@ import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import java.util.stream.Stream;
 
-/// What was discovered, with the choice of the current allocator. Immutable; entries come by kind, then by name.
+/// The results of discovery, with the choice of the current allocator. Immutable; entries are ordered by kind,
+/// then by name.
 ///
 /// @param allocators the allocators
 /// @param sources the segment sources
-/// @param startup which allocator is current
-/// @param search how all this was found
-/// @param plugins those of the plug-in directory
+/// @param startup the choice of the current allocator
+/// @param search the search that found all this
+/// @param plugins the plug-ins of the plug-in directory
 record LoaderCatalog(
         Providers<AllocatorProvider> allocators,
         Providers<SegmentSourceProvider> sources,

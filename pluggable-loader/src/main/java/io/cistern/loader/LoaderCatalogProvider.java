@@ -8,13 +8,13 @@ import io.cistern.spi.catalog.CatalogProvider;
 import java.util.List;
 import java.util.function.Supplier;
 
-/// Makes the catalogue of everything that a class loader sees, that lies in the plug-in directory, and that is
-/// defined; found by the API as a service.
+/// Creates the catalogue of all providers that a class loader sees, that are in the plug-in directory, or that
+/// are defined by settings. The API finds this class as a service.
 public final class LoaderCatalogProvider implements CatalogProvider {
     private final Supplier<Settings> settings;
     private final ProbeTimeout timeout;
 
-    /// For the service loader: settings come from the process.
+    /// Creates it for the service loader; settings come from the process.
     public LoaderCatalogProvider() {
         this(Settings::ofProcess, ProbeTimeout.USUAL);
     }

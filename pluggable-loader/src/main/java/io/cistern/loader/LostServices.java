@@ -6,8 +6,8 @@ import io.cistern.spi.catalog.Catalog.Kind;
 import java.util.List;
 import java.util.Optional;
 
-/// Finds out whether a fat JAR lost services files: two JARs that are always there bring an allocator each, so one of
-/// the two is missing where one file was taken for all.
+/// Detects that a fat JAR lost services files. Two JARs that are always present provide an allocator each. If
+/// the build kept only one of their files, one of the two allocators is missing.
 final class LostServices {
     private static final String FILE = "META-INF/services/" + AllocatorProvider.class.getName();
     private static final List<String> ALWAYS_THERE =
@@ -15,10 +15,10 @@ final class LostServices {
 
     private LostServices() {}
 
-    /// What is said of the services file; empty if all is well.
+    /// Returns the problem with the services file, or empty if there is none.
     ///
-    /// @param loader sees the class path
-    /// @param found what it found
+    /// @param found the providers that the class loader found
+    /// @param loader the class loader, which sees the class path
     static Optional<DiscoveredProvider<AllocatorProvider>> among(
             List<DiscoveredProvider<AllocatorProvider>> found, ClassLoader loader) {
         for (String provider : ALWAYS_THERE) {

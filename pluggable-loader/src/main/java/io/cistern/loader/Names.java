@@ -1,7 +1,8 @@
 package io.cistern.loader;
 
-/// What allocators and segment sources may be called: lower-case letters, digits, `-` and `_`, a letter or digit first.
-/// Compared by hand, since names are looked at while the program starts, which would else wait for the JDK's patterns.
+/// Checks names of allocators and segment sources: lower-case letters, digits, `-` and `_`, with a letter or
+/// digit first. It compares characters itself, since the program checks names at startup and would have to load
+/// the JDK's patterns.
 final class Names {
     private Names() {}
 

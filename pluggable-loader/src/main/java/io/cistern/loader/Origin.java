@@ -6,8 +6,8 @@ import java.net.URL;
 import java.nio.file.Path;
 import java.security.CodeSource;
 
-/// Says for people where a class or a services file came from: the path of a JAR or folder, or a module with its
-/// path.
+/// Says for people where a class or a services file came from: the path of a JAR or folder, or a module with
+/// its path.
 final class Origin {
     static final String UNKNOWN = "an unknown place";
 
@@ -25,7 +25,7 @@ final class Origin {
         return location.isEmpty() || location.startsWith("jrt:") ? module : module + " (" + location + ")";
     }
 
-    /// The place of `META-INF/services/…` under it.
+    /// Returns the place that contains a file of `META-INF/services/`.
     static String ofServicesFile(URL file, String resource) {
         String text = file.toString();
         String place = text.endsWith(resource) ? text.substring(0, text.length() - resource.length()) : text;

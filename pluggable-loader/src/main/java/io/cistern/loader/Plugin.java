@@ -3,13 +3,13 @@ package io.cistern.loader;
 import io.cistern.spi.AllocatorProvider;
 import java.nio.file.Path;
 
-/// One plug-in of a plug-in directory, loaded.
+/// One loaded plug-in of a plug-in directory.
 ///
 /// @param place the JAR, or the folder of its JARs
-/// @param digest of its contents
-/// @param loader of its classes
+/// @param digest the digest of its contents
+/// @param loader the loader of its classes
 record Plugin(Path place, Digest digest, PluginClassLoader loader) {
-    /// What is said of it if it brings neither an allocator nor a segment source.
+    /// Returns the message for a plug-in that provides neither an allocator nor a segment source.
     String offersNothing() {
         String file = PluginClassLoader.servicesFile(AllocatorProvider.class);
         return "offers neither an allocator nor a segment source: "
@@ -17,7 +17,7 @@ record Plugin(Path place, Digest digest, PluginClassLoader loader) {
                 + "; a JAR that a plug-in needs goes into one folder with it";
     }
 
-    /// Whether another one is the same version of the same.
+    /// Returns whether a place and digest are those of this plug-in, in this version.
     boolean sameAs(Path otherPlace, Digest otherDigest) {
         return place.equals(otherPlace) && digest.hex().equals(otherDigest.hex());
     }

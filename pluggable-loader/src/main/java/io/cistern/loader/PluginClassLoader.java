@@ -17,11 +17,12 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// The class loader of one plug-in: its own classes, those of Cistern, those of the JDK, and no others. So plug-ins
-/// with clashing dependencies live beside each other and beside the program, and each behaves as it was tested.
+/// The class loader of one plug-in. It sees the plug-in's classes, those of Cistern and those of the JDK, and
+/// no others. So plug-ins with clashing dependencies can run beside each other and beside the program, and each
+/// behaves as it was tested.
 ///
-/// Classes come from the [images][PluginImage] of its JARs, in order. If these are modules, this is the loader of
-/// their layer ([PluginLayer]).
+/// It loads classes from the [images][PluginImage] of the plug-in's JARs, in order. If these are modules, this
+/// is the loader of their layer ([PluginLayer]).
 final class PluginClassLoader extends ClassLoader {
     static {
         registerAsParallelCapable();
@@ -34,17 +35,18 @@ final class PluginClassLoader extends ClassLoader {
         this.images = List.copyOf(images);
     }
 
-    /// Where the JARs could say that they provide a service.
+    /// Returns the file in which a JAR can name its providers of a service.
     static String servicesFile(Class<?> service) {
         return "META-INF/services/" + service.getName();
     }
 
-    /// Whether any of the JARs has an entry.
+    /// Returns whether any of the JARs has an entry.
     boolean has(String entry) {
         return images.stream().anyMatch(image -> image.names().contains(entry));
     }
 
-    /// Whether any of the JARs says that it provides a service; a module says so where only the layer looks.
+    /// Returns whether any of the JARs may provide a service. A module declares it in its descriptor, which
+    /// only the layer reads.
     boolean mayProvide(Class<?> service) {
         return has(servicesFile(service)) || has("module-info.class");
     }
@@ -121,7 +123,7 @@ final class PluginClassLoader extends ClassLoader {
         }
     }
 
-    /// Gives the bytes that were read, whatever became of the file.
+    /// Opens a connection to bytes that were read before, whatever has happened to the file since.
     private static final class FromMemory extends URLStreamHandler {
         private final byte[] bytes;
 
@@ -148,7 +150,7 @@ final class PluginClassLoader extends ClassLoader {
         }
     }
 
-    /// What plug-ins share with the program: Cistern, and the JDK.
+    /// Loads the classes that plug-ins share with the program: those of Cistern and of the JDK.
     private static final class CisternClasses extends ClassLoader {
         static {
             registerAsParallelCapable();

@@ -19,36 +19,37 @@ import org.jspecify.annotations.Nullable;
 
 /// Reads a directory of plug-ins:
 ///
-/// | what lies there | is |
+/// | entry | meaning |
 /// |---|---|
 /// | `acme.jar` | a plug-in |
 /// | a folder with JARs | one plug-in of all of them: its own and those that it needs |
 /// | `libacme.so`, `acme.so` | a shared library, the allocator `acme` |
-/// | all else | nothing |
+/// | anything else | ignored |
 ///
-/// Refused, each by itself and with its reason: what [others can change][TrustedFiles], what is no regular file,
-/// contents that are [not allowed][AllowedDigests], a JAR that is none or only half of one, modules that lack others.
-/// JARs are kept in memory, packed and unpacked, and all together take a bounded share of the Java heap; those that
-/// would exceed it are refused. Used once, by one thread.
+/// It refuses single entries, each with its reason: files that [others can change][TrustedFiles], files that
+/// are not regular, contents that are [not allowed][AllowedDigests], JARs that are none or are truncated, and
+/// modules that lack others. JARs are kept in memory, packed and unpacked. Together they take a bounded share
+/// of the Java heap; those that would exceed it are refused. Used once, by one thread.
 final class PluginDirectory {
     private static final String JAR = ".jar";
 
     private static final String LIBRARY = ".so";
 
-    /// The share of the Java heap that JARs may take: while they are read again for a reload they are there twice.
+    /// The share of the Java heap that JARs may take. During a reload, when they are read again, they are there
+    /// twice.
     private static final int HEAP_SHARE = 8;
 
-    /// A shared library that lies in the directory.
+    /// A shared library in the directory.
     ///
-    /// @param name the allocator's
+    /// @param name the allocator's name
     /// @param file the library
-    /// @param digest SHA-256 of its contents
+    /// @param digest the SHA-256 of its contents
     record Library(String name, Path file, String digest) {}
 
-    /// What lies there and can't be used.
+    /// An entry that can't be used.
     ///
-    /// @param place file or folder
-    /// @param problem what is said of it
+    /// @param place the file or folder
+    /// @param problem the reason
     record Refused(Path place, String problem) {}
 
     private final AllowedDigests allowed;
@@ -60,9 +61,9 @@ final class PluginDirectory {
     private final List<Library> libraries = new ArrayList<>();
     private final List<Refused> refused = new ArrayList<>();
 
-    /// Reads the directory that is set, if one is.
+    /// Reads the directory that the settings name, if they name one.
     ///
-    /// @param known plug-ins that were loaded before; those that did not change are not loaded again
+    /// @param known plug-ins that were loaded before; unchanged ones are not loaded again
     PluginDirectory(Settings settings, List<Plugin> known) {
         this.known = known;
         this.allowed =
@@ -124,7 +125,7 @@ final class PluginDirectory {
         load(folder, children(folder).stream().filter(PluginDirectory::isJar).toList());
     }
 
-    /// The allocator's name is what stands between `lib`, if that is there, and `.so`.
+    /// Reads a library. The allocator's name is the file's name without a leading `lib` and without `.so`.
     private void readLibrary(Path place) throws IOException {
         String file = place.getFileName().toString();
         String name = file.substring(file.startsWith("lib") ? 3 : 0, file.length() - LIBRARY.length());
@@ -190,7 +191,7 @@ final class PluginDirectory {
         PluginClassLoader loader = new PluginClassLoader(place.getFileName().toString(), images);
         try {
             PluginLayer.define(loader, images);
-        } catch (RuntimeException | LinkageError e) { // Of the module system: something is missing or twice there.
+        } catch (RuntimeException | LinkageError e) { // a module is missing or there twice
             throw new RefusedFileException("can't be a module here: " + Problem.of(e));
         }
         return new Plugin(place, digest, loader);
@@ -206,7 +207,7 @@ final class PluginDirectory {
         }
     }
 
-    /// The contents of a JAR that may be trusted.
+    /// Returns the contents of a JAR, if it may be trusted.
     private byte[] contents(Path jar, int maxBytes) throws IOException {
         try {
             Path file = trusted.requireFile(jar);

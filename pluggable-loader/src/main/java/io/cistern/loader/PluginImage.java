@@ -15,28 +15,29 @@ import java.util.jar.Manifest;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipInputStream;
 
-/// The contents of a JAR, read once: what was checked is what is loaded, and whoever writes a new version over
-/// the file disturbs nobody. Immutable.
+/// The contents of a JAR, read once. So the bytes that were checked are loaded, and a new version written over
+/// the file has no effect. Immutable.
 ///
-/// A JAR ends with a directory of its entries; one that was only half written has none, or one with another
-/// number of entries. Of a multi-release JAR these are the entries for the Java that runs.
+/// A JAR ends with a directory of its entries. A half-written JAR has no directory, or one with another number
+/// of entries. For a multi-release JAR, the image has the entries for the running Java.
 ///
-/// @param file where it was
-/// @param entries by name
-/// @param byteSize how many bytes they have
+/// @param file the path from which it was read
+/// @param entries the contents of the entries, by name
+/// @param byteSize the sum of their sizes in bytes
 record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
-    /// What is said of a JAR that exceeds what is left of [PluginDirectory]'s share of the Java heap.
+    /// The problem of a JAR that exceeds the rest of [PluginDirectory]'s share of the Java heap.
     static final String TOO_LARGE =
             "larger than what is left of the Java heap's eighth that plug-ins may take; give more with -Xmx";
 
     private static final String SERVICES = "META-INF/services/";
 
-    /// Of hundreds of providers; the service loader makes objects of each line.
+    /// Room for hundreds of providers; the service loader creates objects for each line.
     private static final int MAX_SERVICES_BYTES = 1 << 16;
 
     private static final String VERSIONS = "META-INF/versions/";
 
-    /// `PK\5\6`, the number of entries at 10, the length of the comment at 20, the whole 22 bytes without that.
+    /// `PK\5\6`. In the 22 bytes from there, the number of entries is at 10 and the length of the comment that
+    /// follows at 20.
     private static final int END_SIGNATURE = 0x06054b50;
 
     private static final int END_BYTES = 22;
@@ -45,9 +46,9 @@ record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
     private static final int MAX_COMMENT = 0xFFFF;
 
     /// @param bytes the JAR
-    /// @param maxBytes how many bytes its entries may have once they are unpacked
+    /// @param maxBytes the most bytes that its unpacked entries may have
     /// @throws RefusedFileException if they have more
-    /// @throws IOException if the bytes are no whole JAR
+    /// @throws IOException if the bytes are not a complete JAR
     static PluginImage of(Path file, byte[] bytes, int maxBytes) throws IOException {
         int expected = entryCount(bytes);
         Map<String, byte[]> all = new HashMap<>();
@@ -60,7 +61,7 @@ record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
                 left -= content.length;
                 all.put(entry.getName(), content);
             }
-        } catch (IllegalArgumentException e) { // A name that is no UTF-8.
+        } catch (IllegalArgumentException e) { // a name is not UTF-8
             throw new IOException(e);
         }
         if (read != expected) {
@@ -127,7 +128,7 @@ record PluginImage(Path file, Map<String, byte[]> entries, int byteSize) {
         return Optional.ofNullable(entries.get(name));
     }
 
-    /// Names of all entries.
+    /// Returns the names of all entries.
     Set<String> names() {
         return entries.keySet();
     }

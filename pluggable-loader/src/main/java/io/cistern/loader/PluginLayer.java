@@ -16,17 +16,18 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-/// The module layer of one plug-in, on top of the program's: for a plug-in of which every JAR is a module, where
-/// Cistern itself runs as modules. All others live in the unnamed module of their class loader.
+/// Defines the module layer of a plug-in, on top of the program's layer. A plug-in gets one if all its JARs are
+/// modules and Cistern itself runs as modules. All other plug-ins live in the unnamed module of their class
+/// loader.
 final class PluginLayer {
     private static final String DESCRIPTOR = "module-info.class";
 
     private PluginLayer() {}
 
-    /// Makes the classes of a loader those of modules, if they can be.
+    /// Defines the classes of a loader as those of modules, if they can be.
     ///
     /// @throws java.lang.module.FindException if a module lacks one that it requires
-    /// @throws java.lang.module.ResolutionException if they don't fit together
+    /// @throws java.lang.module.ResolutionException if the modules don't fit together
     static void define(PluginClassLoader loader, List<PluginImage> images) {
         ModuleLayer program = AllocatorProvider.class.getModule().getLayer();
         if (program == null
@@ -39,7 +40,7 @@ final class PluginLayer {
         ModuleLayer.defineModules(modules, List.of(program), _ -> loader);
     }
 
-    /// Finds the modules that were read.
+    /// Finds the modules of the images.
     private static final class ImageFinder implements ModuleFinder {
         final Map<String, ModuleReference> byName = new HashMap<>();
 
@@ -82,7 +83,7 @@ final class PluginLayer {
                     .collect(Collectors.toSet());
         }
 
-        /// Nobody asks: the loader has the images.
+        /// Never called, because the class loader has the images.
         @Override
         public ModuleReader open() {
             throw new UnsupportedOperationException("read by its class loader");

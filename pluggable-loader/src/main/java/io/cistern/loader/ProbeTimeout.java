@@ -9,16 +9,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
-/// Asks other people's code, which may never answer, on a thread that is there for that one question. One that
-/// hangs costs the program this much patience, and a daemon thread that is interrupted and left alone.
+/// Asks other people's code, which may never answer, on a thread for that one question. If the code hangs, the
+/// program loses this much time and a daemon thread, which is interrupted and left alone.
 ///
-/// @param longest how long to wait for an answer
+/// @param longest the longest wait for an answer
 record ProbeTimeout(Duration longest) {
-    /// Much longer than any availability check takes that asks a driver or looks for a file.
+    /// Much longer than any availability check that asks a driver or looks for a file.
     static final ProbeTimeout USUAL = new ProbeTimeout(Duration.ofSeconds(10));
 
-    /// @param who whose code it is, for the thread's name
-    /// @throws TimeoutException if no answer comes
+    /// @param who the owner of the code, for the thread's name
+    /// @throws TimeoutException if no answer comes in time
     <T extends @Nullable Object> T ask(String who, Callable<T> question) throws TimeoutException {
         FutureTask<T> task = new FutureTask<>(question);
         Thread.ofPlatform().daemon().name("cistern-asks-" + who).start(task);
@@ -42,7 +42,7 @@ record ProbeTimeout(Duration longest) {
         throw asItIs;
     }
 
-    /// What is said of one that does not answer.
+    /// Returns the problem of a provider that does not answer.
     String exhausted(String call) {
         return "does not answer " + call + " within " + longest.toMillis() / 1000.0 + " s";
     }

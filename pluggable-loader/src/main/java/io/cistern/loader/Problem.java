@@ -5,16 +5,17 @@ import java.util.ServiceConfigurationError;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/// The words for what went wrong with a provider, made to follow its name.
+/// Words the problem of a provider, so that it can follow the provider's name.
 final class Problem {
     private static final Pattern CLASS_FILE_VERSION = Pattern.compile("version (\\d{2,3})\\.0");
 
-    /// Java 1's class files had this version, less 1.
+    /// The class file version of Java N is this number plus N.
     private static final int VERSION_BEFORE_FIRST = 44;
 
     private Problem() {}
 
-    /// An error of the service loader, without the service's name in front, or of the class loader.
+    /// Words an error of the service loader, without the service's name in front, or an error of the class
+    /// loader.
     static String loading(Throwable error) {
         if (!(error instanceof ServiceConfigurationError)) {
             return "fails to load: " + of(error);
@@ -24,7 +25,7 @@ final class Problem {
         return "fails to load: " + reason + (error.getCause() == null ? "" : ": " + of(error.getCause()));
     }
 
-    /// What was thrown; of a class for a later Java, which Java that is.
+    /// Words an exception; for a class of a later Java it says which Java that is.
     static String of(Throwable thrown) {
         String message = String.valueOf(thrown.getMessage());
         boolean isTooNew = (thrown instanceof UnsupportedClassVersionError && message.contains("more recent version"))

@@ -9,13 +9,13 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Supplier;
 
-/// Where providers are looked for, so that it can be done again. Immutable.
+/// Searches all places for providers; it can be repeated. Immutable.
 ///
-/// @param loader sees the class path or the module path
-/// @param ownAllocators the program's own
-/// @param ownSources the program's own
-/// @param settings reads what is set now
-/// @param timeout with other people's providers
+/// @param loader the class loader, which sees the class path or the module path
+/// @param ownAllocators the program's own allocators
+/// @param ownSources the program's own segment sources
+/// @param settings reads the present settings
+/// @param timeout the time limit for other people's providers
 record ProviderScan(
         ClassLoader loader,
         List<AllocatorProvider> ownAllocators,
@@ -27,7 +27,7 @@ record ProviderScan(
         ownSources = List.copyOf(ownSources);
     }
 
-    /// Looks everywhere.
+    /// Searches all places.
     ///
     /// @param known plug-ins that were loaded before
     LoaderCatalog catalog(List<Plugin> known) {
@@ -74,7 +74,7 @@ record ProviderScan(
         return one;
     }
 
-    /// Nobody may ask for it: whoever dropped it in expects that it works.
+    /// Logs a refused plug-in. Perhaps nobody asks for it, but the person who installed it expects it to work.
     private static DiscoveredProvider<AllocatorProvider> toldAndRefused(PluginDirectory.Refused one) {
         System.getLogger(ProviderScan.class.getName())
                 .log(System.Logger.Level.WARNING, "plug-ins: " + one.place() + ": " + one.problem());

@@ -15,8 +15,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// The providers of one kind by name. Where several claim a name none of them gets it, whoever came first; the
-/// others' names still work. Immutable.
+/// The providers of one kind, by name. If several claim one name, none of them gets it, whatever their order;
+/// other names still work. Immutable.
 ///
 /// @param <P> the providers' type
 final class Providers<P> {
@@ -25,12 +25,12 @@ final class Providers<P> {
     private final Map<String, List<DiscoveredProvider<P>>> named = new TreeMap<>();
     private final List<DiscoveredProvider<P>> nameless = new ArrayList<>();
 
-    /// @param what one of them, for messages: `allocator`
+    /// @param what the word for one of them in messages, such as `allocator`
     Providers(String what, List<DiscoveredProvider<P>> found) {
         this(what, found, null);
     }
 
-    /// @param sources segment sources, of which each is an allocator too
+    /// @param sources the segment sources, each of which also serves as an allocator
     Providers(String what, List<DiscoveredProvider<P>> found, @Nullable Providers<?> sources) {
         this.what = what;
         this.sources = sources;
@@ -70,13 +70,13 @@ final class Providers<P> {
                 + NearestName.listed(name, SourceNames.asAllocators(named.keySet(), known)) + unreadable();
     }
 
-    /// Whether a provider of this name can be used.
+    /// Returns whether a provider of this name can be used.
     boolean knows(String name) {
         List<DiscoveredProvider<P>> claimants = named.get(name);
         return claimants != null && claimants.getFirst().provider().isPresent();
     }
 
-    /// Those that can be used, by name.
+    /// Returns the providers that can be used, by name.
     List<DiscoveredProvider<P>> sound() {
         List<DiscoveredProvider<P>> sound = new ArrayList<>();
         for (List<DiscoveredProvider<P>> claimants : named.values()) {
@@ -89,7 +89,7 @@ final class Providers<P> {
         return sound;
     }
 
-    /// Those that were found and can't be used.
+    /// Returns the providers that can't be used.
     List<DiscoveredProvider<P>> broken() {
         List<DiscoveredProvider<P>> broken = new ArrayList<>();
         for (List<DiscoveredProvider<P>> claimants : named.values()) {
@@ -107,7 +107,7 @@ final class Providers<P> {
         }
     }
 
-    /// By name; those that could not say theirs come last.
+    /// Returns all entries by name; providers that could not say their name come last.
     Stream<Entry> entries() {
         return all().map(DiscoveredProvider::entry);
     }
@@ -116,7 +116,7 @@ final class Providers<P> {
         return Stream.concat(named.values().stream().flatMap(List::stream), nameless.stream());
     }
 
-    /// What is missed may be one that could not say its name.
+    /// Returns a text about the providers that could not say their name: a missing one may be among them.
     String unreadable() {
         StringBuilder text = new StringBuilder();
         nameless.forEach(one -> text.append("; ")

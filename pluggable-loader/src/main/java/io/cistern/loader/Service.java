@@ -4,7 +4,7 @@ import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.catalog.Catalog.Kind;
 
-/// What discovery asks of a provider, the same for allocators and for segment sources.
+/// The questions that discovery asks a provider, for allocators and for segment sources.
 ///
 /// @param <P> the provider's type
 abstract sealed class Service<P> {
@@ -19,24 +19,24 @@ abstract sealed class Service<P> {
         this.kind = kind;
     }
 
-    /// The service.
+    /// Returns the service's type.
     Class<P> type() {
         return type;
     }
 
-    /// What it provides.
+    /// Returns the kind of thing that it provides.
     Kind kind() {
         return kind;
     }
 
-    /// The SPI that a provider was built for.
+    /// Returns the SPI version that a provider was built for.
     abstract int spiVersion(P provider);
 
     abstract String name(P provider);
 
     abstract int priority(P provider);
 
-    /// What stands before a provider that was found to be sound.
+    /// Returns a sound provider wrapped in its checks.
     abstract P checked(P provider, DiscoveredProvider<P> found);
 
     private static final class OfAllocators extends Service<AllocatorProvider> {

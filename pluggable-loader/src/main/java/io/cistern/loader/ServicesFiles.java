@@ -18,13 +18,13 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Predicate;
 
-/// The files `META-INF/services/SERVICE` that a class loader sees. [java.util.ServiceLoader] reads them, but when an
-/// entry is bad it does not say which JAR it is in, and when two JARs have the same class it silently takes the
-/// first: both are found here. What can't be read is left to the service loader to complain about.
+/// Reads the files `META-INF/services/SERVICE` that a class loader sees. [java.util.ServiceLoader] reads them
+/// too. But it does not name the JAR of a bad entry, and if two JARs have the same class it silently takes the
+/// first. This class finds both. The service loader reports files that can't be read.
 final class ServicesFiles {
-    /// A place where a bad entry was found.
+    /// The place of a bad entry.
     ///
-    /// @param className the class named there, or the file
+    /// @param className the class that it names, or the file
     /// @param origin the JAR or folder
     record Place(String className, String origin) {}
 
@@ -45,12 +45,12 @@ final class ServicesFiles {
         }
     }
 
-    /// The JARs whose services file names the class, in order of path.
+    /// Returns the JARs whose services file names the class, in order of path.
     List<String> origins(String className) {
         return List.copyOf(originsByClass.getOrDefault(className, Set.of()));
     }
 
-    /// The entry that an error of the service loader is about.
+    /// Returns the entry that an error of the service loader is about.
     ///
     /// @param delivered classes that came without an error
     Place culprit(Throwable error, Set<String> delivered) {
@@ -64,7 +64,7 @@ final class ServicesFiles {
                 .orElseGet(() -> new Place(resource, Origin.UNKNOWN));
     }
 
-    /// The longest name, since one may begin with another.
+    /// Returns the suspect with the longest name, since one name may begin with another.
     private Optional<Place> longest(Set<String> delivered, Predicate<String> suspect) {
         return originsByClass.entrySet().stream()
                 .filter(entry -> !delivered.contains(entry.getKey()) && suspect.test(entry.getKey()))
@@ -73,7 +73,8 @@ final class ServicesFiles {
                         new Place(entry.getKey(), entry.getValue().iterator().next()));
     }
 
-    /// An error about a class that the provider needs does not name the provider, but comes again.
+    /// Returns whether loading a class fails with the same error: an error about a class that the provider
+    /// needs does not name the provider, but occurs again.
     private boolean failsAlike(String className, Throwable error) {
         try {
             Class.forName(className, false, loader);

@@ -15,17 +15,17 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/// Which allocator is current when the program does not say. The first of these that speaks decides:
+/// Chooses the current allocator if the program does not name one. The first row that applies decides:
 ///
-/// | who | how | if it can't be followed |
+/// | source | how | if it can't be used |
 /// |---|---|---|
 /// | property | `-Dcistern.device.N.allocator=SPEC`, for all devices `-Dcistern.allocator=SPEC` | an error |
 /// | environment variable | `CISTERN_DEVICE_N_ALLOCATOR=SPEC`, `CISTERN_ALLOCATOR=SPEC` | an error |
 /// | file | the same keys in the file that `cistern.config` names | an error |
-/// | priority | the highest above 0 of those that can run here; two of them with the same one: an error | an error |
+/// | priority | the highest above 0 of those that can run here; two that share it are an error | an error |
 ///
-/// So an allocator that somebody named is never replaced in silence, and a JAR that is dropped in changes the
-/// default only through a priority above all others'. Immutable.
+/// So an allocator that somebody named is never silently replaced, and an added JAR changes the default only if
+/// its priority is above all others. Immutable.
 final class StartupChoice {
     private static final String HOW = "name one with -Dcistern.allocator=NAME or CISTERN_ALLOCATOR=NAME";
 
@@ -37,18 +37,18 @@ final class StartupChoice {
         this.settings = settings;
     }
 
-    /// For all devices.
+    /// Chooses the allocator for all devices.
     ///
-    /// @param catalog completes what was named: a segment source is an allocator too
-    /// @throws ConfigurationException if what was named can't be had, nothing was named and nothing stands out,
-    ///     or something is set that is no setting
+    /// @param catalog completes the spec that was named: a segment source also serves as an allocator
+    /// @throws ConfigurationException if the named allocator can't be used; if none was named and no single one
+    ///     has the highest priority; or if an unknown setting is set
     Choice choose(DeviceEnvironment environment, Catalog catalog) {
         return choose(settings.get(Setting.ALLOCATOR), environment, catalog);
     }
 
-    /// For one device.
+    /// Chooses the allocator for one device.
     ///
-    /// @throws ConfigurationException as the other
+    /// @throws ConfigurationException for the same reasons
     Choice choose(DeviceEnvironment environment, int device, Catalog catalog) {
         return choose(settings.get(Setting.DEVICE_ALLOCATOR, Setting.ALLOCATOR, device), environment, catalog);
     }
@@ -101,7 +101,7 @@ final class StartupChoice {
                         + (broken.isEmpty() ? "" : "; left out, since they can't be used: " + broken.size()));
     }
 
-    /// All that share the highest priority of those available.
+    /// Returns all providers that share the highest priority among those available.
     private static List<DiscoveredProvider<AllocatorProvider>> best(List<Candidate> candidates) {
         List<DiscoveredProvider<AllocatorProvider>> best = new ArrayList<>();
         for (Candidate one : candidates) {
@@ -133,8 +133,8 @@ final class StartupChoice {
                 .collect(Collectors.joining(" and "));
     }
 
-    /// Says aloud which would be current: a program would else lose its allocator in silence to a second copy of
-    /// its JAR.
+    /// Warns if a broken provider would have been current. Otherwise a second copy of its JAR would silently
+    /// cost the program its allocator.
     private static void warnOfLost(
             List<DiscoveredProvider<AllocatorProvider>> broken, DiscoveredProvider<AllocatorProvider> current) {
         for (DiscoveredProvider<AllocatorProvider> one : broken) {

@@ -5,14 +5,14 @@ import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
 import java.util.Optional;
 
-/// A pool of the driver that one thread may give up while others ask for its figures or change its settings: no call
-/// reaches the pool once it has been given up. On a real driver such a call would use freed memory.
+/// A pool of the driver that one thread may end while others read its figures or change its settings. No call
+/// reaches the pool after its end; on a real driver such a call would use freed memory.
 ///
-/// Every call is made under the monitor of this, as is [#end]: it waits for the call under way, a single one of the
-/// driver, and lets none begin after it. Allocations alone use the [bare handle][#bare]: the framework counts them, and
-/// closes an allocator when none is under way.
+/// Every call holds the monitor of this for a single driver call. [#end] takes the monitor too: it waits for
+/// the call under way, and no call begins after it. Only allocations use the [bare handle][#bare], because the
+/// framework counts them and closes an allocator when none is under way.
 ///
-/// A monitor it is, since that is left without a call, which a stack overflow could prevent.
+/// It is a monitor because leaving one makes no call, so a stack overflow can't keep it locked.
 ///
 /// **Threads.** Any.
 public final class PoolHandle {
@@ -23,19 +23,22 @@ public final class PoolHandle {
     /// Guarded by this.
     private boolean ended;
 
-    /// A pool that exists.
+    /// Wraps an existing pool.
+    ///
+    /// @param handle the driver's handle of the pool
     public PoolHandle(MemoryPools pools, int device, long handle) {
         this.pools = pools;
         this.device = device;
         this.handle = handle;
     }
 
-    /// For allocations, which the framework counts, and for the thread that has [ended][#end] it.
+    /// Returns the driver's handle, for allocations, which the framework counts, and for the thread that has
+    /// [ended][#end] the pool.
     public long bare() {
         return handle;
     }
 
-    /// Reads an attribute; 0 after the end.
+    /// Returns an attribute; 0 after the end.
     public synchronized long attribute(PoolAttribute attribute) {
         return ended ? 0 : pools.attribute(device, handle, attribute);
     }
@@ -54,7 +57,7 @@ public final class PoolHandle {
         }
     }
 
-    /// Sets what a device may do with the memory.
+    /// Sets the access of a device to the memory.
     ///
     /// @return false after the end
     public synchronized boolean setAccess(int peer, AccessRights rights) {
@@ -64,19 +67,19 @@ public final class PoolHandle {
         return !ended;
     }
 
-    /// What a device may do with the memory; empty after the end.
+    /// Returns the access of a device to the memory; empty after the end.
     public synchronized Optional<AccessRights> access(int peer) {
         return ended ? Optional.empty() : Optional.of(pools.access(device, handle, peer));
     }
 
-    /// Lets no call begin any more, and waits for the one under way.
+    /// Waits for the call under way, and lets no further call reach the pool.
     public synchronized void end() {
         ended = true;
     }
 
     /// Ends and destroys the pool; memory alive in it stays valid.
     ///
-    /// @throws io.cistern.cuda.CudaException if the driver refuses: then it may be called again
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; the method may then be called again
     public void destroy() {
         end();
         pools.destroy(device, handle);

@@ -3,7 +3,7 @@ package io.cistern.async.sharing;
 import io.cistern.cuda.Sharing;
 import java.nio.ByteBuffer;
 
-/// Opaque bytes of the driver that stand for a pool, a pointer or an event in another process.
+/// Opaque bytes by which another process opens a pool, a pointer or an event of this one.
 final class DriverHandle {
     static final DriverHandle NONE = new DriverHandle(new byte[Sharing.HANDLE_BYTES]);
 

@@ -11,19 +11,19 @@ import java.util.List;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
-/// An allocation that other processes can map by its name, and what they do with it in the order of streams.
+/// An allocation that other processes can map by its name, with stream order between this process and theirs.
 ///
 /// ```java
-/// ExportedBuffer weights = pool.publish("weights", address, byteSize, stream);  // importers come behind stream
+/// ExportedBuffer weights = pool.publish("weights", address, byteSize, stream);  // importers come after stream
 /// …
-/// weights.await();                           // later work comes behind what importers have recorded
+/// weights.await();                           // later work comes after the work that importers recorded
 /// fill(address, stream);
-/// weights.record(stream);                    // importers that await again come behind this
+/// weights.record(stream);                    // importers that await again come after this
 /// …
-/// weights.close();                           // nobody else maps it, all have let go: free it
+/// weights.close();                           // nobody else maps it, all have released it: free it
 /// ```
 ///
-/// The memory stays the program's. It must not be freed before [#close].
+/// The program owns the memory, and must not free it before [#close].
 ///
 /// **Threads.** Any, at any time.
 public final class ExportedBuffer implements AutoCloseable {
@@ -38,17 +38,17 @@ public final class ExportedBuffer implements AutoCloseable {
     private final long byteSize;
     private final DriverHandle pointer;
 
-    /// What importers wait for.
+    /// The event that importers wait for.
     private final long event;
 
     private final DriverHandle eventHandle;
 
-    /// Who has it mapped. Guarded by the publications' lock.
+    /// The uses of importers that have it mapped. Guarded by the publications' lock.
     private final List<Use> uses = new ArrayList<>();
 
     private boolean closed;
 
-    /// Makes the event and records it.
+    /// Creates the event and records it.
     ExportedBuffer(ExportedPool pool, String name, long address, long byteSize, long stream) {
         this.pool = pool;
         this.publications = pool.publications();
@@ -70,28 +70,28 @@ public final class ExportedBuffer implements AutoCloseable {
 
     /// One importer's use of a buffer.
     ///
-    /// @param importer who
-    /// @param id of this use
-    /// @param event which the importer records, as this process knows it
+    /// @param importer the importer
+    /// @param id the number of this use
+    /// @param event the event that the importer records, as this process knows it
     record Use(Importer importer, long id, long event) {}
 
-    /// What it is published as.
+    /// Returns the name under which it is published.
     public String name() {
         return name;
     }
 
-    /// Its address in this process.
+    /// Returns its address in this process.
     public long address() {
         return address;
     }
 
-    /// How much of it is published, in bytes.
+    /// Returns the number of published bytes.
     public long byteSize() {
         return byteSize;
     }
 
-    /// Lets what importers enqueue after a later [ImportedBuffer#await] or [ImportedPool#map] come behind all
-    /// that a stream was given until now.
+    /// Records the present work of a stream. Work that an importer enqueues after a later
+    /// [ImportedBuffer#await] or [ImportedPool#map] comes after it.
     ///
     /// @param ofStream a stream of the pool's device
     /// @throws IllegalStateException if it is closed
@@ -103,12 +103,12 @@ public final class ExportedBuffer implements AutoCloseable {
         });
     }
 
-    /// Waits until all that importers have recorded until now is done, so that what is enqueued afterwards, on any
-    /// stream, comes behind it. An importer that is killed is waited for until its process is gone, and its work
-    /// with it.
+    /// Waits until all work that importers have recorded so far is done. Work that this process enqueues
+    /// afterwards, on any stream, comes after it. If an importer is killed, the method waits until its process,
+    /// and with it its work, is gone.
     ///
-    /// The host waits, since a stream that waited for an importer which is killed would never get on. An importer
-    /// that lets go has waited for its own work.
+    /// The host waits, not a stream: a stream that waited for a killed importer would wait for ever. An
+    /// importer that closes its buffer has waited for its own work.
     ///
     /// @throws IllegalStateException if it is closed
     /// @throws io.cistern.cuda.CudaException if the driver refuses
@@ -121,7 +121,7 @@ public final class ExportedBuffer implements AutoCloseable {
         }));
     }
 
-    /// Whether an importer has let go or is gone, or has done what it recorded.
+    /// Returns whether an importer has released the buffer, is gone, or has done the work that it recorded.
     private boolean hasEnded(Use use) {
         return !uses.contains(use) || driver.events().hasPassed(device, use.event());
     }
@@ -132,11 +132,11 @@ public final class ExportedBuffer implements AutoCloseable {
         }
     }
 
-    /// Withdraws the name and waits until all importers have let go or ended, so that what is enqueued afterwards,
-    /// such as the free of the memory, comes behind what they did. Closing twice does nothing.
+    /// Withdraws the name and waits until all importers have released the buffer or ended. Work enqueued
+    /// afterwards, such as the free of the memory, comes after theirs. Closing twice does nothing.
     ///
-    /// @throws SharingException [Reason#IN_USE] if an importer still has it when the pool's patience ends. The
-    ///     name is withdrawn then; close again later
+    /// @throws SharingException [Reason#IN_USE] if an importer still maps it when the pool's patience ends. The
+    ///     name is withdrawn by then; close again later
     /// @throws io.cistern.cuda.CudaException if the driver refuses; close again then
     @Override
     public void close() {
@@ -148,7 +148,7 @@ public final class ExportedBuffer implements AutoCloseable {
             if (!publications.awaitChange(() -> uses.isEmpty(), pool.patience())) {
                 throw new SharingException(Reason.IN_USE, describeUse(pool.patience()));
             }
-            end(); // Unless the pool has ended it meanwhile.
+            end(); // Does nothing if the pool has ended it meanwhile.
             publications.forget(this);
         });
     }
@@ -159,7 +159,7 @@ public final class ExportedBuffer implements AutoCloseable {
                 + " ms; let them close their buffers, or end them";
     }
 
-    /// Destroys the events, in use or not; once.
+    /// Destroys the events, even if they are in use; later calls do nothing.
     void end() {
         if (!closed) {
             closed = true;
@@ -176,7 +176,7 @@ public final class ExportedBuffer implements AutoCloseable {
         return new Message.Buffer(id, byteSize, pointer, eventHandle);
     }
 
-    /// Ends a use whose importer has waited for its own work.
+    /// Ends a use of an importer that has waited for its own work.
     ///
     /// @return whether there was such a use
     boolean release(Importer importer, long id) {
@@ -194,7 +194,7 @@ public final class ExportedBuffer implements AutoCloseable {
         return uses.removeAll(ended);
     }
 
-    /// A refusal leaves an event behind, which is no reason to fail.
+    /// Destroys an event. A refusal only leaves the event allocated, which is no reason to fail.
     private void destroy(long unneeded) {
         try {
             driver.events().destroy(device, unneeded);

@@ -23,7 +23,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongPredicate;
 
-/// A memory pool of the driver that this process serves to others of the same user, at the path of a socket.
+/// A memory pool of the driver that this process serves to other processes of the same user, at the path of a
+/// socket.
 ///
 /// ```java
 /// try (ExportedPool pool = ExportedPool.builder(driver, device).serve(Path.of("/run/user/1000/model"))) {
@@ -36,12 +37,13 @@ import java.util.function.LongPredicate;
 /// }
 /// ```
 ///
-/// A pool of the program's own, and with it any allocator over one, can be served too, if it was created for it.
+/// A program can also serve a pool of its own, and with it any allocator over that pool, if the pool was
+/// created for sharing.
 ///
-/// **Who may connect:** processes of the same user, on this machine. They can write to what they map.
+/// **Who may connect:** processes of the same user, on this machine. They can write to memory that they map.
 ///
-/// **A process that ends** without letting go, or is killed, is noticed; it uses nothing any more once its
-/// process is gone.
+/// **If a process ends** without releasing its buffers, or is killed, the pool notices. The process uses
+/// nothing any more once it is gone.
 ///
 /// **Threads.** Any, at any time. One thread of the factory serves.
 public final class ExportedPool implements AutoCloseable {
@@ -57,7 +59,7 @@ public final class ExportedPool implements AutoCloseable {
     private final Thread thread;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /// Opens a pool, or takes the program's.
+    /// Creates a pool or takes the program's, and serves it.
     ExportedPool(Builder builder, Path path) {
         driver = builder.driver;
         device = builder.device;
@@ -105,7 +107,7 @@ public final class ExportedPool implements AutoCloseable {
         }
     }
 
-    /// The descriptor that goes to importers: the pool's, or for fabric handles one that means nothing.
+    /// Returns the descriptor for importers: the pool's, or a meaningless one if the pool has a fabric handle.
     private Descriptor export(HandleType type) {
         try {
             return type == HandleType.FABRIC
@@ -124,40 +126,41 @@ public final class ExportedPool implements AutoCloseable {
         }
     }
 
-    /// Starts to describe a pool on a device.
+    /// Returns a builder for a pool on a device.
     ///
-    /// @param driver which stays open longer than the pool
+    /// @param driver the driver; it must stay open longer than the pool
     /// @param device the device's ordinal
     public static Builder builder(CudaDriver driver, int device) {
         return new Builder(driver, device);
     }
 
-    /// The driver's handle of the pool: to allocate from it.
+    /// Returns the driver's handle of the pool, to allocate from it.
     public long handle() {
         return pool.bare();
     }
 
-    /// The device that it is on.
+    /// Returns the ordinal of the pool's device.
     public int device() {
         return device;
     }
 
-    /// What other devices may do with it.
+    /// Returns the access of other devices to the pool, to read and change it.
     public PoolAccess access() {
         return new PoolAccess(driver, device, pool);
     }
 
-    /// Publishes an allocation under a name: from now on importers can map it. What they enqueue comes behind
-    /// all that the stream was given until now.
+    /// Publishes an allocation under a name. From now on importers can map it; their work comes after the
+    /// stream's present work.
     ///
     /// @param name 1 to 255 bytes in UTF-8, without control characters; not published now
     /// @param address the first byte of a live allocation of the pool
-    /// @param byteSize how much of it to publish, at least 1
-    /// @param stream a stream of the device, behind the allocation
-    /// @throws IllegalArgumentException if the name is none, or is published already
+    /// @param byteSize how many bytes to publish, at least 1
+    /// @param stream a stream of the device, ordered after the allocation
+    /// @return the published buffer; closing it withdraws the name
+    /// @throws IllegalArgumentException if the name is not legal, or is published already
     /// @throws IllegalStateException if the pool is closed
-    /// @throws SharingException [Reason#NOT_SHAREABLE] if the address begins no allocation of this pool, or a
-    ///     shorter one
+    /// @throws SharingException [Reason#NOT_SHAREABLE] if the address does not begin an allocation of this pool
+    ///     that has `byteSize` bytes
     /// @throws CudaException if the driver refuses
     public ExportedBuffer publish(String name, long address, long byteSize, long stream) {
         if (!Message.isName(name)) {
@@ -189,7 +192,7 @@ public final class ExportedPool implements AutoCloseable {
         }
     }
 
-    /// The numbers of the processes that have something of this pool mapped.
+    /// Returns the numbers of the processes that have memory of this pool mapped.
     public List<Long> importers() {
         return publications.importers();
     }
@@ -206,9 +209,9 @@ public final class ExportedPool implements AutoCloseable {
         return patience;
     }
 
-    /// Serves no more: waits, with patience, until importers have let go, and ends. What they still have mapped
-    /// then stays theirs, and is no more ordered with this process. A pool that was opened here is destroyed,
-    /// with the driver keeping its memory until all is freed. Closing twice does nothing.
+    /// Waits, with patience, until importers have released their buffers, and stops serving. An importer keeps
+    /// memory that it still has mapped, but it is no longer ordered with this process. A pool that was created
+    /// here is destroyed; the driver keeps its memory until all of it is freed. Closing twice does nothing.
     ///
     /// @throws CudaException if the driver refuses
     @Override
@@ -247,7 +250,7 @@ public final class ExportedPool implements AutoCloseable {
         return "exported pool 0x" + Long.toHexString(pool.bare()) + " of device " + device;
     }
 
-    /// Opens an [ExportedPool] with options.
+    /// Creates an [ExportedPool] with options.
     ///
     /// **Threads.** One thread at a time.
     public static final class Builder {
@@ -265,18 +268,20 @@ public final class ExportedPool implements AutoCloseable {
             this.device = device;
         }
 
-        /// Serves a pool of the program's instead of one of its own. It stays the program's: nothing of it is
+        /// Serves a pool of the program instead of a new one. The program keeps the pool: nothing of it is
         /// changed, and it is not destroyed.
         ///
         /// @param handle a pool on the device that was created with the handle type
+        /// @return this
         public Builder pool(long handle) {
             pool = handle;
             return this;
         }
 
-        /// Sets how the pool comes into other processes; by default as a file descriptor. Fabric handles need an
-        /// IMEX channel.
+        /// Sets the kind of handle that other processes import the pool by; by default a file descriptor.
+        /// Fabric handles need an IMEX channel.
         ///
+        /// @return this
         /// @throws IllegalArgumentException for [HandleType#NONE]
         public Builder handleType(HandleType type) {
             if (type == HandleType.NONE) {
@@ -286,19 +291,23 @@ public final class ExportedPool implements AutoCloseable {
             return this;
         }
 
-        /// Sets how long closing waits for importers that have something mapped; by default 10 s.
+        /// Sets how long closing waits for importers that have memory mapped; by default 10 s.
+        ///
+        /// @return this
         public Builder patience(Duration most) {
             patience = most;
             return this;
         }
 
-        /// Sets who makes the thread that serves; by default a daemon thread.
+        /// Sets the factory of the thread that serves; by default it creates a daemon thread.
+        ///
+        /// @return this
         public Builder threads(ThreadFactory factory) {
             threads = factory;
             return this;
         }
 
-        /// For tests: who may connect, by user number.
+        /// For tests: sets which users may connect, by their number.
         Builder mayConnect(LongPredicate users) {
             mayConnect = users;
             return this;
@@ -308,11 +317,11 @@ public final class ExportedPool implements AutoCloseable {
             return driver.pools().create(new MemoryPoolProperties(MemoryLocation.device(device), handleType.bit(), 0));
         }
 
-        /// Opens the pool and serves it.
+        /// Creates the pool, unless the program gave one, and serves it.
         ///
-        /// @param path where; in a folder that others can't write, such as `/run/user/UID`. A socket that a
-        ///     dead process left there is replaced
-        /// @throws SharingException if the pool can't be shared, or the path can't be served at
+        /// @param path the path of the socket, in a folder that others can't write, such as `/run/user/UID`. A
+        ///     socket that a dead process left there is replaced
+        /// @throws SharingException if the pool can't be shared, or a socket can't be opened at the path
         /// @throws IllegalArgumentException if the path has over 107 bytes
         /// @throws io.cistern.cuda.CudaException if the driver refuses
         public ExportedPool serve(Path path) {

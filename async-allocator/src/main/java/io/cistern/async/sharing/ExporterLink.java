@@ -13,8 +13,8 @@ import java.time.Duration;
 import java.util.Optional;
 import java.util.function.LongPredicate;
 
-/// An importer's connection: asks one question at a time and takes its answer. After a failure in between it is
-/// of no use any more.
+/// An importer's connection, which asks one question at a time and waits for its answer. After a failure in
+/// between it is unusable.
 final class ExporterLink implements AutoCloseable {
     private final Path path;
     private final LocalSocket socket;
@@ -29,9 +29,9 @@ final class ExporterLink implements AutoCloseable {
         this.patience = patience;
     }
 
-    /// Connects to who serves at a path.
+    /// Connects to the process that serves at a path.
     ///
-    /// @param mayServe of which users
+    /// @param mayServe decides, by user number, which users may serve
     static ExporterLink connect(Path path, Duration patience, LongPredicate mayServe) {
         LocalSocket socket = null;
         try {
@@ -59,12 +59,12 @@ final class ExporterLink implements AutoCloseable {
         return exporter.pid();
     }
 
-    /// An answer and the descriptor that came with it, to be closed by who asked.
+    /// An answer and the descriptor that came with it; the caller closes the descriptor.
     record Answer<T extends Message>(T message, Optional<Descriptor> attached) {}
 
-    /// Asks a question whose answer is of a kind.
+    /// Asks a question that has an answer of one kind.
     ///
-    /// @throws SharingException what the exporter refuses with, or what is wrong with it or its answer
+    /// @throws SharingException if the exporter refuses, is lost, or answers wrongly
     synchronized <T extends Message> Answer<T> ask(Message question, Class<T> kind) {
         if (lost) {
             throw new SharingException(
@@ -82,7 +82,8 @@ final class ExporterLink implements AutoCloseable {
         return checked(received, kind);
     }
 
-    /// An exporter that refused before it was asked has closed already; what it said is still there to read.
+    /// Sends a question. An exporter that refused before it was asked has closed already; its refusal can still
+    /// be read.
     private void send(Message question) throws IOException {
         try {
             socket.send(Message.encode(question));
@@ -122,7 +123,7 @@ final class ExporterLink implements AutoCloseable {
         }
     }
 
-    /// The exporter does not keep to the protocol.
+    /// Returns the failure of an exporter that breaks the protocol.
     SharingException unexpected(String what) {
         return new SharingException(Reason.MALFORMED, "the exporter at " + path + " is none: " + what);
     }
@@ -140,7 +141,8 @@ final class ExporterLink implements AutoCloseable {
         }
     }
 
-    /// Whether the exporter was there a moment ago. It says nothing unasked: what there is to read is the end.
+    /// Returns whether the exporter was there a moment ago. It sends nothing unasked, so anything to read is
+    /// its end.
     synchronized boolean isPresent() {
         if (!lost) {
             try {

@@ -4,20 +4,21 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-/// Waiting on the host for what another process has recorded.
+/// Waits on the host for work that another process has recorded.
 ///
-/// A stream could be told to wait for its event. But what a process has recorded when it is killed never passes (an
-/// H200 with driver 580), so that stream would wait for ever, and nothing sets it free. The host can stop waiting
+/// A stream could be told to wait for the event. But if a process is killed, the event that it recorded never
+/// passes (an H200 with driver 580), and nothing frees a stream that waits for it. The host can stop waiting
 /// when it sees that the other process is gone.
 final class HostWait {
-    /// Work that is nearly done is seen at once; longer work a little late, at hardly any cost.
+    /// Spinning notices at once that short work is done; longer work is noticed a little late, at hardly any
+    /// cost.
     private static final long SPIN_NANOS = 20_000;
 
     private static final long PAUSE_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
 
     private HostWait() {}
 
-    /// Returns once a condition holds, or with what it throws. An interrupt is kept for later.
+    /// Returns once a condition holds, or throws what it throws. An interrupt is kept for later.
     static void until(BooleanSupplier condition) {
         long begin = System.nanoTime();
         boolean interrupted = false;
@@ -26,7 +27,7 @@ final class HostWait {
                 Thread.onSpinWait();
             } else {
                 LockSupport.parkNanos(PAUSE_NANOS);
-                interrupted |= Thread.interrupted(); // A thread that is interrupted would not pause.
+                interrupted |= Thread.interrupted(); // An interrupted thread would not pause.
             }
         }
         if (interrupted) {

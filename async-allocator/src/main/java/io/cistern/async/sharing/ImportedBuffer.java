@@ -5,9 +5,9 @@ import io.cistern.cuda.CudaException;
 import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 
-/// An allocation of another process, mapped into this one, and the order between both.
+/// An allocation of another process, mapped into this one, with stream order between both.
 ///
-/// **Threads.** Any, at any time; of several closes one closes.
+/// **Threads.** Any, at any time; of several concurrent closes one takes effect.
 public final class ImportedBuffer implements AutoCloseable {
     private final ImportedPool pool;
     private final CudaDriver driver;
@@ -18,13 +18,13 @@ public final class ImportedBuffer implements AutoCloseable {
     private final long byteSize;
     private final long address;
 
-    /// What the exporter records.
+    /// The event that the exporter records.
     private final long exportersEvent;
 
-    /// What this process records and the exporter waits for.
+    /// The event that this process records and the exporter waits for.
     private final long ownEvent;
 
-    /// How far closing has come, so that a failure in between can be followed by another try. Guarded by this.
+    /// The next step of closing, so that another try after a failure can go on from there. Guarded by this.
     private Step next = Step.FREE;
 
     private enum Step {
@@ -56,7 +56,7 @@ public final class ImportedBuffer implements AutoCloseable {
         this.ownEvent = ownEvent;
     }
 
-    /// Asks the exporter and maps what it names; whatever fails, nothing is left on either side.
+    /// Asks the exporter for a buffer and maps it; if that fails, nothing is left on either side.
     static ImportedBuffer map(ImportedPool pool, String name, long byteSize, long stream) {
         CudaDriver driver = pool.driver();
         int device = pool.device();
@@ -89,7 +89,7 @@ public final class ImportedBuffer implements AutoCloseable {
         }
     }
 
-    /// What the exporter says is not enough: work over the end would spoil the context.
+    /// Checks the length that the exporter names: work beyond the real end would spoil the context.
     private static void checkLength(ImportedPool pool, Message.Buffer found, long address) {
         long mapped = mappedBytes(pool, address);
         if (mapped < found.byteSize()) {
@@ -99,7 +99,7 @@ public final class ImportedBuffer implements AutoCloseable {
         }
     }
 
-    /// A driver that doesn't tell the length of what is imported leaves nothing to compare with.
+    /// Returns the mapped length, or the largest number if the driver does not tell it.
     private static long mappedBytes(ImportedPool pool, long address) {
         try {
             return pool.driver().memory().range(pool.device(), address).byteSize();
@@ -108,12 +108,12 @@ public final class ImportedBuffer implements AutoCloseable {
         }
     }
 
-    /// What it is published as.
+    /// Returns the name under which it is published.
     public String name() {
         return name;
     }
 
-    /// Its address in this process.
+    /// Returns its address in this process.
     ///
     /// @throws IllegalStateException if it is closed
     public synchronized long address() {
@@ -121,18 +121,18 @@ public final class ImportedBuffer implements AutoCloseable {
         return address;
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     public long byteSize() {
         return byteSize;
     }
 
-    /// Waits until all that the exporter has recorded until now is done, so that what is enqueued afterwards, on
-    /// any stream, comes behind it.
+    /// Waits until all work that the exporter has recorded so far is done. Work that this process enqueues
+    /// afterwards, on any stream, comes after it.
     ///
-    /// The host waits, since a stream that waited for an exporter which is killed would never get on.
+    /// The host waits, not a stream: a stream that waited for a killed exporter would wait for ever.
     ///
     /// @throws IllegalStateException if it is closed
-    /// @throws SharingException [Reason#PEER_LOST] if the exporter is gone: what it was doing never ends
+    /// @throws SharingException [Reason#PEER_LOST] if the exporter is gone: its work will never complete
     /// @throws CudaException if the driver refuses
     public synchronized void await() {
         requireOpen();
@@ -149,8 +149,8 @@ public final class ImportedBuffer implements AutoCloseable {
         });
     }
 
-    /// Lets what the exporter enqueues after a later [ExportedBuffer#await] come behind all that a stream was
-    /// given until now.
+    /// Records the present work of a stream. Work that the exporter enqueues after a later
+    /// [ExportedBuffer#await] comes after it.
     ///
     /// @param ofStream a stream of the pool's device
     /// @throws IllegalStateException if it is closed
@@ -166,14 +166,15 @@ public final class ImportedBuffer implements AutoCloseable {
         }
     }
 
-    /// Closes it in the order of the stream that it was mapped for: see [#close(long)].
+    /// Closes the buffer on the stream that it was mapped for: see [#close(long)].
     @Override
     public void close() {
         close(stream);
     }
 
-    /// Unmaps it in stream order, waits until the stream has got there, and tells the exporter: so its work comes
-    /// behind, whatever becomes of this process. Closing twice does nothing.
+    /// Unmaps the buffer in stream order, waits until the stream has reached that point, and tells the
+    /// exporter. So the exporter's work comes after this, even if this process ends. Closing twice does
+    /// nothing.
     ///
     /// @param onStream the stream of the last use, of the pool's device
     /// @throws CudaException if the driver refuses; close again then
@@ -203,7 +204,7 @@ public final class ImportedBuffer implements AutoCloseable {
         }
     }
 
-    /// One that is gone, or has taken leave of the protocol, need not know.
+    /// Tells the exporter. An exporter that is gone, or has broken the protocol, need not know.
     private void tellExporter() {
         try {
             pool.link().ask(new Message.Release(id), Message.Released.class);

@@ -18,30 +18,30 @@ import java.util.function.LongPredicate;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// A memory pool that another process [serves][ExportedPool]: maps what is published there by name.
+/// A memory pool that another process [serves][ExportedPool]; it maps buffers published there by name.
 ///
 /// ```java
 /// try (ImportedPool pool = ImportedPool.connect(driver, Path.of("/run/user/1000/model"));
 ///         ImportedBuffer weights = pool.map("weights", byteSize, stream)) {
-///     launch(weights.address(), stream);            // comes behind what the exporter did
-/// }                                                 // the exporter's next work comes behind this
+///     launch(weights.address(), stream);            // comes after the exporter's work
+/// }                                                 // the exporter's next work comes after this
 /// ```
 ///
-/// **Order of closing:** what was mapped before the pool; [#close] closes what is still open. The streams must
-/// exist then.
+/// **Order of closing:** buffers before the pool; [#close] closes those that are still open. Their streams must
+/// still exist.
 ///
-/// **An exporter that ends** is noticed at the next call that needs it, or by one that waits for it, with
-/// [Reason#PEER_LOST]. What is mapped stays mapped until it is closed, which goes on as ever.
+/// **If the exporter ends**, the next call that needs it, or waits for it, throws a [SharingException] with
+/// [Reason#PEER_LOST]. Mapped buffers stay mapped until they are closed, and closing works as usual.
 ///
-/// **Threads.** Any, at any time; one maps at a time. A virtual thread holds its carrier while it waits for the
-/// exporter's answer.
+/// **Threads.** Any, at any time; one thread maps at a time. A virtual thread holds its carrier while it waits
+/// for the exporter's answer.
 public final class ImportedPool implements AutoCloseable {
     private final CudaDriver driver;
     private final ExporterLink link;
     private final int device;
     private final PoolHandle pool;
 
-    /// What is mapped. Guarded by this.
+    /// Mapped buffers. Guarded by this.
     private final List<ImportedBuffer> buffers = new ArrayList<>();
 
     private boolean closed;
@@ -93,7 +93,7 @@ public final class ImportedPool implements AutoCloseable {
         }
     }
 
-    /// Drivers differ in whether an imported pool is.
+    /// Opens the pool to its own device, if the driver has not: drivers differ in that.
     private void openToItsOwnDevice() {
         if (!pool.access(device).equals(Optional.of(AccessRights.READ_WRITE))) {
             pool.setAccess(device, AccessRights.READ_WRITE);
@@ -102,44 +102,49 @@ public final class ImportedPool implements AutoCloseable {
 
     /// Connects to the pool that is served at a path.
     ///
-    /// @param driver which stays open longer than the pool
-    /// @throws SharingException if nobody serves there, or it is another user, or its device is not seen here
+    /// @param driver the driver; it must stay open longer than the pool
+    /// @throws SharingException if nobody serves there, another user does, or this process does not see the
+    ///     pool's device
     /// @throws CudaException if the driver refuses
     public static ImportedPool connect(CudaDriver driver, Path path) {
         return builder(driver).connect(path);
     }
 
-    /// Starts to describe a connection.
+    /// Returns a builder for a connection.
+    ///
+    /// @param driver the driver; it must stay open longer than the pool
     public static Builder builder(CudaDriver driver) {
         return new Builder(driver);
     }
 
-    /// The device that the pool is on, as this process counts.
+    /// Returns the ordinal of the pool's device in this process.
     public int device() {
         return device;
     }
 
-    /// The number of the exporting process.
+    /// Returns the number of the exporting process.
     public long exporter() {
         return link.pid();
     }
 
-    /// Whether the exporter was there a moment ago.
+    /// Returns whether the exporter was there a moment ago.
     public boolean isConnected() {
         return link.isPresent();
     }
 
-    /// What other devices of this process may do with it: rights are each process's own.
+    /// Returns the access of other devices of this process to the pool; each process has its own rights.
     public PoolAccess access() {
         return new PoolAccess(driver, device, pool);
     }
 
-    /// Maps what is published under a name, and waits until what the exporter recorded last is done.
+    /// Maps the buffer that is published under a name, and waits until the work that the exporter recorded last
+    /// is done.
     ///
-    /// @param name what the exporter called it
-    /// @param byteSize what it must have; 0 for any
-    /// @param stream a stream of the pool's device, on which it is used first and ends
-    /// @throws IllegalArgumentException if the name is none, or the size is negative
+    /// @param name the name under which the exporter published it
+    /// @param byteSize its expected length in bytes; 0 for any
+    /// @param stream a stream of the pool's device, for the first use and for [ImportedBuffer#close()]
+    /// @return the mapped buffer; closing it unmaps it
+    /// @throws IllegalArgumentException if the name is not legal, or the size is negative
     /// @throws IllegalStateException if the pool is closed
     /// @throws SharingException [Reason#UNKNOWN_NAME], [Reason#WRONG_SIZE], [Reason#PEER_LOST], …
     /// @throws CudaException if the driver refuses
@@ -172,9 +177,10 @@ public final class ImportedPool implements AutoCloseable {
         return pool.bare();
     }
 
-    /// Closes what is still mapped, each on its stream, and the connection. Closing twice does nothing.
+    /// Closes all buffers that are still mapped, each on its stream, and the connection. Closing twice does
+    /// nothing.
     ///
-    /// @throws CudaException if the driver refuses; all else is closed then. Close again for what is left
+    /// @throws CudaException if the driver refuses; everything else is closed then. Close again for the rest
     @Override
     public synchronized void close() {
         closed = true;
@@ -214,7 +220,7 @@ public final class ImportedPool implements AutoCloseable {
         return "imported pool of process " + link.pid() + " on device " + device;
     }
 
-    /// Connects to a pool of another process with options.
+    /// Connects to a pool of another process, with options.
     ///
     /// **Threads.** One thread at a time.
     public static final class Builder {
@@ -227,19 +233,23 @@ public final class ImportedPool implements AutoCloseable {
             this.driver = driver;
         }
 
-        /// Sets how the pool's descriptor comes here; by default through the socket.
+        /// Sets how the pool's descriptor reaches this process; by default through the socket.
+        ///
+        /// @return this
         public Builder transfer(Transfer way) {
             transfer = way;
             return this;
         }
 
         /// Sets how long to wait for each answer of the exporter; by default 10 s.
+        ///
+        /// @return this
         public Builder patience(Duration most) {
             patience = most;
             return this;
         }
 
-        /// For tests: who may serve, by user number.
+        /// For tests: sets which users may serve, by their number.
         Builder mayServe(LongPredicate users) {
             mayServe = users;
             return this;
@@ -247,8 +257,8 @@ public final class ImportedPool implements AutoCloseable {
 
         /// Connects to the pool that is served at a path.
         ///
-        /// @throws SharingException if nobody serves there, or it is another user, or its device is not seen
-        ///     here
+        /// @throws SharingException if nobody serves there, another user does, or this process does not see the
+        ///     pool's device
         /// @throws io.cistern.cuda.CudaException if the driver refuses
         public ImportedPool connect(Path path) {
             ExporterLink link = ExporterLink.connect(path, patience, mayServe);

@@ -6,9 +6,9 @@ import io.cistern.cuda.process.ProcessDescriptor;
 import io.cistern.cuda.process.SystemCallException;
 import org.jspecify.annotations.Nullable;
 
-/// A process that has connected to an exported pool. It is *lost* once its connection has ended, and *gone*
-/// when its process has, which is when the driver has ended its work. Used by the server's thread, but for
-/// [#isLost] and [#pid].
+/// A process that has connected to an exported pool. It is *lost* once its connection has ended. It is *gone*
+/// once the process has ended, which is when the driver has ended its work. Only the server's thread uses it,
+/// except for [#isLost] and [#pid].
 final class Importer {
     private final LocalSocket socket;
     private final long pid;
@@ -22,7 +22,7 @@ final class Importer {
         this.process = open(pid);
     }
 
-    /// Null where processes can't be held.
+    /// Returns null if the system has no descriptors of processes.
     private static @Nullable ProcessDescriptor open(long pid) {
         try {
             return ProcessDescriptor.open(pid);
@@ -56,12 +56,13 @@ final class Importer {
         socket.close();
     }
 
-    /// Whether a lost one's end can still be waited for.
+    /// Returns whether the server can wait for the end of a lost importer.
     boolean canBeWatched() {
         return process != null;
     }
 
-    /// What becomes readable next: a message, or for a lost one the end of its process.
+    /// Returns the descriptor that becomes readable next: for a message, or for the end of a lost importer's
+    /// process.
     Descriptor descriptor() {
         return lost && process != null ? process.descriptor() : socket.descriptor();
     }

@@ -9,7 +9,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/// What importer and exporter say to each other. The importer asks, the exporter answers each question once.
+/// A message between importer and exporter. The importer asks, and the exporter answers each question once.
 ///
 /// ```
 /// importer                               exporter
@@ -18,15 +18,16 @@ import java.util.Arrays;
 /// Release(id)                       →    Released()                    the importer has recorded its event before
 ///                                        Refused(reason, text)         instead of any answer
 /// ```
-/// A message is 12 bytes of header and its fields, little-endian, the strings with their length in front:
+/// A message has 12 bytes of header and then its fields, little-endian; each string has its length in front:
 /// ```
 /// 0       4         6      8        12
 /// "CIST"  version   kind   length   fields …
 /// ```
-/// Header and [Refused] are the same in all versions, so that a partner of another version learns what is wrong.
+/// The header and [Refused] are the same in all versions, so that a partner of another version can report the
+/// mismatch.
 sealed interface Message {
     int VERSION = 1;
-    /// The longest is a [Map] with its name, or a [Refused] with its text.
+    /// The longest message is a [Map] with its name, or a [Refused] with its text.
     int MAX_BYTES = 2048;
 
     int MAX_NAME_BYTES = 255;
@@ -34,38 +35,38 @@ sealed interface Message {
     int MAGIC = 0x5453_4943;
     int HEADER_BYTES = 12;
 
-    /// The importer's first words.
+    /// Opens a conversation.
     ///
-    /// @param transfer how it wants the pool
+    /// @param transfer how the importer wants to get the pool
     record Hello(Transfer transfer) implements Message {}
 
-    /// The pool.
+    /// Describes the pool.
     ///
-    /// @param uuid the device that it is on
+    /// @param uuid the UUID of the pool's device
     /// @param handleType a bit of `HandleType`
-    /// @param number of its descriptor in the exporter
-    /// @param fabric its fabric handle
+    /// @param number the number of the pool's descriptor in the exporter
+    /// @param fabric the pool's fabric handle
     record Pool(String uuid, int handleType, int number, DriverHandle fabric) implements Message {}
 
-    /// A wish to map what is published under a name.
+    /// Asks to map the buffer that is published under a name.
     ///
-    /// @param byteSize what it is expected to have; 0 for any
-    /// @param event which the importer will record behind its uses
+    /// @param byteSize the expected length; 0 for any
+    /// @param event the event that the importer will record after its uses
     record Map(String name, long byteSize, DriverHandle event) implements Message {}
 
-    /// What is published under that name.
+    /// Describes the buffer that is published under that name.
     ///
-    /// @param id of this use
-    /// @param event which the exporter records behind what it does
+    /// @param id the number of this use
+    /// @param event the event that the exporter records after its work
     record Buffer(long id, long byteSize, DriverHandle pointer, DriverHandle event) implements Message {}
 
-    /// The importer has enqueued its last use and recorded its event.
+    /// Says that the importer has enqueued its last use and recorded its event.
     record Release(long id) implements Message {}
 
-    /// The exporter needs the importer's event no more.
+    /// Says that the exporter no longer needs the importer's event.
     record Released() implements Message {}
 
-    /// No, and why.
+    /// Refuses, with the reason.
     record Refused(Reason reason, String text) implements Message {}
 
     private static int kind(Message message) {
@@ -80,7 +81,7 @@ sealed interface Message {
         };
     }
 
-    /// The bytes of a message.
+    /// Returns the bytes of a message.
     static byte[] encode(Message message) {
         ByteBuffer buffer = ByteBuffer.allocate(MAX_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         buffer.putInt(MAGIC)
@@ -125,9 +126,9 @@ sealed interface Message {
         buffer.putShort((short) bytes.length).put(bytes);
     }
 
-    /// Reads a message and checks all that can be checked of it alone.
+    /// Reads a message, and checks all that can be checked without the conversation.
     ///
-    /// @throws SharingException [Reason#MALFORMED], or [Reason#WRONG_VERSION]
+    /// @throws SharingException [Reason#MALFORMED] or [Reason#WRONG_VERSION]
     static Message decode(byte[] bytes) {
         ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
         try {
@@ -168,7 +169,7 @@ sealed interface Message {
         };
     }
 
-    /// A later version may have reasons that this one does not know.
+    /// Returns the reason of a name. A later version may have reasons that this one does not know.
     private static Reason reason(String name) {
         return Arrays.stream(Reason.values())
                 .filter(reason -> reason.name().equals(name))
@@ -194,7 +195,7 @@ sealed interface Message {
         return name;
     }
 
-    /// Whether something can be published under a name.
+    /// Returns whether a buffer can be published under a name.
     static boolean isName(String name) {
         int byteSize = name.getBytes(StandardCharsets.UTF_8).length;
         return byteSize > 0 && byteSize <= MAX_NAME_BYTES && name.chars().noneMatch(Character::isISOControl);

@@ -7,23 +7,24 @@ import io.cistern.errors.SharingException;
 import io.cistern.errors.SharingException.Reason;
 import java.util.stream.IntStream;
 
-/// What other devices may do with the memory of one pool.
+/// The access of other devices to the memory of one pool.
 ///
-/// Pools have rights of their own, for the pool as a whole: for what is allocated and what will be. Neither
-/// `cuCtxEnablePeerAccess` nor the rights of another pool change them. They cost when they are set, for what
-/// the pool has reserved then, and for each piece that it reserves later.
+/// A pool has rights of its own, which apply to all its memory, now and later. Neither `cuCtxEnablePeerAccess`
+/// nor the rights of another pool change them. Setting them costs time, for the memory that the pool has
+/// reserved then and for each piece that it reserves later.
 ///
-/// **Threads.** Any. What an [ExportedPool] or [ImportedPool] gave fails once that has destroyed its pool.
+/// **Threads.** Any. If it came from an [ExportedPool] or [ImportedPool], calls fail once that has destroyed
+/// its pool.
 public final class PoolAccess {
     private final CudaDriver driver;
     private final int device;
     private final PoolHandle pool;
 
-    /// Of a pool that outlives this object.
+    /// Creates it for a pool that outlives this object.
     ///
     /// @param driver the driver
-    /// @param device the device that the pool is on
-    /// @param pool its handle
+    /// @param device the ordinal of the pool's device
+    /// @param pool the driver's handle of the pool
     public PoolAccess(CudaDriver driver, int device, long pool) {
         this(driver, device, new PoolHandle(driver.pools(), device, pool));
     }
@@ -34,19 +35,19 @@ public final class PoolAccess {
         this.pool = pool;
     }
 
-    /// The device that the pool is on.
+    /// Returns the ordinal of the pool's device.
     public int device() {
         return device;
     }
 
-    /// The handle of the pool.
+    /// Returns the driver's handle of the pool.
     public long pool() {
         return pool.bare();
     }
 
     /// Lets a device read and write the pool's memory.
     ///
-    /// @param peer the device's ordinal; the pool's own does nothing
+    /// @param peer the device's ordinal; for the pool's own device the call does nothing
     /// @throws SharingException [Reason#NOT_SUPPORTED] if that device can't reach this one
     /// @throws IllegalStateException if the pool is closed
     /// @throws io.cistern.cuda.CudaException if the driver refuses
@@ -63,7 +64,7 @@ public final class PoolAccess {
         set(peer, AccessRights.READ_WRITE);
     }
 
-    /// Takes the access of a device back. Work that uses it must have ended.
+    /// Revokes the access of a device. Its work on the memory must have ended.
     ///
     /// @param peer the device's ordinal
     /// @throws IllegalArgumentException for the pool's own device
@@ -86,7 +87,7 @@ public final class PoolAccess {
         return new IllegalStateException("pool 0x" + Long.toHexString(pool.bare()) + " is closed");
     }
 
-    /// What a device may do now.
+    /// Returns the present access of a device.
     ///
     /// @param peer the device's ordinal
     /// @throws IllegalStateException if the pool is closed
@@ -95,7 +96,7 @@ public final class PoolAccess {
         return pool.access(peer).orElseThrow(this::closed);
     }
 
-    /// The devices that may read, the pool's own first if it may.
+    /// Returns the ordinals of the devices that have access, the pool's own first if it has.
     ///
     /// @throws IllegalStateException if the pool is closed
     /// @throws io.cistern.cuda.CudaException if the driver refuses

@@ -20,14 +20,15 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.LongPredicate;
 
-/// Answers the importers of a pool, all on one thread that never waits for any of them: messages are taken and
-/// sent whole or not at all, and who does not take an answer is let go.
+/// Answers the importers of a pool, on one thread that never waits for any of them. A message is received and
+/// sent whole or not at all; an importer that does not take an answer is disconnected.
 ///
-/// 1. Who connects must be of the same user, as the system says.
-/// 2. The first message is a [Message.Hello]; then maps and releases, each answered before the next is read.
-/// 3. What is no message, or not the one that is due, is refused, and the connection ends.
-/// 4. When a connection ends while its process still has something mapped, the process is waited for: only its
-/// end says that its work on the memory has ended too.
+/// 1. A process that connects must be of the same user, by the system's account.
+/// 2. The first message is a [Message.Hello]; then maps and releases follow, each answered before the next is
+///    read.
+/// 3. A malformed or unexpected message is refused, and the connection ends.
+/// 4. If a connection ends while its process still has a buffer mapped, the server waits for the process: only
+///    its end shows that its work on the memory has ended too.
 final class PoolServer implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(PoolServer.class.getName());
     private static final Duration A_WHILE = Duration.ofHours(1);
@@ -45,7 +46,7 @@ final class PoolServer implements AutoCloseable {
     private volatile boolean closing;
 
     /// @param exported the pool's descriptor; the server closes it
-    /// @param mayConnect says of which users
+    /// @param mayConnect decides, by user number, which users may connect
     PoolServer(
             Publications publications,
             Path path,
@@ -86,7 +87,7 @@ final class PoolServer implements AutoCloseable {
         List<Importer> present = List.copyOf(importers);
         int[] numbers = new int[present.size() + 2];
         numbers[0] = wake.descriptor().number();
-        // No room for another connection: the system would report it without end.
+        // If there is no room for another connection, it is not polled: the system would report it without end.
         numbers[1] = refusesConnections ? numbers[0] : listener.descriptor().number();
         for (int i = 0; i < present.size(); i++) {
             numbers[i + 2] = present.get(i).descriptor().number();
@@ -136,7 +137,7 @@ final class PoolServer implements AutoCloseable {
         socket.send(Message.encode(new Message.Refused(reason, text)));
     }
 
-    /// Takes the next message of an importer, or sees its end.
+    /// Handles the next message of an importer, or its end.
     private void attend(Importer importer) {
         if (importer.isLost()) {
             forget(importer);
@@ -145,7 +146,7 @@ final class PoolServer implements AutoCloseable {
         try {
             Optional<LocalMessage> received = importer.socket().receive(Message.MAX_BYTES);
             if (received.isPresent()) {
-                // Importers have nothing to give.
+                // Importers have no descriptor to give.
                 received.get().attached().ifPresent(Descriptor::close);
                 answer(importer, received.get().bytes());
             }
@@ -205,7 +206,7 @@ final class PoolServer implements AutoCloseable {
         }
     }
 
-    /// The connection has ended. What its process still uses is kept until the process is gone.
+    /// Handles the end of a connection. Buffers that its process still uses are kept until the process is gone.
     private void end(Importer importer) {
         importer.lose();
         if (!publications.isUsedBy(importer) || !importer.canBeWatched()) {
@@ -220,14 +221,14 @@ final class PoolServer implements AutoCloseable {
         publications.drop(importer);
     }
 
-    /// Lets [#serve] return.
+    /// Makes [#serve] return.
     @Override
     public void close() {
         closing = true;
         wake.wake();
     }
 
-    /// Gives back what the thread needed, once it has ended or was never started.
+    /// Closes the thread's resources, once it has ended or if it was never started.
     void free() {
         wake.close();
         listener.close();

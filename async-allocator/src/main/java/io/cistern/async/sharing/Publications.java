@@ -15,12 +15,12 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 
-/// What a pool has published, and who uses it, under one lock: the program publishes and closes, the server's
-/// thread maps and releases for importers.
+/// Holds the buffers that a pool has published and their uses, under one lock. The program publishes and
+/// closes; the server's thread maps and releases for importers.
 ///
-/// A buffer is *published*, then *withdrawn* (nobody else maps it), then forgotten, once nobody uses it.
+/// A buffer is *published*, then *withdrawn* (nobody else can map it), then forgotten, once nobody uses it.
 final class Publications {
-    /// What one importer may have mapped: more than programs name, less than would hurt the exporter.
+    /// The most buffers that one importer may map: more than programs need, fewer than would hurt the exporter.
     private static final int MAX_USES = 4096;
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -46,7 +46,7 @@ final class Publications {
         }
     }
 
-    /// Publishes what is made under a name that is free.
+    /// Publishes the buffer that a supplier makes, under a name that is free.
     ExportedBuffer publish(String name, Supplier<ExportedBuffer> maker) {
         return locked(() -> {
             if (published.containsKey(name)) {
@@ -58,7 +58,7 @@ final class Publications {
         });
     }
 
-    /// Answers an importer that wants a buffer.
+    /// Maps a buffer for an importer.
     Message.Buffer map(Importer importer, Message.Map wanted) {
         return locked(() -> {
             ExportedBuffer buffer = published.get(wanted.name());
@@ -80,7 +80,7 @@ final class Publications {
         });
     }
 
-    /// An importer has let go of what it mapped.
+    /// Ends a use that an importer has released.
     void release(Importer importer, long use) {
         locked(() -> {
             if (all().noneMatch(buffer -> buffer.release(importer, use))) {
@@ -90,7 +90,7 @@ final class Publications {
         });
     }
 
-    /// An importer is gone.
+    /// Ends all uses of an importer that is gone.
     void drop(Importer importer) {
         locked(() -> {
             all().forEach(buffer -> buffer.drop(importer));
@@ -110,27 +110,27 @@ final class Publications {
         return Stream.concat(published.values().stream(), withdrawn.stream());
     }
 
-    /// The processes that use something.
+    /// Returns the numbers of the processes that use a buffer.
     List<Long> importers() {
         return locked(() ->
                 all().flatMap(ExportedBuffer::importers).distinct().sorted().toList());
     }
 
-    /// Takes the name of a buffer away. Under the lock.
+    /// Takes the name of a buffer away. The caller holds the lock.
     void withdraw(ExportedBuffer buffer) {
         if (published.remove(buffer.name(), buffer)) {
             withdrawn.add(buffer);
         }
     }
 
-    /// A buffer that nobody uses has ended. Under the lock.
+    /// Forgets a buffer that nobody uses and that has ended. The caller holds the lock.
     void forget(ExportedBuffer buffer) {
         withdrawn.remove(buffer);
     }
 
-    /// Takes all names away and waits until nobody uses anything.
+    /// Takes all names away and waits until nobody uses a buffer.
     ///
-    /// @return whether that came to be
+    /// @return false if the wait ended before that
     boolean withdrawAll(Duration patience) {
         return locked(() -> {
             List.copyOf(published.values()).forEach(this::withdraw);
@@ -138,7 +138,7 @@ final class Publications {
         });
     }
 
-    /// Ends what is left, in use or not.
+    /// Ends the buffers that are left, even if they are in use.
     void endAll() {
         locked(() -> {
             new ArrayList<>(withdrawn).forEach(ExportedBuffer::end);
@@ -146,9 +146,9 @@ final class Publications {
         });
     }
 
-    /// Waits, under the lock, for a condition that changes when importers let go or end.
+    /// Waits for a condition that changes when importers release buffers or end. The caller holds the lock.
     ///
-    /// @return whether it holds
+    /// @return whether the condition holds
     boolean awaitChange(BooleanSupplier condition, Duration patience) {
         long left = patience.toNanos();
         while (!condition.getAsBoolean()) {

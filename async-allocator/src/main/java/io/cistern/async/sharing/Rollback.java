@@ -3,7 +3,7 @@ package io.cistern.async.sharing;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/// What takes back the steps of something that failed on the way, the last step first.
+/// Undoes the steps of an operation that failed on the way, the last step first.
 final class Rollback {
     private final Deque<Runnable> steps = new ArrayDeque<>();
 
@@ -11,9 +11,9 @@ final class Rollback {
         steps.push(step);
     }
 
-    /// Takes all back. What fails on the way is told with the failure.
+    /// Undoes all steps. Their failures are added to the first failure as suppressed.
     ///
-    /// @return never; for `throw`
+    /// @return the failure, for `throw`; an [Error] is thrown here
     RuntimeException after(Throwable failure) {
         for (Runnable step : steps) {
             try {

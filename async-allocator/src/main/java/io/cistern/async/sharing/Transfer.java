@@ -1,12 +1,12 @@
 package io.cistern.async.sharing;
 
-/// How a pool's file descriptor comes from one process into another.
+/// How the file descriptor of a pool gets from one process into another.
 public enum Transfer {
-    /// Through the socket (`SCM_RIGHTS`): works wherever the socket does.
+    /// Sent through the socket (`SCM_RIGHTS`); works wherever the socket does.
     SOCKET(1),
-    /// Fetched from the other process by its number (`pidfd_getfd`), where descriptors can't go through
-    /// sockets. It takes the right to trace the exporting process, which systems often give to its parent or to
-    /// nobody.
+    /// Fetched from the other process by its number (`pidfd_getfd`), for systems on which descriptors can't go
+    /// through sockets. It needs the right to trace the exporting process, which systems often give to its
+    /// parent or to nobody.
     PIDFD(2);
 
     private final int code;
@@ -15,7 +15,7 @@ public enum Transfer {
         this.code = code;
     }
 
-    /// Its number in messages.
+    /// Returns its number in messages.
     int code() {
         return code;
     }

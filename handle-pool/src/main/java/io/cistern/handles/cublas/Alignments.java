@@ -1,9 +1,9 @@
 package io.cistern.handles.cublas;
 
-/// What the addresses of a call's matrices are multiples of: powers of two, at most 256, which is what cuBLASLt
-/// supposes where nothing is said.
+/// The alignments of the addresses of a call's matrices: powers of two, at most 256, which cuBLASLt assumes by
+/// default.
 ///
-/// @param bias of the vector, if any; else 256
+/// @param bias the alignment of the vector's address; 256 without a vector
 record Alignments(int a, int b, int c, int bias) {
     private static final int MAX = 256;
 
@@ -23,7 +23,7 @@ record Alignments(int a, int b, int c, int bias) {
                 && bias == alignment(addressBias);
     }
 
-    /// @param matrix 0 for A, 1 for B, 2 for C and 3 for D, which is C
+    /// @param matrix 0 for A, 1 for B, 2 for C and 3 for D, which is the same as C
     int of(int matrix) {
         return switch (matrix) {
             case 0 -> a;

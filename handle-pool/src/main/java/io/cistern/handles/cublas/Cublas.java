@@ -21,15 +21,16 @@ import io.cistern.spi.Availability;
 /// The library is found at run time, under the setting `cistern.cublas.library`, else as `libcublas.so.13` or
 /// `libcublas.so.12`. It needs a real GPU.
 ///
-/// **Handles.** Each call takes the calling thread's handle of a [pool][#pool], which sets stream and workspace:
-/// 32 MiB of the current allocator on compute capability 9.0 and newer, 4 MiB on others, as the documentation of
-/// `cublasSetWorkspace` recommends. On a virtual thread each call leases a handle, unless the thread has a lease.
+/// **Handles.** Each call takes the calling thread's handle of a [pool][#pool], which sets the stream and a
+/// workspace of the current allocator: 32 MiB on compute capability 9.0 and newer, 4 MiB on others, as the
+/// documentation of `cublasSetWorkspace` recommends. On a virtual thread each call leases a handle, unless the
+/// thread has a lease.
 ///
-/// **Streams.** A call returns when the work is enqueued. Buffers of other streams are recorded as used on the one
-/// of the call, so they may be closed at once after it; that the call comes after the work that fills them is the
-/// program's to say. All buffers are of one device.
+/// **Streams.** A call returns when the work is enqueued. It records the use of buffers that belong to other
+/// streams, so they may be closed right after it. The program sees to it that the call comes after the work
+/// that fills the buffers. All buffers are of one device.
 ///
-/// **Threads.** Any thread may call any method at any time, but none while it is closed.
+/// **Threads.** Any thread may call any method at any time, except during [#close].
 public final class Cublas implements AutoCloseable {
     private final DeviceMemory memory;
     private final CublasFunctions functions;
@@ -53,11 +54,11 @@ public final class Cublas implements AutoCloseable {
         }
     }
 
-    /// Returns how much workspace NVIDIA recommends for a handle, at `cublasSetWorkspace`: 32 MiB on compute
+    /// Returns the workspace that NVIDIA recommends for a handle, at `cublasSetWorkspace`: 32 MiB on compute
     /// capability 9.0 and newer, 4 MiB on others.
     ///
     /// @param device the ordinal of a device
-    /// @return bytes
+    /// @return the size in bytes
     public static long recommendedWorkspaceBytes(DeviceMemory memory, int device) {
         return WorkspaceSize.recommended(memory.driver().devices(), device);
     }
@@ -88,7 +89,7 @@ public final class Cublas implements AutoCloseable {
         return pool;
     }
 
-    /// Returns library and version for people.
+    /// Returns the library and its version, for people.
     public String description() {
         return functions.description();
     }
@@ -100,15 +101,15 @@ public final class Cublas implements AutoCloseable {
 
     /// Multiplies: C = α·op(A)·op(B) + β·C (`cublasGemmEx`).
     ///
-    /// @param a at least as many elements as A spans
-    /// @param b at least as many elements as B spans
-    /// @param c at least as many elements as C spans; overlaps neither
+    /// @param a a buffer with at least as many elements as A spans
+    /// @param b a buffer with at least as many elements as B spans
+    /// @param c a buffer with at least as many elements as C spans; overlaps neither of the others
     /// @param stream a stream of the buffers' device
     /// @throws IllegalArgumentException if a buffer is too small, not aligned to its elements, of another device
     ///     or device memory than the others, or C overlaps one
     /// @throws IllegalStateException if this or a buffer is closed
     /// @throws CublasException if cuBLAS refuses
-    /// @throws io.cistern.handles.HandleException if there is no handle
+    /// @throws io.cistern.handles.HandleException if no handle is available
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
     public void gemm(Gemm gemm, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
         Operands.check(memory, gemm, a, b, c);
@@ -142,13 +143,13 @@ public final class Cublas implements AutoCloseable {
 
     /// Multiplies many matrices of one shape in one call (`cublasGemmStridedBatchedEx`).
     ///
-    /// @param a at least as many elements as all matrices A span, as of the others
+    /// @param a a buffer with at least as many elements as all matrices A span; likewise `b` and `c`
     /// @param stream a stream of the buffers' device
     /// @throws IllegalArgumentException if a buffer is too small, not aligned to its elements, of another device
     ///     or device memory than the others, or C overlaps one
     /// @throws IllegalStateException if this or a buffer is closed
     /// @throws CublasException if cuBLAS refuses
-    /// @throws io.cistern.handles.HandleException if there is no handle
+    /// @throws io.cistern.handles.HandleException if no handle is available
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
     public void gemmStridedBatched(GemmBatch batch, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
         Operands.check(memory, batch, a, b, c);
@@ -174,15 +175,16 @@ public final class Cublas implements AutoCloseable {
         }
     }
 
-    /// Closes the pool, as [HandlePool#close]. Work that was given to streams goes on. Closing twice does nothing.
+    /// Closes the pool, as [HandlePool#close] does. Work that was enqueued on streams goes on. Closing twice
+    /// does nothing.
     ///
-    /// @throws IllegalStateException if leases are open for too long
+    /// @throws IllegalStateException if leases stay open for too long
     @Override
     public void close() {
         pool.close();
     }
 
-    /// Returns library and version for people.
+    /// Returns the library and its version, for people.
     @Override
     public String toString() {
         return description();

@@ -3,8 +3,8 @@ package io.cistern.handles.cublas;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// A call of cuBLAS or cuBLASLt that did not succeed: which call, with what status, on which arguments, and what
-/// to do about it where that is known.
+/// Reports a failed call of cuBLAS or cuBLASLt: the function, its status, its arguments and, if known, what to
+/// do about it.
 public final class CublasException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;
@@ -30,7 +30,7 @@ public final class CublasException extends CisternException {
         return status;
     }
 
-    /// Returns its name, for example `CUBLAS_STATUS_NOT_SUPPORTED`.
+    /// Returns the name of the status, for example `CUBLAS_STATUS_NOT_SUPPORTED`.
     public String statusName() {
         return statusName;
     }

@@ -9,7 +9,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/// The functions of a loaded `libcublas`.
+/// Calls the functions of a loaded `libcublas`.
 final class CublasFunctions {
     private static final String[] NAMES = {"libcublas.so.13", "libcublas.so.12"};
 
@@ -37,7 +37,7 @@ final class CublasFunctions {
         batched = library.require("cublasGemmStridedBatchedEx");
     }
 
-    /// @throws UnsupportedOperationException if the library can't be used, with the reason
+    /// @throws UnsupportedOperationException with the reason, if the library can't be used
     static CublasFunctions find() {
         return new CublasFunctions(SharedLibrary.find("cuBLAS", Setting.CUBLAS_LIBRARY, NAMES));
     }
@@ -87,7 +87,7 @@ final class CublasFunctions {
 
     /// Multiplies, in the current context.
     ///
-    /// @param a the address of A, as of the others
+    /// @param a the address of A; likewise `b` and `c`
     void gemm(CublasHandle handle, Gemm shape, long a, long b, long c) {
         handle.scalars.set(shape);
         int status;
@@ -121,7 +121,7 @@ final class CublasFunctions {
         }
     }
 
-    /// The same for many.
+    /// Multiplies many matrices of one shape, in the current context.
     void gemmStridedBatched(CublasHandle handle, GemmBatch batch, long a, long b, long c) {
         Gemm shape = batch.gemm();
         handle.scalars.set(shape);
@@ -160,7 +160,7 @@ final class CublasFunctions {
         }
     }
 
-    /// `CUBLAS_OP_T` or `CUBLAS_OP_N`.
+    /// Returns `CUBLAS_OP_T` or `CUBLAS_OP_N`.
     static int operation(boolean transpose) {
         return transpose ? 1 : 0;
     }

@@ -2,7 +2,7 @@ package io.cistern.handles.cublas;
 
 /// A handle of cuBLAS, for code that calls the library itself: see [Cublas#pool].
 ///
-/// **Threads.** The one that [io.cistern.handles.HandlePool#handle] gave it to.
+/// **Threads.** Only the thread that got it from [io.cistern.handles.HandlePool#handle].
 public final class CublasHandle {
     private final long value;
     private final int device;
@@ -23,7 +23,7 @@ public final class CublasHandle {
         return device;
     }
 
-    /// Returns handle and device.
+    /// Returns the handle and its device, for people.
     @Override
     public String toString() {
         return "CublasHandle[0x" + Long.toHexString(value) + ", device " + device + "]";

@@ -3,7 +3,7 @@ package io.cistern.handles.cublas;
 import io.cistern.cuda.Devices;
 import io.cistern.handles.HandleLibrary;
 
-/// How a pool makes handles of cuBLAS and sets their stream and workspace.
+/// Creates handles of cuBLAS for a pool, and sets their stream and workspace.
 final class CublasLibrary implements HandleLibrary<CublasHandle> {
     private final CublasFunctions functions;
     private final Devices devices;

@@ -22,11 +22,11 @@ import org.jspecify.annotations.Nullable;
 /// The library is found at run time, under the setting `cistern.cublaslt.library`, else as `libcublasLt.so.13` or
 /// `libcublasLt.so.12`. It needs a real GPU.
 ///
-/// **Handles.** As [Cublas]: those of a [pool][#pool], with a workspace for each stream. The library chooses an
-/// algorithm when a handle meets a shape, an epilogue and an alignment of addresses for the first time, which
-/// takes longer than a call; each handle keeps the last 64.
+/// **Handles.** Each call takes a handle of a [pool][#pool] with a workspace for each stream, as in [Cublas].
+/// When a handle meets a shape, an epilogue and an alignment of addresses for the first time, the library
+/// chooses an algorithm, which takes longer than a call. Each handle keeps the last 64 choices.
 ///
-/// **Streams, threads.** As [Cublas].
+/// **Streams, threads.** As for [Cublas].
 public final class CublasLt implements AutoCloseable {
     private final DeviceMemory memory;
     private final CublasLtFunctions functions;
@@ -78,14 +78,14 @@ public final class CublasLt implements AutoCloseable {
         return pool;
     }
 
-    /// Returns library and version for people.
+    /// Returns the library and its version, for people.
     public String description() {
         return functions.texts.description();
     }
 
     /// Multiplies: C = α·op(A)·op(B) + β·C (`cublasLtMatmul`).
     ///
-    /// @throws RuntimeException as
+    /// @throws RuntimeException for the same reasons as
     ///     [#matmul(Gemm, Epilogue, DeviceBuffer, DeviceBuffer, DeviceBuffer, DeviceBuffer, long)]
     public void matmul(Gemm gemm, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
         matmul(gemm, Epilogue.NONE, a, b, c, stream);
@@ -94,7 +94,7 @@ public final class CublasLt implements AutoCloseable {
     /// Multiplies and applies a function: C = f(α·op(A)·op(B) + β·C).
     ///
     /// @param epilogue one without a bias
-    /// @throws IllegalArgumentException if the epilogue adds a bias, and as
+    /// @throws IllegalArgumentException if the epilogue adds a bias, and for the same reasons as
     ///     [#matmul(Gemm, Epilogue, DeviceBuffer, DeviceBuffer, DeviceBuffer, DeviceBuffer, long)]
     public void matmul(Gemm gemm, Epilogue epilogue, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
         if (epilogue.hasBias()) {
@@ -106,16 +106,16 @@ public final class CublasLt implements AutoCloseable {
     /// Multiplies, adds a vector to each column and applies a function: C = f(α·op(A)·op(B) + β·C + bias).
     ///
     /// @param epilogue one with a bias
-    /// @param a at least as many elements as A spans
-    /// @param b at least as many elements as B spans
-    /// @param c at least as many elements as C spans; overlaps neither
-    /// @param bias at least as many elements as C has rows, of the same type
+    /// @param a a buffer with at least as many elements as A spans
+    /// @param b a buffer with at least as many elements as B spans
+    /// @param c a buffer with at least as many elements as C spans; overlaps none of the others
+    /// @param bias a buffer with at least as many elements as C has rows, of the same type
     /// @param stream a stream of the buffers' device
     /// @throws IllegalArgumentException if the epilogue adds no bias, a buffer is too small, not aligned to its
     ///     elements, of another device or device memory than the others, or C overlaps one
     /// @throws IllegalStateException if this or a buffer is closed
     /// @throws CublasException if cuBLASLt refuses, or has no algorithm for this
-    /// @throws io.cistern.handles.HandleException if there is no handle
+    /// @throws io.cistern.handles.HandleException if no handle is available
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
     public void matmul(
             Gemm gemm,
@@ -172,15 +172,16 @@ public final class CublasLt implements AutoCloseable {
         }
     }
 
-    /// Closes the pool, as [HandlePool#close]. Work that was given to streams goes on. Closing twice does nothing.
+    /// Closes the pool, as [HandlePool#close] does. Work that was enqueued on streams goes on. Closing twice
+    /// does nothing.
     ///
-    /// @throws IllegalStateException if leases are open for too long
+    /// @throws IllegalStateException if leases stay open for too long
     @Override
     public void close() {
         pool.close();
     }
 
-    /// Returns library and version for people.
+    /// Returns the library and its version, for people.
     @Override
     public String toString() {
         return description();

@@ -9,8 +9,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/// The functions of `libcublasLt` that make and change what describes a product. What is made is a pointer, and
-/// whoever made it destroys it.
+/// Calls the functions of `libcublasLt` that create and change descriptors of products. A descriptor is a
+/// pointer; the code that creates it destroys it.
 final class CublasLtDescriptors {
     /// `cublasLtMatmulDescAttributes_t`
     static final int TRANSPOSE_A = 3;
@@ -22,7 +22,7 @@ final class CublasLtDescriptors {
     /// `cublasLtMatmulPreferenceAttributes_t`
     private static final int MAX_WORKSPACE_BYTES = 1;
 
-    /// The first of four: of A, B, C and D.
+    /// The first of four attributes: for A, B, C and D.
     private static final int MIN_ALIGNMENT_BYTES = 5;
 
     private static final int MATRICES = 4;
@@ -53,7 +53,7 @@ final class CublasLtDescriptors {
         heuristic = library.require("cublasLtMatmulAlgoGetHeuristic");
     }
 
-    /// Makes a description.
+    /// Creates the descriptor of an operation.
     ///
     /// @return a `cublasLtMatmulDesc_t`
     long operation(Gemm gemm) {
@@ -73,7 +73,7 @@ final class CublasLtDescriptors {
         }
     }
 
-    /// @param value the address of what is set
+    /// @param value the address of the attribute's value
     void set(long operation, int attribute, long value, long byteSize) {
         int status = NativeCalls.call(operationSet, operation, attribute, value, byteSize);
         if (status != 0) {
@@ -81,7 +81,7 @@ final class CublasLtDescriptors {
         }
     }
 
-    /// Makes a layout.
+    /// Creates the layout of a matrix.
     ///
     /// @return a `cublasLtMatrixLayout_t`
     long layout(ElementType type, long rows, long columns, long leadingDimension) {
@@ -105,10 +105,10 @@ final class CublasLtDescriptors {
         texts.check(NativeCalls.call(function, descriptor), name, () -> "0x" + Long.toHexString(descriptor));
     }
 
-    /// Has the library choose an algorithm.
+    /// Makes the library choose an algorithm.
     ///
-    /// @param result a `cublasLtMatmulHeuristicResult_t`, which begins with the algorithm
-    /// @return how many it found: 1 or 0
+    /// @param result receives a `cublasLtMatmulHeuristicResult_t`, which begins with the algorithm
+    /// @return the number of algorithms found: 1 or 0
     int choose(CublasLtHandle handle, MatmulPlan plan, Alignments alignments, MemorySegment result) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(JAVA_LONG);

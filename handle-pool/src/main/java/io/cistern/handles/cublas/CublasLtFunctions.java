@@ -9,8 +9,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/// The functions of a loaded `libcublasLt` for handles and products; for what describes a product see
-/// [CublasLtDescriptors].
+/// Calls the functions of a loaded `libcublasLt` for handles and products; [CublasLtDescriptors] calls those
+/// that describe products.
 final class CublasLtFunctions {
     private static final String[] NAMES = {"libcublasLt.so.13", "libcublasLt.so.12"};
 
@@ -30,7 +30,7 @@ final class CublasLtFunctions {
         matmul = library.require("cublasLtMatmul");
     }
 
-    /// @throws UnsupportedOperationException if the library can't be used, with the reason
+    /// @throws UnsupportedOperationException with the reason, if the library can't be used
     static CublasLtFunctions find() {
         return new CublasLtFunctions(SharedLibrary.find("cuBLASLt", Setting.CUBLASLT_LIBRARY, NAMES));
     }
@@ -59,7 +59,7 @@ final class CublasLtFunctions {
 
     /// Multiplies, in the current context.
     ///
-    /// @param a the address of A, as of the others
+    /// @param a the address of A; likewise `b` and `c`
     void matmul(CublasLtHandle handle, MatmulPlan plan, Gemm gemm, long a, long b, long c) {
         handle.scalars.set(gemm);
         int status;

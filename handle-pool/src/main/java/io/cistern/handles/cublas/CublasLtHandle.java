@@ -3,16 +3,16 @@ package io.cistern.handles.cublas;
 import java.util.ArrayList;
 import java.util.List;
 
-/// A handle of cuBLASLt with the stream and the workspace for the next call, which cuBLASLt takes as arguments:
-/// for code that calls the library itself, see [CublasLt#pool].
+/// A handle of cuBLASLt, for code that calls the library itself: see [CublasLt#pool]. It carries the stream and
+/// the workspace for the next call, which cuBLASLt takes as arguments.
 ///
-/// **Threads.** The one that [io.cistern.handles.HandlePool#handle] gave it to.
+/// **Threads.** Only the thread that got it from [io.cistern.handles.HandlePool#handle].
 public final class CublasLtHandle {
     private final long value;
     private final int device;
     final Scalars scalars = new Scalars();
 
-    /// Made for this handle; the one used last is the last.
+    /// The plans made for this handle, in the order of their last use.
     final List<MatmulPlan> plans = new ArrayList<>(MatmulPlans.MAX_PLANS);
 
     private long stream;
@@ -60,7 +60,7 @@ public final class CublasLtHandle {
         workspaceBytes = byteSize;
     }
 
-    /// Returns handle, device and stream.
+    /// Returns the handle, its device and its stream, for people.
     @Override
     public String toString() {
         return "CublasLtHandle[0x" + Long.toHexString(value) + ", device " + device + ", stream 0x"

@@ -3,8 +3,8 @@ package io.cistern.handles.cublas;
 import io.cistern.cuda.Devices;
 import io.cistern.handles.HandleLibrary;
 
-/// How a pool makes handles of cuBLASLt. They have no stream and no workspace: the Java object keeps them for the
-/// next call.
+/// Creates handles of cuBLASLt for a pool. A native handle has no stream and no workspace, so the Java object
+/// keeps them for the next call.
 final class CublasLtLibrary implements HandleLibrary<CublasLtHandle> {
     private final CublasLtFunctions functions;
     private final Devices devices;

@@ -1,7 +1,7 @@
 package io.cistern.handles.cublas;
 
-/// What the elements of matrices are, with the numbers of `cudaDataType`. Sums are held in [#FLOAT32], for
-/// [#FLOAT64] in that.
+/// The type of the elements of matrices, with the numbers of `cudaDataType`. Sums are computed in [#FLOAT32],
+/// or in [#FLOAT64] for that type.
 public enum ElementType {
     /// IEEE single precision.
     FLOAT32(0, 4),
@@ -9,7 +9,7 @@ public enum ElementType {
     FLOAT64(1, 8),
     /// IEEE half precision.
     FLOAT16(2, 2),
-    /// The upper half of single precision.
+    /// The upper half of IEEE single precision.
     BFLOAT16(14, 2);
 
     /// `CUBLAS_COMPUTE_32F`, `CUBLAS_COMPUTE_64F`
@@ -35,12 +35,12 @@ public enum ElementType {
         return byteSize;
     }
 
-    /// The `cublasComputeType_t`.
+    /// Returns the `cublasComputeType_t`.
     int computeType() {
         return this == FLOAT64 ? COMPUTE_64F : COMPUTE_32F;
     }
 
-    /// The type of alpha and beta.
+    /// Returns the type of alpha and beta.
     ElementType scale() {
         return this == FLOAT64 ? FLOAT64 : FLOAT32;
     }

@@ -1,7 +1,7 @@
 package io.cistern.handles.cublas;
 
-/// What [CublasLt] does to the elements of a product before they are stored, in the same kernel, with the numbers
-/// of `cublasLtEpilogue_t`.
+/// The function that [CublasLt] applies to the elements of a product, in the same kernel, before it stores
+/// them; with the numbers of `cublasLtEpilogue_t`.
 public enum Epilogue {
     /// Nothing.
     NONE(1),

@@ -1,15 +1,15 @@
 package io.cistern.handles.cublas;
 
-/// Many products of one shape, each of whose matrices begin a fixed distance after those of the one before;
-/// immutable. See [Gemm#batch].
+/// Many products of one shape; immutable. The matrices of each product begin a fixed distance after those of
+/// the one before. See [Gemm#batch].
 ///
-/// @param gemm the shape of each
-/// @param count how many
-/// @param strideA from one A to the next, in elements; 0 if all have the same
-/// @param strideB from one B to the next, in elements; 0 if all have the same
-/// @param strideC from one C to the next, in elements
+/// @param gemm the shape of each product
+/// @param count the number of products, at least 1
+/// @param strideA the distance from one A to the next, in elements; 0 if all products use the same A
+/// @param strideB the distance from one B to the next, in elements; 0 if all products use the same B
+/// @param strideC the distance from one C to the next, in elements
 public record GemmBatch(Gemm gemm, int count, long strideA, long strideB, long strideC) {
-    /// More than any memory holds; sums of them are still no negative numbers.
+    /// More than any memory holds, and small enough that sums stay positive.
     private static final long MAX_ELEMENTS = 1L << 58;
 
     /// Checks the ranges.
@@ -38,7 +38,7 @@ public record GemmBatch(Gemm gemm, int count, long strideA, long strideB, long s
 
     /// Returns these products with other strides, in elements.
     ///
-    /// @throws IllegalArgumentException if one is negative, or matrices C overlap
+    /// @throws IllegalArgumentException if one is negative or more than any memory holds, or matrices C overlap
     public GemmBatch withStrides(long newStrideA, long newStrideB, long newStrideC) {
         return new GemmBatch(gemm, count, newStrideA, newStrideB, newStrideC);
     }

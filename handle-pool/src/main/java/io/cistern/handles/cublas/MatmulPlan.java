@@ -3,10 +3,10 @@ package io.cistern.handles.cublas;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/// How cuBLASLt computes products of one shape: their descriptors, and the algorithm that the library chose. Of
-/// one handle.
+/// Says how cuBLASLt computes products of one shape: the descriptors, and the algorithm that the library chose.
+/// Belongs to one handle.
 ///
-/// **Threads.** The one that has the handle.
+/// **Threads.** Only the thread that has the handle.
 final class MatmulPlan {
     /// `cublasLtMatmulHeuristicResult_t`
     private static final long RESULT_BYTES = 96;
@@ -28,7 +28,7 @@ final class MatmulPlan {
     private long layoutB;
     private long layoutC;
 
-    /// What is set in the operation.
+    /// The bias address that is set in the operation.
     private long bias;
 
     private MatmulPlan(CublasLtFunctions functions, Gemm gemm, Epilogue epilogue, Alignments alignments) {
@@ -38,7 +38,7 @@ final class MatmulPlan {
         this.alignments = alignments;
     }
 
-    /// Makes a plan.
+    /// Creates a plan.
     ///
     /// @param bias the address of the vector; 0 for none
     /// @throws CublasException if the library refuses, or has no algorithm
@@ -130,12 +130,12 @@ final class MatmulPlan {
         return layoutC;
     }
 
-    /// The address of the `cublasLtMatmulAlgo_t`.
+    /// Returns the address of the `cublasLtMatmulAlgo_t`.
     long algorithm() {
         return result.address();
     }
 
-    /// What it is for, besides the shape.
+    /// Returns the plan's conditions besides the shape, for people.
     @Override
     public String toString() {
         return "epilogue=" + epilogue + ", workspace=" + workspaceBytes + ", " + alignments;

@@ -2,10 +2,10 @@ package io.cistern.handles.cublas;
 
 import java.util.List;
 
-/// Finds the plan for a call among those of a handle, or makes one: a search costs some ten microseconds, so each
-/// handle keeps what it used last.
+/// Finds the plan for a call among those of a handle, or creates one. A search takes longer than a call, so
+/// each handle keeps the plans that it used last.
 final class MatmulPlans {
-    /// Of a handle.
+    /// The most plans of a handle.
     static final int MAX_PLANS = 64;
 
     private final CublasLtFunctions functions;
@@ -14,7 +14,7 @@ final class MatmulPlans {
         this.functions = functions;
     }
 
-    /// Returns a plan with its vector set. Without garbage if there was one.
+    /// Returns a plan with its bias set. Makes no garbage if the handle had the plan.
     MatmulPlan find(CublasLtHandle handle, Gemm gemm, Epilogue epilogue, long a, long b, long c, long bias) {
         List<MatmulPlan> plans = handle.plans;
         int last = plans.size() - 1;
@@ -39,7 +39,7 @@ final class MatmulPlans {
         return plan;
     }
 
-    /// Destroys all of a handle.
+    /// Destroys all plans of a handle.
     static void destroyAll(CublasLtHandle handle) {
         handle.plans.forEach(MatmulPlan::destroy);
         handle.plans.clear();

@@ -68,7 +68,7 @@ final class Operands {
         return new IllegalArgumentException(name + ", " + buffer + ", " + why + " for " + gemm);
     }
 
-    /// Returns the address, which stays the buffer's until a stream has passed the call.
+    /// Returns the address of a buffer, which keeps its memory until a stream has passed the call.
     static long use(DeviceBuffer buffer, long stream) {
         long address = buffer.address();
         if (buffer.stream() != stream) {

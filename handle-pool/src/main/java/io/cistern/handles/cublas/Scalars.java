@@ -7,10 +7,10 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/// Native memory of a handle for what a call takes by its address: alpha, beta and a pointer. The library has read
-/// them when the call returns, so the next call may write others.
+/// Native memory of a handle for arguments that a call takes by address: alpha, beta and a pointer. The library
+/// has read them when the call returns, so the next call may overwrite them.
 ///
-/// **Threads.** The one that has the handle.
+/// **Threads.** Only the thread that has the handle.
 final class Scalars {
     private static final long BETA = 8;
     private static final long POINTER = 16;
@@ -37,7 +37,7 @@ final class Scalars {
 
     /// Writes a pointer.
     ///
-    /// @return where it stands
+    /// @return the address at which the pointer is stored
     long pointer(long value) {
         memory.set(JAVA_LONG, POINTER, value);
         return memory.address() + POINTER;

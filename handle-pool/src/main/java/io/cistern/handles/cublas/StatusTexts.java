@@ -8,7 +8,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.function.Supplier;
 
-/// What a library says about itself and about a status.
+/// Asks a library for its version and for the names of statuses.
 final class StatusTexts {
     private static final int PATCH = 2;
 
@@ -16,16 +16,16 @@ final class StatusTexts {
     private final MemorySegment property;
     private final MemorySegment name;
 
-    /// @param prefix of its functions: `cublas` or `cublasLt`
+    /// @param prefix the prefix of its functions: `cublas` or `cublasLt`
     StatusTexts(SharedLibrary library, String prefix) {
         this.library = library.name();
         property = library.require(prefix + "GetProperty");
         name = library.require(prefix + "GetStatusName");
     }
 
-    /// Throws if a call did not succeed.
+    /// Throws an exception if a call did not succeed.
     ///
-    /// @param arguments for people
+    /// @param arguments the call's arguments, for people
     void check(int status, String call, Supplier<String> arguments) {
         if (status != 0) {
             throw failed(status, call, arguments.get());
@@ -36,7 +36,7 @@ final class StatusTexts {
         return new CublasException(call, status, NativeCalls.text(name, status), arguments);
     }
 
-    /// Library and version for people.
+    /// Returns the library and its version, for people.
     String description() {
         StringBuilder text = new StringBuilder(library).append(", version ");
         try (Arena arena = Arena.ofConfined()) {

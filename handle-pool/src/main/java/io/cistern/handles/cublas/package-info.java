@@ -1,3 +1,3 @@
-/// Products of matrices on [device buffers][io.cistern.buffers.DeviceBuffer] from any thread: cuBLAS and cuBLASLt
-/// over pools of their handles.
+/// Multiplies matrices in [device buffers][io.cistern.buffers.DeviceBuffer] from any thread, with cuBLAS and
+/// cuBLASLt over pools of their handles.
 package io.cistern.handles.cublas;

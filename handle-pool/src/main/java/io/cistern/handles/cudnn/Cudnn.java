@@ -6,7 +6,7 @@ import io.cistern.handles.HandlePoolOptions;
 import io.cistern.handles.internal.RealDevices;
 import io.cistern.spi.Availability;
 
-/// cuDNN's handles, for code that calls the library itself.
+/// Provides cuDNN's handles, for code that calls the library itself.
 ///
 /// ```java
 /// try (Cudnn cudnn = Cudnn.open(memory)) {
@@ -15,7 +15,7 @@ import io.cistern.spi.Availability;
 /// ```
 ///
 /// The library is found at run time, under the setting `cistern.cudnn.library`, else as `libcudnn.so.9` or
-/// `libcudnn.so.8`. It needs a real GPU. Its calls take workspaces as arguments: allocate those from the device
+/// `libcudnn.so.8`. It needs a real GPU. Its calls take workspaces as arguments; allocate those from the device
 /// memory.
 ///
 /// **Threads.** Any thread may call any method at any time.
@@ -69,9 +69,10 @@ public final class Cudnn implements AutoCloseable {
         return library.version();
     }
 
-    /// Closes the pool, as [HandlePool#close]. Work that was given to streams goes on. Closing twice does nothing.
+    /// Closes the pool, as [HandlePool#close] does. Work that was enqueued on streams goes on. Closing twice
+    /// does nothing.
     ///
-    /// @throws IllegalStateException if leases are open for too long
+    /// @throws IllegalStateException if leases stay open for too long
     @Override
     public void close() {
         pool.close();

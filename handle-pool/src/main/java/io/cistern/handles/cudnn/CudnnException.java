@@ -3,7 +3,7 @@ package io.cistern.handles.cudnn;
 import io.cistern.cuda.CisternException;
 import java.io.Serial;
 
-/// A call of cuDNN that did not succeed: which call, with what status, on which arguments.
+/// Reports a failed call of cuDNN: the function, its status and its arguments.
 public final class CudnnException extends CisternException {
     @Serial
     private static final long serialVersionUID = 1L;

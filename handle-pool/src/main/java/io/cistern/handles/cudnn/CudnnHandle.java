@@ -2,7 +2,7 @@ package io.cistern.handles.cudnn;
 
 /// A handle of cuDNN: see [Cudnn#pool].
 ///
-/// **Threads.** The one that [io.cistern.handles.HandlePool#handle] gave it to.
+/// **Threads.** Only the thread that got it from [io.cistern.handles.HandlePool#handle].
 ///
 /// @param value the `cudnnHandle_t`; the pool destroys it
 /// @param device the ordinal of the device that it belongs to

@@ -12,7 +12,7 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.util.function.Supplier;
 
-/// The functions of a loaded `libcudnn` for handles.
+/// Calls the functions of a loaded `libcudnn` that concern handles.
 final class CudnnLibrary implements HandleLibrary<CudnnHandle> {
     private static final String[] NAMES = {"libcudnn.so.9", "libcudnn.so.8"};
 
@@ -32,7 +32,7 @@ final class CudnnLibrary implements HandleLibrary<CudnnHandle> {
         version = version(library);
     }
 
-    /// @throws UnsupportedOperationException if the library can't be used, with the reason
+    /// @throws UnsupportedOperationException with the reason, if the library can't be used
     static CudnnLibrary find(Devices devices) {
         return new CudnnLibrary(find(), devices);
     }
@@ -54,7 +54,7 @@ final class CudnnLibrary implements HandleLibrary<CudnnHandle> {
         }
     }
 
-    /// As `cudnnGetVersion` codes it.
+    /// Returns the version as `cudnnGetVersion` codes it.
     long version() {
         return version;
     }

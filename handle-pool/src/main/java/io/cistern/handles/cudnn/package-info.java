@@ -1,2 +1,2 @@
-/// Handles of cuDNN from a pool, for code that calls the library.
+/// Provides handles of cuDNN from a pool, for code that calls the library itself.
 package io.cistern.handles.cudnn;

@@ -10,7 +10,7 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/// Calls of C functions that return a status, by the widths of their parameters.
+/// Calls C functions that return a status, by the widths of their parameters.
 public final class NativeCalls {
     private static final MethodHandle L = handle("L");
     private static final MethodHandle LL = handle("LL");
@@ -23,8 +23,8 @@ public final class NativeCalls {
 
     private NativeCalls() {}
 
-    /// Returns what calls functions of a shape and takes the function's address first: `L` stands for a parameter
-    /// of 64 bits, `I` for one of 32.
+    /// Returns a method handle that calls functions of a shape; it takes the function's address first. In a
+    /// shape, `L` stands for a parameter of 64 bits and `I` for one of 32.
     public static MethodHandle handle(String shape) {
         MemoryLayout[] parameters =
                 shape.chars().mapToObj(c -> c == 'L' ? JAVA_LONG : JAVA_INT).toArray(MemoryLayout[]::new);
@@ -94,7 +94,7 @@ public final class NativeCalls {
         }
     }
 
-    /// Returns what a function says of a status.
+    /// Returns the text that a function gives for a status.
     public static String text(MemorySegment function, int status) {
         try {
             return SharedLibrary.text((MemorySegment) TEXT.invokeExact(function, status));
@@ -103,7 +103,7 @@ public final class NativeCalls {
         }
     }
 
-    /// Returns what to throw for what a handle threw: C functions throw nothing.
+    /// Returns the exception to throw if a method handle threw something; C functions throw nothing.
     public static RuntimeException unexpected(Throwable thrown) {
         if (thrown instanceof Error error) {
             throw error;

@@ -2,13 +2,13 @@ package io.cistern.handles.internal;
 
 import io.cistern.DeviceMemory;
 
-/// Where NVIDIA's libraries can be used.
+/// Checks whether NVIDIA's libraries can be used.
 public final class RealDevices {
     private RealDevices() {}
 
     /// Checks that a device memory is of a real GPU.
     ///
-    /// @param library for the message
+    /// @param library the library's name, for the message
     /// @throws UnsupportedOperationException if it is simulated
     public static void require(DeviceMemory memory, String library) {
         if (memory.driver().simulated()) {

@@ -8,22 +8,22 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
-/// A stream of one thread, and work on it whose result shows whether memory was the thread's own all the time.
+/// Does work on a stream of one thread, whose result shows whether its memory was its own all the time.
 ///
-/// Values travel from the host through every block and back. Each block is filled with a pattern of its own
-/// around them, which is checked on the device right before the block is freed, in stream order: nobody waits for
-/// that.
+/// Values travel from the host through every block and back. Around them, each block is filled with its own
+/// pattern. The device checks the pattern right before the block is freed, in stream order, so no thread waits
+/// for the check.
 ///
 /// **Threads.** One.
 final class DeviceWork implements AutoCloseable {
     private static final int DEVICE = 0;
 
-    /// Longest row of values.
+    /// The longest row of values.
     static final int MAX_ITEMS = 64;
 
     private static final long VALUES_BYTES = MAX_ITEMS * (long) Long.BYTES;
 
-    /// Smallest block.
+    /// The smallest block.
     static final long MIN_BYTES = 2 * VALUES_BYTES;
 
     private final CudaDriver driver;
@@ -31,7 +31,7 @@ final class DeviceWork implements AutoCloseable {
     private final MemoryKernels kernels;
     private final long stream;
 
-    /// Pinned: the values going in, those coming out, and a counter of words that differ.
+    /// Pinned: the values going in, the values coming out, and a counter of words that differ.
     private final MemorySegment host;
 
     private final Deque<Block> blocks = new ArrayDeque<>();
@@ -50,19 +50,19 @@ final class DeviceWork implements AutoCloseable {
                 .fill((byte) 0);
     }
 
-    /// Bytes of all blocks so far, live or not.
+    /// Returns the bytes of all blocks so far, live or not.
     long allocatedBytes() {
         return allocatedBytes;
     }
 
-    /// Puts values into the first block.
+    /// Copies values into a first block.
     void begin(long byteSize, int pattern, long[] values) {
         MemorySegment.copy(values, 0, host, ValueLayout.JAVA_LONG, 0, values.length);
         long address = allocate(byteSize, pattern);
         driver.copies().toDevice(DEVICE, address, host, VALUES_BYTES, stream);
     }
 
-    /// Takes one more block, and copies the values on to it.
+    /// Allocates one more block, and copies the values to it.
     void extend(long byteSize, int pattern) {
         long former = blocks.element().address();
         long address = allocate(byteSize, pattern);
@@ -78,7 +78,7 @@ final class DeviceWork implements AutoCloseable {
         return address;
     }
 
-    /// Checks and frees the block before the last, if there is one.
+    /// Checks and frees the block before the last one, if there is one.
     void freeOlder() {
         if (blocks.size() > 1) {
             Block last = blocks.pop();
@@ -97,7 +97,7 @@ final class DeviceWork implements AutoCloseable {
         memory.free(block.address(), stream);
     }
 
-    /// Waits for the device and tells what the values became.
+    /// Waits for the device and returns the values.
     long[] finish(int count) {
         driver.copies()
                 .toHost(DEVICE, host.asSlice(VALUES_BYTES), blocks.element().address(), VALUES_BYTES, stream);
@@ -105,20 +105,20 @@ final class DeviceWork implements AutoCloseable {
         return host.asSlice(VALUES_BYTES, count * (long) Long.BYTES).toArray(ValueLayout.JAVA_LONG);
     }
 
-    /// Frees all, without waiting.
+    /// Frees all blocks, without waiting.
     void rollBack() {
         while (!blocks.isEmpty()) {
             free(blocks.pop());
         }
     }
 
-    /// Words that were not what they were set to, of all blocks so far; waits for the device.
+    /// Waits for the device, and returns how many words of all blocks so far differ from their pattern.
     long mismatches() {
         driver.streams().synchronize(DEVICE, stream);
         return host.get(ValueLayout.JAVA_LONG, 2 * VALUES_BYTES);
     }
 
-    /// Frees all and ends the stream.
+    /// Frees all blocks and destroys the stream.
     @Override
     public void close() {
         rollBack();

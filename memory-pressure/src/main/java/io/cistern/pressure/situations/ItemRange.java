@@ -8,7 +8,7 @@ record ItemRange(int from, int to) {
         return to - from;
     }
 
-    /// Two halves, or nothing for one item.
+    /// Returns two halves, or no part for a single item.
     List<ItemRange> halves() {
         int middle = (from + to) >>> 1;
         return count() < 2 ? List.of() : List.of(new ItemRange(from, middle), new ItemRange(middle, to));

@@ -4,23 +4,23 @@ import io.cistern.cuda.CudaDriver;
 import java.io.PrintStream;
 import java.util.concurrent.TimeUnit;
 
-/// Runs [TaskSituations] and reports what waiting, rolling back and splitting cost.
+/// Runs [TaskSituations] and reports the cost of waiting, rolling back and splitting.
 ///
 /// ```text
 /// java … io.cistern.pressure.situations.MonteCarlo [--driver simulated|cuda] [--allocator SPEC] [--capacity BYTES]
 ///     [--situations 500] [--seconds N] [--tasks 12] [--seed N]
 /// ```
 ///
-/// On a simulated GPU the device itself is that small; on a real one give a spec that is, such as
+/// A simulated GPU gets that capacity. For a real GPU, give a spec with that limit, such as
 /// `limit:bytes=1GiB,upstream=caching`. A failure names the seed with which `--situations 1` repeats it.
 public final class MonteCarlo {
     private static final int PROGRESS = 100;
 
     private MonteCarlo() {}
 
-    /// Runs them.
+    /// Runs the situations.
     ///
-    /// @param arguments see above
+    /// @param arguments the options above
     public static void main(String[] arguments) {
         Options options = Options.parse(arguments);
         try (CudaDriver driver = options.openDriver()) {
@@ -39,7 +39,7 @@ public final class MonteCarlo {
         }
     }
 
-    /// Runs so many, or as many as begin in so many seconds.
+    /// Runs `count` situations, or those that begin within `seconds`.
     static SituationReport run(
             TaskSituations situations, long firstSeed, int count, int seconds, PrintStream progress) {
         long began = System.nanoTime();

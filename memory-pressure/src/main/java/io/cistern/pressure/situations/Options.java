@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
 
-/// What the command line says, in pairs of a name and a value.
+/// The options of the command line, in pairs of a name and a value.
 record Options(Map<String, String> values) {
     private static final long CAPACITY = 256L << 20;
 
@@ -38,7 +38,7 @@ record Options(Map<String, String> values) {
         return values.getOrDefault("--allocator", "caching");
     }
 
-    /// What there is to share: of a simulated GPU all that it has.
+    /// Returns the bytes that tasks share; a simulated GPU has exactly these.
     long capacityBytes() {
         return Long.parseLong(values.getOrDefault("--capacity", Long.toString(CAPACITY)));
     }
@@ -56,7 +56,7 @@ record Options(Map<String, String> values) {
         return found.open();
     }
 
-    /// What the class path has.
+    /// Returns a catalog of the providers on the class path.
     static Catalog catalog() {
         return Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class));
     }

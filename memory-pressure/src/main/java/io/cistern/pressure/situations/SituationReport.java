@@ -2,15 +2,15 @@ package io.cistern.pressure.situations;
 
 import io.cistern.pressure.TaskStatistics;
 
-/// What situations were like, added up.
+/// The sums of the results of situations.
 ///
-/// @param situations how many
-/// @param retries tasks rolled back
-/// @param splits tasks went on with a part of their input
-/// @param blockedNanos waited for memory, over all threads
-/// @param lostNanos in work that was rolled back, over all threads
-/// @param allocatedBytes of all blocks
-/// @param lostBytes of those in work that was rolled back
+/// @param situations the number of situations
+/// @param retries how often tasks rolled back
+/// @param splits how often tasks went on with a part of their input
+/// @param blockedNanos the time that all threads waited for memory
+/// @param lostNanos the time of all threads in work that was rolled back
+/// @param allocatedBytes the bytes of all blocks
+/// @param lostBytes the bytes of blocks in work that was rolled back
 record SituationReport(
         long situations,
         long retries,

@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.LockSupport;
 
-/// One task at work: pieces of work that take block after block, free some in between, and can be rolled back and
+/// Runs one task. Its pieces of work take block after block, free some in between, and can be rolled back and
 /// split at any time.
 final class SituationTask {
     private final TaskPlan plan;
@@ -21,7 +21,7 @@ final class SituationTask {
     private final MemoryKernels kernels;
     private final Lock sharedLock;
 
-    /// Bytes of all blocks, and of those whose piece of work succeeded.
+    /// The bytes of all blocks, and of blocks whose piece of work succeeded.
     private final LongAdder allocatedBytes = new LongAdder();
 
     private final LongAdder usefulBytes = new LongAdder();
@@ -46,7 +46,7 @@ final class SituationTask {
         return allocatedBytes.sum() - usefulBytes.sum();
     }
 
-    /// Starts a thread of this task's kind that runs code as a part of it.
+    /// Starts a thread of the kind that this task uses, which runs code as a part of it.
     FutureTask<Boolean> start(String name, Runnable code) {
         FutureTask<Boolean> future = new FutureTask<>(() -> task.run(code), true);
         Thread.Builder thread = plan.virtual() ? Thread.ofVirtual() : Thread.ofPlatform();
@@ -54,7 +54,7 @@ final class SituationTask {
         return future;
     }
 
-    /// All of its work.
+    /// Does all of the task's work.
     void run() {
         Random random = new Random(plan.seed());
         try (DeviceWork work = new DeviceWork(memory, kernels)) {

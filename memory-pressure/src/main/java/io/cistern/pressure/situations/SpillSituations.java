@@ -20,9 +20,9 @@ import java.util.Random;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 
-/// Tasks that use their spillable buffers in any order, drawn from a seed: the device holds a sixth of the bytes,
-/// the host another twelfth, files the rest; so they spill even if one task runs after the other. What is in each
-/// buffer is checked whenever it is used.
+/// Runs tasks that use their spillable buffers in an order drawn from a seed. The device holds a sixth of the
+/// bytes, the host another twelfth, and files the rest, so the tasks spill even if they run one after the
+/// other. The contents of a buffer are checked on each use.
 ///
 /// ```text
 /// java … io.cistern.pressure.situations.SpillSituations [--driver simulated|cuda] [--allocator SPEC]
@@ -55,10 +55,10 @@ public final class SpillSituations {
         mismatches = driver.memory().allocateHost(DEVICE, Long.BYTES).fill((byte) 0);
     }
 
-    /// Runs one.
+    /// Runs one situation.
     ///
-    /// @param arguments see above
-    /// @throws IOException if there can't be a directory for files
+    /// @param arguments the options above
+    /// @throws IOException if a directory for files can't be created
     public static void main(String[] arguments) throws IOException {
         Options options = Options.parse(arguments);
         try (CudaDriver driver = options.openDriver()) {
@@ -68,9 +68,9 @@ public final class SpillSituations {
         }
     }
 
-    /// Runs one to its end.
+    /// Runs one situation to its end.
     ///
-    /// @param upstream a spec of an allocator that has `capacityBytes` to give
+    /// @param upstream a spec of an allocator with `capacityBytes`
     /// @param uses how often each task uses one of its buffers
     /// @throws IllegalStateException if a task fails, or a buffer has other bytes than were written
     static SpillStatistics run(CudaDriver driver, String upstream, long capacityBytes, int uses, long seed)
@@ -83,7 +83,7 @@ public final class SpillSituations {
                     new SpillSituations(memory, kernels, TaskSituations.arbiterOver(upstream), capacityBytes, files);
             return situation.run(uses, seed);
         } finally {
-            Files.delete(files); // and so it is empty
+            Files.delete(files); // fails unless it is empty
         }
     }
 

@@ -4,12 +4,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 
-/// What one task will do.
+/// The plan of one task.
 ///
-/// @param wantBytes what it would hold at once if nothing were refused
-/// @param items what its input consists of; every item can be worked on alone
-/// @param batches pieces of work one after the other, each on all items
-/// @param blocks into how many blocks a piece of work divides its memory
+/// @param wantBytes the bytes that it would hold at once if nothing were refused
+/// @param items the number of items of its input; each item can be worked on alone
+/// @param batches the number of pieces of work, one after the other, each on all items
+/// @param blocks the number of blocks into which a piece of work divides its memory
 /// @param virtual whether its threads are virtual
 /// @param pair whether a second thread of the task does half of the items, while the first waits for it
 /// @param pauseNanos the longest pause between allocations
@@ -26,11 +26,11 @@ record TaskPlan(
         boolean pair,
         boolean locks,
         int pauseNanos) {
-    /// The largest task wants up to 2⁸ times as much as the smallest; one in a dozen wants more than there
-    /// is.
+    /// The largest task wants up to 2⁸ times as much as the smallest; one in a dozen wants more than the
+    /// capacity.
     private static final double SKEW = 8;
 
-    /// Longest pauses between allocations: from hardly any to longer than all else.
+    /// The longest pauses between allocations, from negligible to longer than all other work.
     private static final int[] PAUSES_NANOS = {1_000, 100_000, 1_000_000};
 
     /// Draws tasks that together want so many bytes.
@@ -65,13 +65,13 @@ record TaskPlan(
                 PAUSES_NANOS[random.nextInt(PAUSES_NANOS.length)]);
     }
 
-    /// What a task computes for an item, as the host knows it.
+    /// Returns the value that a task computes for an item, as the host knows it.
     long expected(int batch, int item) {
         long mixed = (seed + batch) * 0x9E3779B97F4A7C15L + item * 0xC2B2AE3D27D4EB4FL;
         return mixed ^ mixed >>> 29;
     }
 
-    /// What a piece of work on so many items holds at once.
+    /// Returns the bytes that a piece of work on so many items holds at once.
     long bytes(int itemCount) {
         return wantBytes * itemCount / items;
     }

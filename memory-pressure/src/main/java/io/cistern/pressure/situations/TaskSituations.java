@@ -17,22 +17,22 @@ import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
-/// Tasks that together want three times what there is, drawn from a seed: sizes that differ by factors,
-/// priorities, platform and virtual threads, tasks of two threads that wait for each other, tasks that hold a
-/// lock which others wait for. Each must end with the right results, computed through device memory whose
-/// contents are checked.
+/// Runs tasks that together want three times the capacity, drawn from a seed. Their sizes differ by factors,
+/// and so do their priorities; threads are platform and virtual ones. Some tasks have two threads of which one
+/// waits for the other, and some hold a lock that others wait for. Each task must end with the right results,
+/// computed through device memory whose contents are checked.
 ///
-/// What is drawn is always the same for a seed; which thread comes first is not.
+/// A seed always draws the same tasks; the order of threads is not fixed.
 final class TaskSituations {
-    /// What tasks want together, in parts of what there is.
+    /// The bytes that tasks want together, in multiples of the capacity.
     static final int WANTED = 3;
 
     private static final int PATIENCE_MILLIS = 5;
 
-    /// No situation takes a hundredth of it; a deadlock takes for ever.
+    /// A hundred times longer than any situation takes; a deadlock takes for ever.
     private static final long LIMIT_SECONDS = 60;
 
-    /// The arbiter's books are looked at so often, which takes its lock for some microseconds.
+    /// The interval between checks of the arbiter's invariants; a check takes the lock for a short time.
     private static final long CHECK_NANOS = 1_000_000;
 
     private final CudaDriver driver;
@@ -41,7 +41,7 @@ final class TaskSituations {
     private final long capacityBytes;
     private final int taskCount;
 
-    /// @param upstream a spec of an allocator that has `capacityBytes` to give
+    /// @param upstream a spec of an allocator with `capacityBytes`
     TaskSituations(CudaDriver driver, Catalog catalog, String upstream, long capacityBytes, int taskCount) {
         this.driver = driver;
         this.catalog = catalog;
@@ -52,7 +52,7 @@ final class TaskSituations {
 
     /// Runs one situation to its end.
     ///
-    /// @throws IllegalStateException if a task fails, a result is wrong, or there is no end
+    /// @throws IllegalStateException if a task fails, a result is wrong, or the situation does not end
     SituationReport run(long seed) {
         try (MemoryKernels kernels = MemoryKernels.load(driver, 0);
                 DeviceMemory memory =
@@ -69,7 +69,7 @@ final class TaskSituations {
         }
     }
 
-    /// The spec of an arbiter.
+    /// Returns the spec of an arbiter over an allocator.
     static String arbiterOver(String upstream) {
         return "arbiter:patience_millis=" + PATIENCE_MILLIS + ",upstream=\""
                 + upstream.replace("\\", "\\\\").replace("\"", "\\\"") + "\"";

@@ -17,12 +17,13 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 
-/// Allocation as a pair of C function pointers, for a native library in this process that takes such a pair, as a
-/// framework's pluggable allocator does: it then allocates from Cistern, metered, limited, and owned like all else.
+/// Offers allocation as a pair of C function pointers, for native libraries in this process that accept such a
+/// pair, as a framework's pluggable allocator does. The library then allocates from Cistern, with the usual
+/// metering, limits and owners.
 ///
 /// ```c
-/// void* malloc(ssize_t size, int device, cudaStream_t stream);             // null: there is no memory, or it failed
-/// void  free(void* ptr, ssize_t size, int device, cudaStream_t stream);    // size and device are not needed
+/// void* malloc(ssize_t size, int device, cudaStream_t stream);             // null: out of memory, or a failure
+/// void  free(void* ptr, ssize_t size, int device, cudaStream_t stream);    // size and device are ignored
 /// ```
 ///
 /// ```java
@@ -30,19 +31,19 @@ import java.util.concurrent.atomic.AtomicReference;
 /// library.setAllocator(functions.malloc().address(), functions.free().address());
 /// ```
 ///
-/// **Errors.** Nothing that is thrown reaches C, where it would end the process: [#malloc] answers null, and [#free]
-/// of what is no live block does nothing. Whatever it was but a lack of memory is logged, once of each kind, and the
-/// last of all is in [#lastFailure].
+/// **Errors.** No exception reaches C, where it would end the process. If an allocation fails, `malloc` returns
+/// null; `free` of an address that is no live block does nothing. Failures other than a lack of memory are
+/// logged, once of each kind, and [#lastFailure] returns the last of all.
 ///
-/// **Lifetime.** The pointers stay callable for as long as the process lives, since nobody knows when C has called
-/// them for the last time. After [#close] `malloc` answers null, and `free` still frees; after the device memory has
-/// closed too. So each pair takes about a kilobyte for good: make one and keep it.
+/// **Lifetime.** The pointers stay callable for as long as the process lives, since nobody knows when C calls
+/// them for the last time. After [#close], `malloc` returns null and `free` still frees, even after the device
+/// memory has closed. So each pair takes some memory for good: create one and keep it.
 ///
-/// **Threads.** C may call on any thread at any time, whether Java knows the thread or not: one that it meets for the
-/// first time is attached, and detached when it ends. Scopes are those of the calling thread, so a foreign thread is
-/// in none. A call from a virtual thread, through native code, is served as one.
+/// **Threads.** C may call on any thread at any time, even one that Java does not know: such a thread is
+/// attached at its first call and detached when it ends. Scopes are those of the calling thread, so a foreign
+/// thread is in none. If a virtual thread calls through native code, the call counts as the virtual thread's.
 ///
-/// **Context.** A call may leave the device's primary context current where none was.
+/// **Context.** If no context was current, a call may leave the device's primary context current.
 public final class AllocatorFunctions implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger(AllocatorFunctions.class.getName());
 
@@ -70,15 +71,18 @@ public final class AllocatorFunctions implements AutoCloseable {
         long allocate(long byteSize, int device, long stream);
     }
 
-    /// Functions that allocate as [DeviceMemory#allocate] does: from the scope of the calling thread, else from
-    /// what is current.
+    /// Returns functions that allocate as [DeviceMemory#allocate] does: from the scope of the calling thread,
+    /// else from the current allocator.
+    ///
+    /// @param memory the device memory; it also frees the blocks
     public static AllocatorFunctions of(DeviceMemory memory) {
         return new AllocatorFunctions(memory, memory::allocate);
     }
 
-    /// Functions that allocate from one allocator.
+    /// Returns functions that allocate from one allocator.
     ///
-    /// @param memory the allocator's device memory
+    /// @param memory the allocator's device memory; it also frees the blocks
+    /// @param allocator the allocator
     public static AllocatorFunctions of(DeviceMemory memory, Allocator allocator) {
         return new AllocatorFunctions(memory, allocator::allocate);
     }
@@ -96,29 +100,29 @@ public final class AllocatorFunctions implements AutoCloseable {
         }
     }
 
-    /// The C function `malloc`.
+    /// Returns the C function `malloc`.
     public MemorySegment malloc() {
         return malloc;
     }
 
-    /// The C function `free`.
+    /// Returns the C function `free`.
     public MemorySegment free() {
         return free;
     }
 
-    /// What failed last in a call from C; a lack of memory too.
+    /// Returns the last failure of a call from C, which may also be a lack of memory; empty if there was none.
     public Optional<Throwable> lastFailure() {
         return Optional.ofNullable(lastFailure.get());
     }
 
-    /// Refuses allocations from now on. Blocks that are alive stay so until C, or anybody else, frees them.
-    /// Closing twice does nothing.
+    /// Refuses allocations from now on. Live blocks stay alive until C, or other code, frees them. Closing
+    /// twice does nothing.
     @Override
     public void close() {
         closed = true;
     }
 
-    /// Called from C.
+    /// Serves `malloc`; called from C.
     long allocate(long byteSize, int device, long stream) {
         try {
             if (closed) {
@@ -134,7 +138,7 @@ public final class AllocatorFunctions implements AutoCloseable {
         }
     }
 
-    /// Called from C.
+    /// Serves `free`; called from C.
     void release(long address, long byteSize, int device, long stream) {
         try {
             memory.free(address, stream);
@@ -150,7 +154,7 @@ public final class AllocatorFunctions implements AutoCloseable {
                 LOG.log(Level.WARNING, "a call from C failed, told once of its kind: {0}", failure.toString());
             }
         } catch (Throwable _) {
-            // A logger that throws, or no stack left for it: there is no one left to tell.
+            // The logger throws, or there is no stack left for it, so the failure can't be reported.
         }
     }
 }

@@ -1,2 +1,2 @@
-/// An allocator as C function pointers.
+/// Offers an allocator to C code as function pointers.
 package io.cistern.loader.functions;

@@ -7,8 +7,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
-/// `dlopen`, `dlsym` and `dlerror`. Java's own lookup binds symbols when they are first called, where a missing
-/// one ends the process, and does not tell why a library can't be loaded.
+/// Calls `dlopen`, `dlsym` and `dlerror`. Java's own lookup binds symbols when they are first called, so that a
+/// missing one ends the process, and it does not say why a library can't be loaded.
 final class DynamicLinker {
     private static final int RTLD_NOW = 2;
     private static final int RTLD_GLOBAL = 0x100;
@@ -28,7 +28,8 @@ final class DynamicLinker {
         return LINKER.downcallHandle(LINKER.defaultLookup().findOrThrow(name), shape);
     }
 
-    /// Loads a library, every symbol bound, for good: what native code left in the process can't be taken back.
+    /// Loads a library with all symbols bound. It stays loaded, because native code that has run in a process
+    /// can't be taken back.
     ///
     /// @param forOthers whether libraries loaded later see its symbols
     /// @return its handle
@@ -46,7 +47,7 @@ final class DynamicLinker {
         }
     }
 
-    /// The address of a symbol; 0 if the library has none of that name.
+    /// Returns the address of a symbol, or 0 if the library does not have it.
     static long symbol(long handle, String name) {
         try (Arena arena = Arena.ofConfined()) {
             return (long) SYMBOL.invokeExact(handle, arena.allocateFrom(name).address());
@@ -63,7 +64,7 @@ final class DynamicLinker {
                 : MemorySegment.ofAddress(message).reinterpret(MAX_MESSAGE).getString(0);
     }
 
-    /// What the dynamic linker said.
+    /// Carries the dynamic linker's message.
     static final class DynamicLinkException extends Exception {
         @java.io.Serial
         private static final long serialVersionUID = 1L;

@@ -9,8 +9,8 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
 
-/// The first bytes of an ELF file: whether it is one, and for which machine. The dynamic linker's own words for a
-/// library of another machine are that there is no such file.
+/// Reads the first bytes of an ELF file, to tell whether it is one and for which machine. For a library of
+/// another machine, the dynamic linker only says that there is no such file.
 final class ElfHeader {
     private static final int BYTES = 20;
     private static final int MAGIC = 0x464C457F; // 0x7F E L F, read as a little-endian number
@@ -22,15 +22,15 @@ final class ElfHeader {
     private static final int SHARED_OBJECT = 3;
     private static final int MACHINE_AT = 18;
 
-    /// `e_machine` by the name that Java has for it.
+    /// The values of `e_machine`, with Java's names of the machines.
     private static final Map<Integer, String> MACHINES =
             Map.of(3, "x86", 40, "arm", 62, "amd64", 183, "aarch64", 243, "riscv64", 21, "ppc64le");
 
     private ElfHeader() {}
 
-    /// What keeps a file from being loaded here, to be said after its path.
+    /// Returns the reason why a file can't be loaded here, worded to follow its path.
     ///
-    /// @param architecture Java's name of this machine: `amd64`, `aarch64`
+    /// @param architecture Java's name of this machine, such as `amd64` or `aarch64`
     static Optional<String> problem(Path file, String architecture) throws IOException {
         ByteBuffer header = header(file);
         if (header.limit() < BYTES || header.getInt(0) != MAGIC) {

@@ -14,18 +14,19 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// An allocator in C. Each call goes to the library, and whatever it does or leaves undone stays with it:
+/// An allocator in C. These steps keep each call, and all that the library does in it, from affecting the
+/// caller:
 ///
-/// 1. the device's primary context is made current, for a library that ignores its argument `device`;
-/// 2. the library is called; null is out of memory;
-/// 3. the context that was current before comes back, whatever the library made current;
-/// 4. what it returned is [checked][PointerCheck], on a real GPU, before anybody gets it.
+/// 1. The device's primary context is made current, for a library that ignores its argument `device`.
+/// 2. The library is called; null means out of memory.
+/// 3. The previous context is restored, whatever the library made current.
+/// 4. On a real GPU, the returned address is [checked][PointerCheck] before anybody gets it.
 ///
-/// On a simulated GPU there is no context, and what the library returns is no memory of that GPU: addresses are
+/// On a simulated GPU there is no context, and the library returns no memory of that GPU: addresses are
 /// counted, but nothing can be read or written there.
 ///
-/// **Threads.** As the library: it is called by every thread that allocates, also by several at once, except for
-/// allocations in a pool of its own, which take turns.
+/// **Threads.** Every thread that allocates calls the library, also several at once; the library must allow
+/// that. Only allocations in a pool of the library take turns.
 final class LibraryAllocator implements DeviceAllocator, StreamUses, MemorySharing {
     private static final AtomicLong LAST_POOL = new AtomicLong();
 
@@ -34,7 +35,7 @@ final class LibraryAllocator implements DeviceAllocator, StreamUses, MemoryShari
     private final boolean hasContexts;
     private final @Nullable PointerCheck check;
 
-    /// The number of the library's pool; 0 for none.
+    /// The number of the library's pool; 0 if it has none.
     private final long pool;
 
     LibraryAllocator(LibraryFunctions functions, CudaDriver driver, @Nullable PointerCheck check) {
@@ -63,7 +64,7 @@ final class LibraryAllocator implements DeviceAllocator, StreamUses, MemoryShari
         }
     }
 
-    /// The library knows one pool at a time.
+    /// Allocates in this allocator's pool, under a lock, since the library knows one pool at a time.
     private long callInPool(long byteSize, int device, long stream) {
         synchronized (LAST_POOL) {
             LibraryCalls.Rare.pool(functions.hook(LibraryFunctions.BEGIN_POOL), device, pool);
@@ -84,7 +85,7 @@ final class LibraryAllocator implements DeviceAllocator, StreamUses, MemoryShari
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         if (check != null) {
-            check.freed(address); // First: from the call on the library may give it out again.
+            check.freed(address); // first, since the library may hand the address out again
         }
         long before = hasContexts ? driver.devices().enterContext(device) : 0;
         try {
@@ -105,7 +106,8 @@ final class LibraryAllocator implements DeviceAllocator, StreamUses, MemoryShari
 
     /// {@inheritDoc}
     ///
-    /// The library's `reset` gives back what it keeps, on all devices; without one, nothing is given back.
+    /// Calls the library's `reset`, which gives back idle memory on all devices; without `reset`, nothing is
+    /// given back.
     @Override
     public long trim(int device, long keepBytes) {
         if (!functions.has(LibraryFunctions.RESET) || keepBytes == Long.MAX_VALUE) {
@@ -126,7 +128,7 @@ final class LibraryAllocator implements DeviceAllocator, StreamUses, MemoryShari
         }
     }
 
-    /// A library without `record_stream` leaves uses on other streams to the framework.
+    /// Passes the use to `record_stream`; without it, the framework handles uses on other streams.
     @Override
     public boolean recordUse(long address, int device, long stream) {
         if (!functions.has(LibraryFunctions.RECORD_STREAM)) {
@@ -140,7 +142,7 @@ final class LibraryAllocator implements DeviceAllocator, StreamUses, MemoryShari
 
     /// {@inheritDoc}
     ///
-    /// The library's `base_alloc` tells; without one, the driver does.
+    /// Asks the library's `base_alloc`; without it, asks the driver.
     @Override
     public Optional<Segment> base(long address, int device) {
         if (!functions.has(LibraryFunctions.BASE_ALLOC)) {
@@ -157,7 +159,7 @@ final class LibraryAllocator implements DeviceAllocator, StreamUses, MemoryShari
         }
     }
 
-    /// Ends the library's pool, if this has one. The library stays loaded, for the next to open it.
+    /// Releases the library's pool, if this has one. The library stays loaded, so that it can be opened again.
     @Override
     public void close() {
         Failures failures = new Failures();

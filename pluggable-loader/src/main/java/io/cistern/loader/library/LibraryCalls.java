@@ -9,8 +9,9 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/// The C calls of an allocator's library. Each has one handle that takes the function's address first: the
-/// handles are constants to the compiler, which inlines them, while the addresses belong to a library.
+/// Makes the C calls of an allocator's library. Each call has one method handle, which takes the function's
+/// address first. So the handles are constants to the compiler, which inlines them, while the addresses belong
+/// to a library.
 final class LibraryCalls {
     private static final FunctionDescriptor MALLOC_SHAPE =
             FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_INT, JAVA_LONG);
@@ -19,8 +20,8 @@ final class LibraryCalls {
     private static final MethodHandle MALLOC = handle(MALLOC_SHAPE);
     private static final MethodHandle FREE = handle(FREE_SHAPE);
 
-    /// A critical call does not tell the JVM that the thread leaves Java, which saves most of its cost; meanwhile
-    /// no garbage is collected, and calling Java from there ends the process.
+    /// A critical call does not tell the JVM that the thread leaves Java, which saves most of its cost. During
+    /// such a call there is no garbage collection, and a call back to Java ends the process.
     private static final Linker.Option CRITICAL = Linker.Option.critical(false);
 
     private static final MethodHandle CRITICAL_MALLOC = handle(MALLOC_SHAPE, CRITICAL);
@@ -64,7 +65,7 @@ final class LibraryCalls {
         return thrown instanceof RuntimeException e ? e : new IllegalStateException(thrown);
     }
 
-    /// The rarer calls; bound where a library has one of them.
+    /// The rare calls; their handles are created only if a library has one of them.
     static final class Rare {
         private static final MethodHandle NOTHING = handle(FunctionDescriptor.ofVoid());
         private static final MethodHandle INT = handle(FunctionDescriptor.ofVoid(JAVA_INT));
@@ -98,7 +99,7 @@ final class LibraryCalls {
 
         /// `void* base_alloc(void* ptr, size_t* size)`
         ///
-        /// @param size where the size is written
+        /// @param size receives the size
         static long base(long function, long address, MemorySegment size) {
             try {
                 return (long) BASE.invokeExact(at(function), address, size.address());

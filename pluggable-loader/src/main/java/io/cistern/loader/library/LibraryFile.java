@@ -12,18 +12,19 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.Optional;
 
-/// The file of a shared library, read piece by piece.
+/// Reads the file of a shared library, piece by piece.
 public final class LibraryFile {
-    /// Many times what an allocator has; libraries of whole frameworks are larger, and take seconds to digest.
+    /// Many times the size of an allocator's library. Libraries of whole frameworks are larger and take seconds
+    /// to digest.
     private static final long MAX_BYTES = 1L << 30;
 
     private static final int PIECE_BYTES = 1 << 16;
 
     private LibraryFile() {}
 
-    /// The SHA-256 of its contents in lower-case hexadecimal.
+    /// Returns the SHA-256 of its contents in lower-case hexadecimal.
     ///
-    /// @throws RefusedFileException if it is no regular file, or larger than 1 GiB
+    /// @throws RefusedFileException if it is not a regular file, or is larger than 1 GiB
     /// @throws IOException if it can't be read
     public static String sha256(Path file) throws IOException {
         return copy(file, OutputStream.nullOutputStream());
@@ -31,7 +32,7 @@ public final class LibraryFile {
 
     /// Checks that a file begins as a shared library for this machine does.
     ///
-    /// @throws RefusedFileException if it does not, or is no regular file
+    /// @throws RefusedFileException if it does not, or is not a regular file
     /// @throws IOException if it can't be read
     public static void requireLibrary(Path file) throws IOException {
         attributes(file);
@@ -43,8 +44,8 @@ public final class LibraryFile {
 
     /// Copies the contents.
     ///
-    /// @return the SHA-256 of what was copied
-    /// @throws IOException as [#sha256]
+    /// @return the SHA-256 of the copied bytes
+    /// @throws IOException for the same reasons as [#sha256]
     static String copy(Path file, OutputStream to) throws IOException {
         requireSize(attributes(file).size());
         MessageDigest digest = sha256();
@@ -53,7 +54,7 @@ public final class LibraryFile {
         try (InputStream in = Files.newInputStream(file)) {
             for (int length = in.read(piece); length >= 0; length = in.read(piece)) {
                 copied += length;
-                requireSize(copied); // Somebody may append for ever.
+                requireSize(copied); // another process may append for ever
                 digest.update(piece, 0, length);
                 to.write(piece, 0, length);
             }
@@ -61,9 +62,9 @@ public final class LibraryFile {
         return HexFormat.of().formatHex(digest.digest());
     }
 
-    /// Looks at a file without opening it: to open a FIFO would wait for somebody who writes to it.
+    /// Returns a file's attributes without opening it: opening a FIFO would wait for a writer.
     ///
-    /// @throws RefusedFileException if it is no regular file
+    /// @throws RefusedFileException if it is not a regular file
     static BasicFileAttributes attributes(Path file) throws IOException {
         BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
         if (!attributes.isRegularFile()) {
@@ -82,7 +83,7 @@ public final class LibraryFile {
         try {
             return MessageDigest.getInstance("SHA-256");
         } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException(e); // Every Java has it.
+            throw new IllegalStateException(e); // every Java has it
         }
     }
 }

@@ -10,12 +10,12 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 
-/// The functions that a library offers, found by the symbols that its spec names. `malloc` and `free` are there;
-/// the hooks are those that the spec names, and each of them is there too.
+/// The functions of a library, found by the symbols that its spec names. `malloc` and `free` are always
+/// present. A hook is present if the spec names it.
 ///
 /// | option | function in C | used for |
 /// |---|---|---|
-/// | `malloc` | `void* f(ssize_t size, int device, cudaStream_t stream)` | every allocation; null is out of memory |
+/// | `malloc` | `void* f(ssize_t size, int device, cudaStream_t stream)` | every allocation; null: out of memory |
 /// | `free` | `void f(void* ptr, ssize_t size, int device, cudaStream_t stream)` | every free |
 /// | `init` | `void f(int device_count)` | once in a process, before the first allocation |
 /// | `reset` | `void f(void)` | `trim` |
@@ -25,17 +25,17 @@ import java.util.concurrent.ConcurrentHashMap;
 /// | `begin_pool`, `end_pool` | `void f(int device, uint64_t first, uint64_t second)` | around each allocation |
 /// | `release_pool` | as these | at the end of this allocator |
 ///
-/// A pool's number is the pair (0, n), n being another one for each allocator that is opened. PyTorch's own
-/// function to begin a pool takes a C++ function object besides, which C can't make.
+/// A pool's number is the pair (0, n), where each opened allocator has its own n. PyTorch's own function that
+/// begins a pool also takes a C++ function object, which C can't create.
 ///
 /// @param library the library
-/// @param malloc function
-/// @param free function
-/// @param hooks addresses by option, of those that are there
+/// @param malloc the function that allocates
+/// @param free the function that frees
+/// @param hooks the addresses of the present hooks, by option
 /// @param critical whether `malloc` and `free` are called as functions that never wait and never call Java
 record LibraryFunctions(
         NativeLibrary library, MemorySegment malloc, MemorySegment free, Map<String, Long> hooks, boolean critical) {
-    /// Those of the example in PyTorch's documentation, which many libraries began as.
+    /// The symbols of the example in PyTorch's documentation, from which many libraries started.
     private static final String USUAL_MALLOC = "my_malloc";
 
     private static final String USUAL_FREE = "my_free";
@@ -51,7 +51,7 @@ record LibraryFunctions(
 
     private static final List<String> POOL_HOOKS = List.of(BEGIN_POOL, END_POOL, RELEASE_POOL);
 
-    /// Libraries whose `init` was called, with its address.
+    /// The `init` functions that were called, by address.
     private static final Set<Long> INITIALISED = ConcurrentHashMap.newKeySet();
 
     /// Loads the library of a spec and finds its functions.
@@ -89,7 +89,7 @@ record LibraryFunctions(
         }
     }
 
-    /// 0: out of memory.
+    /// Calls `malloc`; returns 0 if the library is out of memory.
     long allocate(long byteSize, int device, long stream) {
         return LibraryCalls.malloc(malloc, critical, byteSize, device, stream);
     }
@@ -102,12 +102,12 @@ record LibraryFunctions(
         return hooks.containsKey(hook);
     }
 
-    /// The address of a hook that is there.
+    /// Returns the address of a present hook.
     long hook(String hook) {
         return hooks.getOrDefault(hook, 0L);
     }
 
-    /// Calls `init`, if there is one that was not called yet in this process.
+    /// Calls `init`, if the library has it and it was not called yet in this process.
     void initialise(int deviceCount) {
         if (has(INIT) && INITIALISED.add(hook(INIT))) {
             LibraryCalls.Rare.init(hook(INIT), deviceCount);

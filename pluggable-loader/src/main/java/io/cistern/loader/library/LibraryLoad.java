@@ -12,30 +12,31 @@ import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// Loads one library for good: looks at it, tries it in a process of its own, then hands it to the dynamic linker.
+/// Loads one library for good: checks the file, tries it in another process, then passes it to the dynamic
+/// linker.
 ///
-/// | asked for | loaded | the same library is |
+/// | requested | loaded from | the same library if |
 /// |---|---|---|
-/// | by its SHA-256 | from a [private copy][PrivateCopy] of what was digested | what has the same digest |
-/// | by its path | from there | the same path, as long as the same file lies there |
+/// | by its SHA-256 | a [private copy][PrivateCopy] of the digested bytes | the digest is the same |
+/// | by its path | that path | the path is the same and the same file lies there |
 ///
-/// The dynamic linker gives what it loaded before from a path, whatever lies there now. So a file that changed is
-/// loaded beside what it was before if its digest is asked for, and refused if it is not.
+/// For a path that it loaded before, the dynamic linker returns the old library, whatever file lies there now.
+/// So a changed file is loaded beside the old one if its digest is requested, and refused if not.
 ///
 /// **Threads.** Any. Trials run outside the lock.
 ///
 /// @param file the library
-/// @param before libraries that it needs and does not find by itself, loaded first
-/// @param isTried whether it is tried in another process before
+/// @param before libraries that it needs and does not find by itself, which are loaded first
+/// @param isTried whether it is first tried in another process
 record LibraryLoad(Path file, List<String> before, boolean isTried) {
-    /// By digest, or by path.
+    /// Loaded libraries, by digest or by path.
     private static final Map<String, Loaded> LOADED = new HashMap<>();
 
-    /// @param handle the dynamic linker's
+    /// @param handle the dynamic linker's handle
     /// @param origin the copy that it was loaded from, or the identity of the file
     private record Loaded(long handle, Object origin) {}
 
-    /// Tells a file from another one that takes its path, and from itself after it was written to.
+    /// Distinguishes a file from another file that takes its path, and from itself after a write.
     private record Identity(@Nullable Object fileKey, long byteSize, FileTime modified) {
         static Identity of(Path file) throws IOException {
             BasicFileAttributes attributes = LibraryFile.attributes(file);
@@ -46,7 +47,7 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
     /// Loads it from its path.
     ///
     /// @return the dynamic linker's handle
-    /// @throws ConfigurationException if it can't be loaded, or has changed since it was; names the file
+    /// @throws ConfigurationException if it can't be loaded, or has changed since it was loaded; names the file
     long byPath() {
         try {
             Identity identity = Identity.of(file);
@@ -61,10 +62,10 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
         }
     }
 
-    /// Loads it if it has a digest.
+    /// Loads it if it has the given digest.
     ///
-    /// @param sha256 in lower-case hexadecimal
-    /// @return as [#byPath]
+    /// @param sha256 the digest in lower-case hexadecimal
+    /// @return the dynamic linker's handle
     /// @throws ConfigurationException if it can't be loaded, or has another digest; names the file
     long byDigest(String sha256) {
         @Nullable PrivateCopy unused = null;
@@ -108,8 +109,8 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
         }
     }
 
-    /// @param path where the dynamic linker finds it
-    /// @param name for people
+    /// @param path the path from which the dynamic linker loads it
+    /// @param name the name for people
     private static long open(String path, String name, boolean forOthers) {
         try {
             return DynamicLinker.open(path, forOthers);

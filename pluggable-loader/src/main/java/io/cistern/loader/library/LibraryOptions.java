@@ -5,7 +5,7 @@ import io.cistern.spi.options.SpecOption;
 import java.util.ArrayList;
 import java.util.List;
 
-/// The options of `library`, the allocator and the source.
+/// The options of `library`, both as an allocator and as a segment source.
 final class LibraryOptions {
     static final SpecOption<String> PATH =
             option("path", "the path of a shared library", "must be given", "the library", AllocatorOptions::text);
@@ -58,7 +58,7 @@ final class LibraryOptions {
             "the digest that the file must have; exactly those bytes are loaded, from a private copy",
             AllocatorOptions::text);
 
-    /// Functions that the library may have besides.
+    /// Optional functions of the library.
     static final List<SpecOption<String>> HOOKS = List.of(
             hook(LibraryFunctions.INIT, "called once with the number of devices"),
             hook(LibraryFunctions.RESET, "gives idle memory back"),

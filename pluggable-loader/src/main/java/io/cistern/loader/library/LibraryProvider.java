@@ -13,15 +13,14 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 
-/// Provides `library`: a C shared library as an allocator, with the functions that PyTorch's pluggable allocator
-/// has.
+/// Provides `library`: a C shared library as an allocator, with the functions of PyTorch's pluggable allocator.
 ///
-/// `library:path=/x/alloc.so,malloc=my_malloc,free=my_free` and the hooks of [LibraryFunctions]. Its options:
-/// [LibraryOptions].
+/// A spec is `library:path=/x/alloc.so,malloc=my_malloc,free=my_free`, with the hooks of [LibraryFunctions] and
+/// the options of [LibraryOptions].
 public final class LibraryProvider implements AllocatorProvider {
     static final String NAME = "library";
 
-    /// For [java.util.ServiceLoader].
+    /// Creates the provider, for [java.util.ServiceLoader].
     public LibraryProvider() {}
 
     @Override
@@ -39,7 +38,7 @@ public final class LibraryProvider implements AllocatorProvider {
         return LibraryOptions.all();
     }
 
-    /// No, where shared libraries are not those of Linux.
+    /// Returns no on systems other than Linux, whose shared libraries differ.
     @Override
     public Availability availability(DeviceEnvironment environment) {
         return available();

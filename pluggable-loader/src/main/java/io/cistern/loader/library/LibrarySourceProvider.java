@@ -13,10 +13,10 @@ import io.cistern.spi.SegmentSourceProvider;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
 
-/// Provides the segment source `library`: a C shared library under an allocator that keeps and cuts what it gives, as
-/// `caching:source="library:path=/x/alloc.so,…"`. Options as [LibraryProvider].
+/// Provides the segment source `library`: a C shared library beneath an allocator that keeps and splits its
+/// memory, such as `caching:source="library:path=/x/alloc.so,…"`. It has the options of [LibraryProvider].
 public final class LibrarySourceProvider implements SegmentSourceProvider {
-    /// For [java.util.ServiceLoader].
+    /// Creates the provider, for [java.util.ServiceLoader].
     public LibrarySourceProvider() {}
 
     @Override
@@ -34,7 +34,7 @@ public final class LibrarySourceProvider implements SegmentSourceProvider {
         return LibraryOptions.all();
     }
 
-    /// As that of the allocator.
+    /// Returns the availability of the allocator `library`.
     @Override
     public Availability availability(DeviceEnvironment environment) {
         return LibraryProvider.available();
@@ -45,7 +45,7 @@ public final class LibrarySourceProvider implements SegmentSourceProvider {
         return new LibrarySource(LibraryProvider.opened(context));
     }
 
-    /// Segments are not used in stream order, so the library is given the legacy default stream.
+    /// Calls the library with the legacy default stream, because segments are not used in stream order.
     private record LibrarySource(LibraryAllocator library) implements RangeSource {
         @Override
         public Segment acquire(long byteSize, long byteAlignment, int device) {

@@ -8,55 +8,57 @@ import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/// Loads a library in a process of its own first. What a library does when it is loaded can't be undone or
-/// survived: a crash there, or an `exit`, would end the JVM.
+/// Loads a library in a process of its own first. The effects of loading a library can't be undone: a crash or
+/// an `exit` in its constructors would end the JVM.
 ///
-/// The process is the smallest program that every Java has, the helper with which it starts others; the dynamic
-/// linker loads the library into it (`LD_PRELOAD`, every symbol bound at once), runs its constructors, and the
-/// helper ends at once, since it was not given what it needs. Some milliseconds.
+/// The process runs the smallest program that every Java has, the helper with which Java starts others. The
+/// dynamic linker loads the library into it (`LD_PRELOAD`, with all symbols bound at once) and runs its
+/// constructors. Then the helper ends at once, since it did not get the input that it needs.
 ///
-/// The C library is named before it, so that its functions come first, as they do for a library that a running program
-/// loads: one that calls its own functions `malloc` and `free` would else replace those of the whole process.
+/// The C library is named first, so that its functions take precedence, as they do for a library that a running
+/// program loads. Otherwise a library that calls its own functions `malloc` and `free` would replace those of
+/// the whole process.
 ///
 /// **Threads.** Any.
 ///
 /// @param contents the library
-/// @param preload where that process finds it
+/// @param preload the path at which that process finds it
 record LoadTrial(Path contents, String preload) {
     private static final long LONGEST_SECONDS = 20;
     private static final String C_LIBRARY = "libc.so.6";
 
-    /// What the process reads from.
+    /// The standard input of the process.
     private static final String STANDARD_INPUT = "/proc/self/fd/0";
 
-    /// Enough for what the dynamic linker says.
+    /// Room for the messages of the dynamic linker.
     private static final int MAX_SAID = 1 << 16;
 
-    /// A process that a signal ended has this and the signal's number as its status.
+    /// The exit status of a process that a signal ended is this plus the signal's number.
     private static final int SIGNALLED = 128;
 
-    /// That of the helper when nobody gave it work.
+    /// The exit status of the helper if it got no work.
     private static final int UNUSED_HELPER = 1;
 
-    /// That of the dynamic linker when it can't go on.
+    /// The exit status of the dynamic linker if it can't go on.
     private static final int UNLINKED = 127;
 
-    /// Of a library by its path, since it may look for others beside it.
+    /// Returns the trial of a library at its path, since the library may look for others beside it.
     static LoadTrial of(Path file) {
         return new LoadTrial(file, file.toString());
     }
 
-    /// Of a copy, whose descriptor only this process has: the other one gets it as its standard input.
+    /// Returns the trial of a copy. Only this process has its descriptor, so the trial's process gets it as
+    /// standard input.
     static LoadTrial of(PrivateCopy copy) {
         return new LoadTrial(copy.path(), STANDARD_INPUT);
     }
 
-    /// What goes wrong when the library is loaded, to be said after its path; nothing if it loads, or if it can't
-    /// be tried here.
+    /// Returns the problem that loading the library causes, worded to follow its path; empty if it loads, or
+    /// can't be tried here.
     Optional<String> problem() {
         Path helper = Path.of(System.getProperty("java.home"), "lib", "jspawnhelper");
         if (!Files.isExecutable(helper) || preload.contains(":") || preload.contains(" ")) {
-            return Optional.empty(); // Both separate the libraries in LD_PRELOAD.
+            return Optional.empty(); // `LD_PRELOAD` separates libraries by ":" and " "
         }
         try {
             return tried(new ProcessBuilder(helper.toString()));

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/// A shared library that was loaded, for good. Two that ask for the same one get the same.
+/// A loaded shared library, which stays loaded. Two requests for the same library get the same one.
 ///
 /// **Threads.** Any.
 final class NativeLibrary {
@@ -20,9 +20,9 @@ final class NativeLibrary {
 
     /// Loads a library.
     ///
-    /// @param sha256 what its contents must be, or null
-    /// @param before libraries that it needs and does not find by itself, loaded first
-    /// @param trial whether it is tried in another process before
+    /// @param sha256 the SHA-256 that its contents must have, or null for any
+    /// @param before libraries that it needs and does not find by itself, which are loaded first
+    /// @param trial whether it is first tried in another process
     /// @throws ConfigurationException if it can't be loaded; names the file
     static NativeLibrary load(Path path, @Nullable String sha256, List<String> before, boolean trial) {
         Path file = path.toAbsolutePath().normalize();
@@ -30,9 +30,9 @@ final class NativeLibrary {
         return new NativeLibrary(file, sha256 == null ? load.byPath() : load.byDigest(sha256.toLowerCase(Locale.ROOT)));
     }
 
-    /// The address of a function.
+    /// Returns the address of a function.
     ///
-    /// @param option which option named it, for the message
+    /// @param option the option that named it, for the message
     /// @throws ConfigurationException if the library has no such symbol; names both
     long function(String symbol, String option) {
         long address = DynamicLinker.symbol(handle, symbol);

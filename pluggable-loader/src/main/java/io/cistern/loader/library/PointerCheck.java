@@ -8,21 +8,20 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 
-/// Looks at every pointer that a library returns before anybody gets it. A library that does not check its own
-/// `cudaMalloc` returns whatever stood in its variable: nothing that the driver knows, memory that it freed
-/// before, or a block that is alive.
+/// Checks every pointer that a library returns, before anybody gets it. A library that does not check the
+/// result of its own `cudaMalloc` returns whatever its variable held: an address that the driver does not know,
+/// memory that it freed before, or a live block.
 ///
-/// 1. The driver knows the address, as memory of the device asked for, and the block ends in the same allocation
-/// of the driver.
-/// 2. The block overlaps no block of this library that is alive.
+/// 1. The driver must know the address as memory of the device, and the block must end in the same allocation
+///    of the driver.
+/// 2. The block must not overlap a live block of this library.
 ///
-/// Where that fails and the device has less memory than was asked for, the library ran out of memory without
-/// noticing; else it is broken. What is refused is not given back: it is nobody's, or another's. Costs four calls
-/// of the driver and an entry in a sorted map for each allocation, about a microsecond; `check=none` does
-/// without.
+/// If a check fails and the device has less free memory than the request, the library ran out of memory without
+/// noticing; otherwise it is broken. A refused pointer is not freed, because it belongs to nobody or to another
+/// block. Each allocation costs some driver calls and an entry in a sorted map; `check=none` avoids that.
 ///
-/// **Threads.** Any. Two overlapping blocks that two threads get at the same moment are both entered before
-/// either looks at its neighbours, so at least one of them sees the other.
+/// **Threads.** Any. If two threads get overlapping blocks at the same moment, both enter their block before
+/// either checks its neighbours, so at least one of them sees the other.
 final class PointerCheck {
     private static final long DEVICE_MEMORY = 2;
 
@@ -32,7 +31,7 @@ final class PointerCheck {
     /// Live blocks: their byte sizes by address.
     private final ConcurrentSkipListMap<Long, Long> live = new ConcurrentSkipListMap<>();
 
-    /// @param who whose pointers, for messages
+    /// @param who the owner of the pointers, for messages
     PointerCheck(CudaDriver driver, String who) {
         this.driver = driver;
         this.who = who;
@@ -41,8 +40,8 @@ final class PointerCheck {
     /// Enters a block that the library returned.
     ///
     /// @return the address
-    /// @throws DeviceOutOfMemoryException if it is no memory, and the device has not got as much
-    /// @throws AllocatorContractException if it is no such block
+    /// @throws DeviceOutOfMemoryException if a check fails and the device has too little free memory
+    /// @throws AllocatorContractException if a check fails otherwise
     long taken(long address, long byteSize, int device) {
         requireKnown(address, byteSize, device);
         if (live.putIfAbsent(address, byteSize) != null) {

@@ -7,11 +7,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/// A copy of a library in memory of this process, with the digest of exactly those bytes: whatever becomes of the
-/// file, what was digested is what is loaded. It has no name in any directory, so the library does not find others by
-/// `$ORIGIN`, and code that loads the file itself gets another library.
+/// A copy of a library in memory of this process, with the digest of exactly those bytes. So the digested bytes
+/// are loaded, whatever happens to the file. The copy has no name in any directory: the library does not find
+/// others by `$ORIGIN`, and code that loads the file itself gets another library.
 final class PrivateCopy implements AutoCloseable {
-    /// As many characters as fit into a name of memory, however they are encoded.
+    /// The longest label that fits into the memory's name, however its characters are encoded.
     private static final int MAX_LABEL = 60;
 
     private final Descriptor memory;
@@ -23,7 +23,7 @@ final class PrivateCopy implements AutoCloseable {
     }
 
     /// @throws IOException if the file can't be read, or there is no memory for it
-    /// @throws UnsupportedOperationException if the system has no memory without a name
+    /// @throws UnsupportedOperationException if the system has no anonymous memory files
     static PrivateCopy of(Path file) throws IOException {
         String name = String.valueOf(file.getFileName());
         Descriptor memory = Descriptor.ofMemory(name.substring(0, Math.min(name.length(), MAX_LABEL)));
@@ -39,13 +39,13 @@ final class PrivateCopy implements AutoCloseable {
         }
     }
 
-    /// The SHA-256 in lower-case hexadecimal.
+    /// Returns the SHA-256 in lower-case hexadecimal.
     String sha256() {
         return sha256;
     }
 
-    /// Where it can be opened, as long as it is not closed. A library that was loaded from here stays open: the
-    /// dynamic linker knows it by this path, which would else come to mean another one.
+    /// Returns the path under which it can be opened until it is closed. The copy of a loaded library stays
+    /// open: the dynamic linker knows the library by this path, which would otherwise come to mean another one.
     Path path() {
         return path(memory);
     }
