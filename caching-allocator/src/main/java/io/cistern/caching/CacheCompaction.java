@@ -30,6 +30,7 @@ final class CacheCompaction {
     private final long maxBytes;
     private final boolean hasFixedPages;
     private final long capBytes;
+    private final FreeMemory freeMemory;
     private final ReentrantLock lock = new ReentrantLock();
 
     CacheCompaction(CacheParts parts, CacheReturns returns, CudaDriver driver, CachingOptions options) {
@@ -39,6 +40,7 @@ final class CacheCompaction {
         this.maxBytes = options.pages().compactionBytes();
         this.hasFixedPages = options.pages().fixedBytes() != 0;
         this.capBytes = options.limit().capBytes(parts.deviceBytes());
+        this.freeMemory = new FreeMemory(driver, parts.device());
     }
 
     /// Compacts.
@@ -92,26 +94,33 @@ final class CacheCompaction {
         for (StreamShard shard : parts.allShards()) {
             returns.settle(shard, false);
         }
-        long lacking = asked == 0 ? Long.MAX_VALUE : lacking(table, asked);
+        long room = room(table);
+        long lacking = asked == 0 ? Long.MAX_VALUE : lacking(table, asked, room);
         if (lacking <= 0) {
             return CompactionResult.nothing("");
         }
-        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes);
+        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes, room);
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
             return CompactionResult.nothing(plan.freeBytes() + " bytes would come free"
-                    + (asked == 0 ? "" : ", of " + lacking + " that the request lacks"));
+                    + (asked == 0 ? "" : ", of " + lacking + " that the request lacks")
+                    + "; copies begin with " + room + " bytes of room");
         }
         return new Compaction(driver, table).run(plan, begun);
     }
 
-    /// The bytes that must become free before the request fits, in new pages if necessary.
-    private long lacking(PageTable table, long asked) {
-        long slot = table.pages.slotBytes;
-        long left = capBytes - parts.reserved().bytes();
+    /// Returns the bytes of whole slots that new pages can take.
+    private long room(PageTable table) {
+        long reserved = parts.reserved().bytes();
+        long left = capBytes - reserved;
         if (table.pages.onDevice) {
-            left = Math.min(left, driver.memory().freeBytes(parts.device()));
+            left = Math.min(left, freeMemory.freeBytes(reserved));
         }
-        long size = parts.shards().rounded(asked);
-        return (size + slot - 1) / slot * slot - Math.max(0, left) / slot * slot;
+        return Math.max(0, left) & -table.pages.slotBytes;
+    }
+
+    /// Returns the bytes that must become free before the request fits, at worst all in new pages.
+    private long lacking(PageTable table, long asked, long room) {
+        long slot = table.pages.slotBytes;
+        return (parts.shards().rounded(asked) + slot - 1) / slot * slot - room;
     }
 }

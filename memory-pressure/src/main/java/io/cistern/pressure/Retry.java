@@ -88,18 +88,23 @@ public final class Retry {
         }
 
         List<R> run() throws X {
-            boolean done = false;
             try {
                 while (!left.isEmpty()) {
                     tryOne(left.element());
                 }
-                done = true;
                 return results;
-            } finally {
-                if (!done) {
-                    left.forEach(Piece::done);
-                    results.forEach(Piece::close);
-                }
+            } catch (Throwable failure) {
+                left.forEach(piece -> suppressing(failure, piece::done));
+                results.forEach(result -> suppressing(failure, () -> Piece.close(result)));
+                throw failure;
+            }
+        }
+
+        private static void suppressing(Throwable failure, Runnable close) {
+            try {
+                close.run();
+            } catch (RuntimeException | Error another) {
+                failure.addSuppressed(another);
             }
         }
 

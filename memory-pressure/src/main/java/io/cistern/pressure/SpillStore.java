@@ -248,7 +248,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
             failures.gather(() -> driver().streams().destroy(device, stream));
             streams.remove(device);
         });
-        host.drain();
+        failures.gather(host::drain);
         failures.rethrow();
     }
 }

@@ -91,6 +91,7 @@ final class RetryTests {
     private final class Part implements AutoCloseable {
         private final int from;
         private final int to;
+        private boolean failsToClose;
 
         Part(int from, int to) {
             this.from = from;
@@ -105,6 +106,9 @@ final class RetryTests {
         @Override
         public void close() {
             closed.add(from + "-" + to);
+            if (failsToClose) {
+                throw new IllegalStateException("stays open");
+            }
         }
     }
 
@@ -130,6 +134,24 @@ final class RetryTests {
                     return new Part(10, 11);
                 })))
                 .hasMessage("bad");
+        assertThat(closed).containsExactly("0-2", "2-4", "10-11");
+    }
+
+    @Test
+    void aCloseThatFailsHidesNoFailureAndNoOtherClose() {
+        task.forceSplits(1, 0);
+        assertThatThrownBy(() -> task.run(() -> withRetry(new Part(0, 4), Part::halves, part -> {
+                    gpu.free(gpu.allocate(10));
+                    if (part.from == 2) {
+                        part.failsToClose = true;
+                        throw new IllegalArgumentException("bad");
+                    }
+                    return new Part(10, 11);
+                })))
+                .hasMessage("bad")
+                .satisfies(bad -> assertThat(bad.getSuppressed())
+                        .extracting(Throwable::getMessage)
+                        .contains("stays open"));
         assertThat(closed).containsExactly("0-2", "2-4", "10-11");
     }
 

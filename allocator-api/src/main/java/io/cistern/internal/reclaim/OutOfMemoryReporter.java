@@ -57,7 +57,7 @@ final class OutOfMemoryReporter {
                 unusable,
                 tried,
                 processes,
-                new Advice(failure, allocators, unusable, total, processes));
+                new Advice(failure, allocators, unusable, free, total, processes));
     }
 
     private List<UnusableMemory> unusable(Route refusing, int device, List<AllocatorMemory> allocators) {
@@ -102,6 +102,7 @@ final class OutOfMemoryReporter {
         private final DeviceOutOfMemoryException failure;
         private final List<AllocatorMemory> allocators;
         private final List<UnusableMemory> unusable;
+        private final OptionalLong free;
         private final OptionalLong total;
         private final List<ProcessMemory> processes;
 
@@ -109,11 +110,13 @@ final class OutOfMemoryReporter {
                 DeviceOutOfMemoryException failure,
                 List<AllocatorMemory> allocators,
                 List<UnusableMemory> unusable,
+                OptionalLong free,
                 OptionalLong total,
                 List<ProcessMemory> processes) {
             this.failure = failure;
             this.allocators = allocators;
             this.unusable = unusable;
+            this.free = free;
             this.total = total;
             this.processes = processes;
         }
@@ -133,6 +136,12 @@ final class OutOfMemoryReporter {
                 if (each.byteSize().orElse(0) >= failure.byteSize()) {
                     advice.add("process " + each.processId() + " holds enough for it");
                 }
+            }
+            long usable = free.orElse(Long.MAX_VALUE / 2)
+                    + allocators.stream().mapToLong(AllocatorMemory::idleBytes).sum();
+            if (usable < failure.byteSize()) {
+                advice.add("memory is out: free and idle bytes are " + usable + " together");
+                return advice;
             }
             AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();
             if (asked != null && asked.idleBytes() >= failure.byteSize()) {

@@ -16,50 +16,76 @@ import java.util.Objects;
 ///
 /// 1. Look at all free blocks. If a free block covers whole slots of a page, but not all of it, these slots
 ///    could become free.
-/// 2. Take the pages that have the fewest bytes to copy for each byte that becomes free, until enough does.
+/// 2. Take the pages that have the fewest bytes to copy for each byte that becomes free, if there is room for the copy,
+///    until enough does. What a page sets free is room for the next one.
 /// 3. Leave out pages that turn out not to be needed, those with the most bytes to copy first.
 ///
 /// A plan is a guess: blocks are allocated and freed meanwhile, so a thread that carries it out claims
 /// the memory that it needs.
 public final class CompactionPlan {
-    private final List<SparsePage> pages;
+    /// In the order in which they are replaced: `kept of each ≤ room + free of all before it`.
+    private final List<SparsePage> pages = new ArrayList<>();
 
-    private CompactionPlan(List<SparsePage> pages) {
-        this.pages = pages;
+    private final long room;
+
+    private CompactionPlan(long room) {
+        this.room = room;
     }
 
     /// Makes a plan.
     ///
     /// @param wanted the bytes that must become free; `Long.MAX_VALUE` for as many as possible
     /// @param maxKept the most bytes to copy
-    public static CompactionPlan of(PageTable table, long wanted, long maxKept) {
+    /// @param room the bytes that new pages can take before any page is replaced
+    public static CompactionPlan of(PageTable table, long wanted, long maxKept, long room) {
         List<SparsePage> found = sparse(table);
         found.sort(Comparator.comparingDouble(each -> (double) each.keptBytes() / each.freeBytes()));
-        List<SparsePage> chosen = new ArrayList<>();
-        long free = 0;
-        long kept = 0;
+        CompactionPlan plan = new CompactionPlan(room);
+        while (plan.freeBytes() < wanted && plan.takeSome(found, wanted, maxKept)) {
+            found.removeAll(plan.pages);
+        }
+        plan.leaveOut(plan.freeBytes() - wanted);
+        return plan;
+    }
+
+    /// Takes the pages that there is room for, in their order.
+    private boolean takeSome(List<SparsePage> found, long wanted, long maxKept) {
+        int before = pages.size();
+        long free = freeBytes();
+        long kept = keptBytes();
         for (SparsePage each : found) {
-            if (free < wanted && kept + each.keptBytes() <= maxKept) {
-                chosen.add(each);
+            if (free < wanted && each.keptBytes() <= room + free && kept + each.keptBytes() <= maxKept) {
+                pages.add(each);
                 free += each.freeBytes();
                 kept += each.keptBytes();
             }
         }
-        leaveOut(chosen, free - wanted);
-        chosen.sort(Comparator.comparingLong(SparsePage::keptBytes)); // the one that needs the least room first
-        return new CompactionPlan(chosen);
+        return pages.size() > before;
     }
 
-    private static void leaveOut(List<SparsePage> chosen, long tooMuch) {
+    private void leaveOut(long tooMuch) {
         long left = tooMuch;
-        List<SparsePage> costly = new ArrayList<>(chosen);
+        List<SparsePage> costly = new ArrayList<>(pages);
         costly.sort(Comparator.comparingLong(SparsePage::keptBytes).reversed());
         for (SparsePage each : costly) {
-            if (each.freeBytes() <= left) {
+            if (each.freeBytes() <= left && hasRoomWithout(each)) {
                 left -= each.freeBytes();
-                chosen.remove(each);
+                pages.remove(each);
             }
         }
+    }
+
+    private boolean hasRoomWithout(SparsePage leftOut) {
+        long free = 0;
+        for (SparsePage each : pages) {
+            if (each != leftOut) {
+                if (each.keptBytes() > room + free) {
+                    return false;
+                }
+                free += each.freeBytes();
+            }
+        }
+        return true;
     }
 
     private static List<SparsePage> sparse(PageTable table) {

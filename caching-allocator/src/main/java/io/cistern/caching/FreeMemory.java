@@ -1,0 +1,40 @@
+package io.cistern.caching;
+
+import io.cistern.cuda.CudaDriver;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/// Tells how much a device has free. The driver clears memory that it gets back before it counts it as free, so a look
+/// right after a release misses some. Then this class looks again until the figure stands still.
+///
+/// **Threads.** One at a time.
+final class FreeMemory {
+    private static final long PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    private static final int STILL_LOOKS = 5;
+    private static final int MAX_LOOKS = 50;
+
+    private final CudaDriver driver;
+    private final int device;
+
+    /// Free and reserved bytes at the last look; they shrink if another process takes memory.
+    private long knownBytes = Long.MAX_VALUE;
+
+    FreeMemory(CudaDriver driver, int device) {
+        this.driver = driver;
+        this.device = device;
+    }
+
+    /// Returns the free bytes. Waits some milliseconds if free and reserved bytes are fewer than before.
+    long freeBytes(long reservedBytes) {
+        long free = driver.memory().freeBytes(device);
+        int still = 0;
+        for (int look = 0; look < MAX_LOOKS && still < STILL_LOOKS && free + reservedBytes < knownBytes; look++) {
+            LockSupport.parkNanos(PAUSE_NANOS);
+            long again = driver.memory().freeBytes(device);
+            still = again == free ? still + 1 : 0;
+            free = again;
+        }
+        knownBytes = free + reservedBytes;
+        return free;
+    }
+}
