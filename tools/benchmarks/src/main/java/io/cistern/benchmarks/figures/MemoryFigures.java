@@ -72,18 +72,18 @@ final class MemoryFigures {
 
     static String requestsAtCapacity(RawOutput raw) {
         List<Rows.Row> rows = raw.json(SEQUENCES);
-        Table table = new Table(List.of("refused of 1,200", "first seed", "second", "third"));
-        for (String name : List.of("caching", TIGHT, "async", "PyTorch", "PyTorch, expandable segments")) {
+        Table table = new Table(List.of("1,200 requests, nine seeds", "refused", "of these with room"));
+        for (String name :
+                List.of("caching", "PyTorch, expandable segments", "async", "perfect placement, computed")) {
             List<Rows.Row> own = Select.where(rows, "allocator", name);
-            table.row(List.of(name, ofSeed(own, "1"), ofSeed(own, "2"), ofSeed(own, "3")));
+            table.row(List.of(name, sum(own, "refused"), sum(own, "refused_with_room")));
         }
         return table + "\n" + raw.source(SEQUENCES) + ".\n";
     }
 
-    private static String ofSeed(List<Rows.Row> rows, String seed) {
-        return Select.where(rows, "seed", seed).stream()
-                .map(row -> row.text("refused"))
-                .collect(Collectors.joining(", "));
+    private static String sum(List<Rows.Row> rows, String field) {
+        return Long.toString(
+                rows.stream().mapToLong(row -> Long.parseLong(row.text(field))).sum());
     }
 
     static String outOfMemory(RawOutput raw) {
