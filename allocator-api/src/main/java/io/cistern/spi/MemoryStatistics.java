@@ -57,9 +57,9 @@ public interface MemoryStatistics {
         return List.of();
     }
 
-    /// Returns the memory of a device that the allocator holds and can't use for a request, by reason, the most bytes
-    /// first: for the report of an out of memory. Takes time in proportion to the number of free blocks and calls no
-    /// driver.
+    /// Returns the memory of a device that the allocator holds and can't use for a request, by reason, the most
+    /// bytes first: for the report of an out of memory. Takes time in proportion to the number of free blocks and
+    /// calls no driver.
     ///
     /// @return empty if the allocator can't tell
     default List<UnusableMemory> unusable(int device) {

@@ -28,8 +28,8 @@ import java.util.TreeMap;
 /// 2. Free blocks on pages are split at the ends of pages: each part belongs to one reason.
 /// 3. Idle bytes that no such part explains lie in pieces smaller than a slot, or in a plain segment.
 ///
-/// **Threads.** One thread's; it takes the locks of the page table and of the shards. Figures of different shards may
-/// be of different moments.
+/// **Threads.** One thread's; it takes the locks of the page table and of the shards. Figures of different shards
+/// may be of different moments.
 final class UnusableSurvey {
     private final CacheParts parts;
     private final String settings;

@@ -28,8 +28,8 @@ final class UnusableMemoryTests extends ReclaimFixture {
     private final List<Long> live = new ArrayList<>();
 
     private OutOfMemoryReport refused(DeviceMemory memory, long byteSize) {
-        DeviceOutOfMemoryException failure = catchThrowableOfType(
-                DeviceOutOfMemoryException.class, () -> memory.allocate(byteSize, DEVICE, stream));
+        DeviceOutOfMemoryException failure =
+                catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(byteSize, DEVICE, stream));
         live.forEach(address -> memory.free(address, stream));
         live.clear();
         return failure.report().orElseThrow();

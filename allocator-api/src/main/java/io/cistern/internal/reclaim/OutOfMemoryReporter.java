@@ -146,7 +146,8 @@ final class OutOfMemoryReporter {
             AllocatorMemory asked = allocators.isEmpty() ? null : allocators.getFirst();
             if (asked != null && asked.idleBytes() >= failure.byteSize()) {
                 String settings = unusable.stream()
-                        .filter(each -> each.reason() == Reason.BESIDE_LIVE_BLOCKS || each.reason() == Reason.IDLE_ELSEWHERE)
+                        .filter(each ->
+                                each.reason() == Reason.BESIDE_LIVE_BLOCKS || each.reason() == Reason.IDLE_ELSEWHERE)
                         .map(UnusableMemory::remedy)
                         .filter(each -> !each.isEmpty())
                         .distinct()

@@ -31,14 +31,14 @@ class HeapFaultTests {
             + ",io/cistern/observability/MemoryHistory,io/cistern/observability/HistoryEntry"
             + ",io/cistern/observability/HistoryRing";
 
-    /// Each site in all of the first ones, and in the others what those do not reach.
+    /// Each site in the first ones, and in those after a `+` the sites that none before them visits.
     private static final List<String> SPECS = List.of(
             "caching",
             "async",
-            "direct",
-            "vmm",
-            "nccl",
-            "symmetric",
+            "+direct",
+            "+vmm",
+            "+nccl",
+            "+symmetric",
             "+async:release_threshold=adaptive",
             "+async:per_stream=true",
             "+async:small_pool=1MiB",

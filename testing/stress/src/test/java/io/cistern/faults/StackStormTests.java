@@ -20,6 +20,7 @@ class StackStormTests {
                 mode,
                 "--enable-native-access=ALL-UNNAMED",
                 "-XX:-PrintWarnings",
+                "-Dcistern.stress.long=" + Boolean.getBoolean("cistern.stress.long"),
                 "--class-path",
                 System.getProperty("java.class.path"));
         List<String> wrong = new ArrayList<>();

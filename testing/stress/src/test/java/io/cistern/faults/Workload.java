@@ -100,6 +100,20 @@ enum Workload {
         }
     },
 
+    /// Live memory that moves, on demand and for a request.
+    COMPACTS(true) {
+        @Override
+        void prepare(GpuProgram program) {
+            CompactionWorkload.makePagesLarge(program);
+        }
+
+        @Override
+        void run(GpuProgram program) {
+            CompactionWorkload.onDemand(program);
+            CompactionWorkload.forRequest(program);
+        }
+    },
+
     /// A pool, scopes with limits, a sleep.
     POOLS(true) {
         @Override

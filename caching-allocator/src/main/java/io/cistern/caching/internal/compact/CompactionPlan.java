@@ -16,8 +16,8 @@ import java.util.Objects;
 ///
 /// 1. Look at all free blocks. If a free block covers whole slots of a page, but not all of it, these slots
 ///    could become free.
-/// 2. Take the pages that have the fewest bytes to copy for each byte that becomes free, if there is room for the copy,
-///    until enough does. What a page sets free is room for the next one.
+/// 2. Take the pages that have the fewest bytes to copy for each byte that becomes free, if there is room for the
+///    copy, until enough does. A replaced page makes room for the next one.
 /// 3. Leave out pages that turn out not to be needed, those with the most bytes to copy first.
 ///
 /// A plan is a guess: blocks are allocated and freed meanwhile, so a thread that carries it out claims
@@ -77,13 +77,12 @@ public final class CompactionPlan {
 
     private boolean hasRoomWithout(SparsePage leftOut) {
         long free = 0;
-        for (SparsePage each : pages) {
-            if (each != leftOut) {
-                if (each.keptBytes() > room + free) {
-                    return false;
-                }
-                free += each.freeBytes();
+        for (int i = 0; i < pages.size(); i++) {
+            SparsePage each = pages.get(i);
+            if (each != leftOut && each.keptBytes() > room + free) {
+                return false;
             }
+            free += each == leftOut ? 0 : each.freeBytes();
         }
         return true;
     }

@@ -195,8 +195,8 @@ final class PageSplit {
     private void publish() {
         table.exchange(page, homes, parts);
         pages.reserved().announceReleased(page.home.address, page.byteSize);
-        for (Mapping home : homes) {
-            pages.reserved().announceAcquired(home.address, home.page.byteSize);
+        for (int i = 0; i < homes.size(); i++) { // an iterator would need the Java heap
+            pages.reserved().announceAcquired(homes.get(i).address, homes.get(i).page.byteSize);
         }
         pages.release(page.handle, page.byteSize);
     }

@@ -364,19 +364,9 @@ public final class GrowingShard implements PageOwner {
                 counters.went(blocks.byteSize[part]);
                 heap.gaveBack(part);
             }
-            freeRuns.forEachFree(Sizes.SLOT, free -> markFree(free, homes));
+            marks.drop(); // the smaller pages have none
         } finally {
             lock.unlock();
-        }
-    }
-
-    /// Marks smaller pages that lie wholly in a free block.
-    private void markFree(int free, List<Mapping> homes) {
-        for (int i = 0; i < homes.size(); i++) {
-            Mapping home = homes.get(i);
-            if (blocks.isAround(free, home.arena, home.address, home.end())) {
-                marks.freed(free, home.address, home.end());
-            }
         }
     }
 

@@ -50,13 +50,24 @@ public final class IdleMarks implements FreeBlockObserver {
         if (kept) {
             return;
         }
-        kept = true;
-        for (AddressRange range : ranges) {
-            if (range instanceof PageArena arena) {
-                arena.forEachHome(home -> home.idle = false);
+        boolean done = false;
+        try {
+            kept = true;
+            for (AddressRange range : ranges) {
+                if (range instanceof PageArena arena) {
+                    arena.forEachHome(home -> home.idle = false);
+                }
             }
+            stamp(freeRuns);
+            done = true;
+        } finally {
+            kept = done;
         }
-        stamp(freeRuns);
+    }
+
+    /// Gives up the marks until the next search.
+    void drop() {
+        kept = false;
     }
 
     /// Marks all free blocks as freed now.

@@ -382,8 +382,7 @@ public final class RecycledShards {
     public void dispose(StreamShard shard) {
         shard.driverLock.lock();
         try {
-            boolean hasNoMemory =
-                    shard.memory.reservedBytes() == 0; // first: unmapLent goes over all pages
+            boolean hasNoMemory = shard.memory.reservedBytes() == 0; // first: unmapLent goes over all pages
             if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard.memory) && shard.dispose()) {
                 counters.ended(shard.small, shard.memory.counters);
                 forget(shard, shard.memory.timeline());

@@ -73,8 +73,7 @@ final class MemoryFigures {
     static String requestsAtCapacity(RawOutput raw) {
         List<Rows.Row> rows = raw.json(SEQUENCES);
         Table table = new Table(List.of("1,200 requests, nine seeds", "refused", "of these with room"));
-        for (String name :
-                List.of("caching", "PyTorch, expandable segments", "async", "perfect placement, computed")) {
+        for (String name : List.of("caching", "PyTorch, expandable segments", "async", "perfect placement, computed")) {
             List<Rows.Row> own = Select.where(rows, "allocator", name);
             table.row(List.of(name, sum(own, "refused"), sum(own, "refused_with_room")));
         }

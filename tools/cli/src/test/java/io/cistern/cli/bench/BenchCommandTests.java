@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cli.ProgramRun;
 import io.cistern.cli.common.ExitCode;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -11,10 +12,16 @@ import org.junit.jupiter.params.provider.CsvSource;
 /// What `cistern bench` prints and how it ends, on the simulated GPU. That its figures are right, only a quiet
 /// machine can tell; that they are there, consistent, and of the case they name, is told here.
 final class BenchCommandTests {
+    /// What two tests look at: each case takes a JVM of its own.
+    private static ProgramRun run;
+
+    @BeforeAll
+    static void measure() {
+        run = bench("--scenario=mixed,handoff", "--allocator=caching", "--format=jsonl");
+    }
+
     @Test
     void everyScenarioHasARowForEachCase() {
-        ProgramRun run = bench("--scenario=mixed,handoff", "--allocator=caching", "--format=jsonl");
-
         assertThat(run.exitCode()).as(run.err()).isZero();
         assertThat(run.out().lines()).hasSize(2);
         assertThat(run.out())
@@ -30,8 +37,6 @@ final class BenchCommandTests {
     /// It takes minutes, and standard error need not be a terminal.
     @Test
     void eachRowIsToldOnStandardErrorOnceItIsMeasured() {
-        ProgramRun run = bench("--scenario=mixed,handoff", "--allocator=caching", "--format=jsonl");
-
         assertThat(run.err().lines())
                 .satisfiesExactly(
                         line -> assertThat(line).isEqualTo(ProgramRun.SIMULATED_NOTICE),
