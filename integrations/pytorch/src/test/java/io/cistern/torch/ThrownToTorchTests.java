@@ -13,9 +13,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/// Where PyTorch is in the process, hooks throw what it catches. It is a fake here, of which the library finds the
-/// symbols that
-/// PyTorch has: a class of the name `c10::OutOfMemoryError`, the current stream.
+/// Where PyTorch is in the process, hooks throw what it catches. It is a fake here, of which the library finds
+/// the symbols that PyTorch has: a class of the name `c10::OutOfMemoryError`, the current stream.
 final class ThrownToTorchTests {
     private static final Path SOURCES = Path.of("src/test/cpp").toAbsolutePath();
 

@@ -11,11 +11,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/// A standalone cluster on loopback: a master and workers as processes of their own, with the class path of this
-/// one.
-/// Worker i has the GPU of address i, and a host name of its own, since no second attempt at a task is made on the
-/// host
-/// of the first.
+/// A standalone cluster on loopback: a master and workers as processes of their own, with the class path of
+/// this one. Worker i has the GPU of address i, and a host name of its own, since no second attempt at a task
+/// is made on the host of the first.
 final class SparkCluster implements AutoCloseable {
     private static final String MASTER = "org.apache.spark.deploy.master.Master";
     private static final String WORKER = "org.apache.spark.deploy.worker.Worker";

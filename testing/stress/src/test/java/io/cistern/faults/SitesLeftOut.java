@@ -3,9 +3,8 @@ package io.cistern.faults;
 import io.cistern.faults.FaultSites.Site;
 import java.util.regex.Pattern;
 
-/// The sites that no workload has to visit: what is neither part of an allocation, a free, a use, a trim, growth,
-/// the
-/// reclaim steps, the end of a stream nor the close of an allocator.
+/// The sites that no workload has to visit: what is neither part of an allocation, a free, a use, a trim,
+/// growth, the reclaim steps, the end of a stream nor the close of an allocator.
 final class SitesLeftOut {
     /// What is made once, before the first allocation: device memories, allocators, their options.
     private static final Pattern OPENING = Pattern.compile(

@@ -5,8 +5,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /// A sample as a source that a compiler takes: statements become a method of a class that knows the names which
-/// pages
-/// use ([SampleScope]), types get imports.
+/// pages use ([SampleScope]), types get imports.
 record SampleSource(String className, String text) {
     private static final Pattern PACKAGE = Pattern.compile("(?m)^package ([\\w.]+);");
     private static final Pattern TYPE =

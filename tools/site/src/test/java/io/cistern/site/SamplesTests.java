@@ -17,8 +17,7 @@ import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
 
 /// Every block of Java on a page compiles, and where it says so, runs on the simulated GPU and prints what the
-/// page
-/// says.
+/// page says.
 final class SamplesTests {
     /// More would mean that pages show what nobody checks.
     private static final int MAX_FRAGMENTS = 6;

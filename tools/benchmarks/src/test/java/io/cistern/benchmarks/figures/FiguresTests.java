@@ -15,8 +15,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /// Every figure that users read is what its raw output says. `tools/benchmarks/measure figures` makes the pages
-/// anew.
-/// Links are checked in `tools/site`.
+/// anew. Links are checked in `tools/site`.
 final class FiguresTests {
     private static final Path ROOT = root();
     private static final Pattern LINK = Pattern.compile("\\]\\(([^)]+)\\)");

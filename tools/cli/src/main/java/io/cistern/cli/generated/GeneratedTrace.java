@@ -8,8 +8,8 @@ import java.util.stream.Stream;
 
 /// Traces that are generated, not recorded. Two traces with the same seed and capacity are equal.
 ///
-/// The first five fragment memory on purpose and leave blocks behind. The others imitate kinds of programs: the
-/// seed draws their shapes, counts and lifetimes, and they free all their blocks.
+/// The first five fragment memory on purpose; all but [#SHORT_STREAMS] of these leave blocks behind. The others
+/// imitate kinds of programs: the seed draws their shapes, counts and lifetimes, and they free all their blocks.
 public enum GeneratedTrace {
     /// Blocks that stay between large, short-lived ones: [LongLived].
     LONG_LIVED,
