@@ -2,7 +2,7 @@ package io.cistern.adaptors;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// Receives the events of an [EventAllocator]. Exceptions of a listener are logged and otherwise ignored.
+/// Receives the events of an [EventAllocator]. Exceptions and errors of a listener are logged and otherwise ignored.
 ///
 /// The thread that allocates or frees calls it; several threads may call at once. Calls of different threads
 /// may come in another order than the events.

@@ -103,7 +103,7 @@ final class CacheCompaction {
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
             return CompactionResult.nothing(plan.freeBytes() + " bytes would come free"
                     + (asked == 0 ? "" : ", of " + lacking + " that the request lacks")
-                    + "; copies begin with " + room + " bytes of room");
+                    + "; there is room for copies of " + room + " bytes at first");
         }
         return new Compaction(driver, table).run(plan, begun);
     }

@@ -11,6 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 /// Chooses pages to be replaced by smaller ones, so that enough memory becomes free.
 ///
@@ -42,7 +43,7 @@ public final class CompactionPlan {
         found.sort(Comparator.comparingDouble(each -> (double) each.keptBytes() / each.freeBytes()));
         CompactionPlan plan = new CompactionPlan(room);
         while (plan.freeBytes() < wanted && plan.takeSome(found, wanted, maxKept)) {
-            found.removeAll(plan.pages);
+            found.removeAll(Set.copyOf(plan.pages));
         }
         plan.leaveOut(plan.freeBytes() - wanted);
         return plan;

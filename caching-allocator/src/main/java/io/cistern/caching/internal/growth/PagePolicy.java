@@ -38,7 +38,8 @@ public record PagePolicy(
             why.add("fit=tight has smaller pages, which fit together better");
         }
         if (compactionBytes == 0 && !stableMapping && fixedBytes == 0) {
-            why.add("compaction_bytes=0 leaves live blocks where they are; " + USUAL_COMPACTION_BYTES + " is usual");
+            why.add("compaction_bytes=0 leaves live blocks where they are; " + (USUAL_COMPACTION_BYTES >> 30)
+                    + "GiB is usual");
         }
         return why;
     }

@@ -96,7 +96,8 @@ final class NcclRanks extends BarrierRanks {
         try {
             collective.run();
         } catch (NcclException | IllegalStateException failure) {
-            watch.requireWhole(); // a call that was aborted says only that
+            watch.look(); // NCCL's error alone does not say that the stage is broken
+            watch.requireWhole();
             throw failure;
         }
         await();

@@ -37,16 +37,17 @@ final class StageWatch implements AutoCloseable {
 
     private void watch() {
         while (!closed && broken == null) {
-            if (context.isInterrupted() || task.isInterrupted()) {
-                abort("killed in a collective", null);
-            } else {
-                abortIfBroken();
-            }
+            look();
             LockSupport.parkNanos(POLL_NANOS);
         }
     }
 
-    private void abortIfBroken() {
+    /// Aborts the communicator if the stage is broken now.
+    void look() {
+        if (context.isInterrupted() || task.isInterrupted()) {
+            abort("killed in a collective", null);
+            return;
+        }
         try {
             communicator.checkAsync();
         } catch (NcclException noticed) {
