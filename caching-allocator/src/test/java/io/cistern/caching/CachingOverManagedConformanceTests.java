@@ -11,11 +11,11 @@ import io.cistern.testkit.AllocatorConformance;
 class CachingOverManagedConformanceTests extends AllocatorConformance {
     @Override
     protected CudaDriver openDriver() {
-        return SimulatedGpu.builder().devices(2).capacityBytes(640L << 20).build();
+        return SimulatedGpu.builder().devices(2).capacityBytes(448L << 20).build();
     }
 
     @Override
     protected Allocator open(DeviceMemory memory) {
-        return memory.open("caching:source=managed,max_bytes=640MiB");
+        return memory.open("caching:source=managed,max_bytes=448MiB");
     }
 }

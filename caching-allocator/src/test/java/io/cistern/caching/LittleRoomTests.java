@@ -2,6 +2,8 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -36,6 +38,23 @@ class LittleRoomTests {
         try (SimulatedCaching caching = new SimulatedCaching(100 * MIB, spec)) {
             long stream = caching.newStream();
             caching.free(caching.allocate(9 * MIB, stream), stream);
+            caching.trim();
+        }
+    }
+
+    /// A segment of 20 MiB is more than a sixteenth of this device, from where on blocks are kept whole.
+    @ParameterizedTest
+    @ValueSource(strings = {"caching:expandable_segments=false", "caching:source=linear"})
+    void blocksShareSegmentsOnASmallDevice(String spec) {
+        try (SimulatedCaching caching = new SimulatedCaching(256 * MIB, spec)) {
+            long stream = caching.newStream();
+            List<Long> blocks = new ArrayList<>();
+            for (int i = 0; i < 50; i++) {
+                blocks.add(caching.allocate(2 * MIB + i * 4096, stream));
+            }
+
+            assertThat(caching.reservedBytes()).isLessThanOrEqualTo(140 * MIB);
+            blocks.forEach(block -> caching.free(block, stream));
             caching.trim();
         }
     }

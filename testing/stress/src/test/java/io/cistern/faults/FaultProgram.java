@@ -3,6 +3,7 @@ package io.cistern.faults;
 import io.cistern.faults.FaultSites.Site;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -13,7 +14,8 @@ import java.util.stream.IntStream;
 ///
 /// Arguments: the [FaultKind]; `quick` to try each site in one workload of each allocator, `whole` to try it in every
 /// one, on both kinds of threads, at its first, second and last visit; the specs of allocators. Quickly, a spec after
-/// a `+` is tried with the sites alone that none before it has visited. Prints a line for each thing that is wrong,
+/// a `+` is tried with the sites alone that none before it has visited, in the workloads
+/// that go through the allocator. Prints a line for each thing that is wrong,
 /// and for each site that no workload visits though it [must be][SitesLeftOut]. The property
 /// `faults.workloads` names the workloads to run alone, separated by commas.
 public final class FaultProgram {
@@ -25,6 +27,27 @@ public final class FaultProgram {
     /// Virtual threads count in turn in one of so many counters at most: if an error keeps one taken, as many errors
     /// keep them all.
     private static final int SHARED = 4 * Runtime.getRuntime().availableProcessors() + 1;
+
+    /// Those that go through the allocator: where another allocator has sites of its own. A quick run does only them
+    /// with a spec after a `+`.
+    private static final Set<Workload> OF_ALLOCATORS = EnumSet.of(
+            Workload.TRAFFIC,
+            Workload.BATCHES,
+            Workload.FULL,
+            Workload.COMPACTS,
+            Workload.GRAPHS,
+            Workload.OPEN,
+            Workload.LIFE,
+            Workload.PEERS,
+            Workload.LAUNCHES,
+            Workload.WAITS,
+            Workload.QUIET,
+            Workload.GROWING,
+            Workload.REMEMBERED,
+            Workload.FULL_CAPTURE,
+            Workload.REFUSALS,
+            Workload.REFUSED_FREES,
+            Workload.REFUSED_SLEEP);
 
     private static final Set<String> WORKLOADS = Arrays.stream(
                     System.getProperty("faults.workloads", "").split(","))
@@ -57,7 +80,7 @@ public final class FaultProgram {
 
     private void run(String spec, boolean others) throws Exception {
         Set<Integer> tried = others ? visited : new HashSet<>();
-        for (Workload workload : Workload.values()) {
+        for (Workload workload : others && !whole ? OF_ALLOCATORS : EnumSet.allOf(Workload.class)) {
             if (!WORKLOADS.isEmpty() && !WORKLOADS.contains(workload.name())) {
                 continue;
             }

@@ -20,7 +20,7 @@ import java.util.ServiceLoader;
 /// often the stack was full.
 public final class StackStorm {
     private static final long LIMIT = 1L << 30;
-    private static final int ROUNDS = Boolean.getBoolean("cistern.stress.long") ? 1_500 : 500;
+    private static final int ROUNDS = Boolean.getBoolean("cistern.stress.long") ? 1_500 : 200;
     private static final int THREADS = 2;
     private static final int MAX_LIVE = 64;
     private static final long PATIENCE_MILLIS = 30_000;

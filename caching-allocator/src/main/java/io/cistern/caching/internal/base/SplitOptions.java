@@ -13,15 +13,12 @@ public record SplitOptions(boolean splits, long maxSplitBytes, long maxNonSplitR
 
     /// Returns the split policy of plain segments.
     ///
-    /// @param deviceBytes the device's memory
-    /// @param uncutKeptWhole if nothing is split, blocks of this size and more serve no requests that
-    ///     are much smaller
-    public SplitPolicy ofSegments(long deviceBytes, long uncutKeptWhole) {
+    /// @param keptWhole blocks of this size and more serve no requests that are much smaller
+    /// @param uncutKeptWhole the same if nothing is split
+    public SplitPolicy ofSegments(long keptWhole, long uncutKeptWhole) {
         if (maxSplitBytes != 0 && splits) {
             return SplitPolicy.atMost(maxSplitBytes, maxNonSplitRoundingBytes);
         }
-        return splits
-                ? SplitPolicy.keeping(deviceBytes / 16)
-                : SplitPolicy.none(Math.min(uncutKeptWhole, deviceBytes / 16));
+        return splits ? SplitPolicy.keeping(keptWhole) : SplitPolicy.none(uncutKeptWhole);
     }
 }

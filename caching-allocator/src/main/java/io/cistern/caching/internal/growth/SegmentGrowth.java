@@ -170,11 +170,14 @@ public final class SegmentGrowth implements Growth {
         return Optional.empty();
     }
 
-    /// By default keeps blocks of a sixteenth of the device and more whole. A segment only goes back as a
-    /// whole, so a small block would withhold a very large one from every other use.
+    /// By default keeps blocks of a sixteenth of the device and more whole, but never segments that are made to be
+    /// shared. A segment only goes back as a whole, so a small block would withhold a very large one from every
+    /// other use.
     @Override
     public SplitPolicy splitPolicy() {
-        return policy.splitOptions().ofSegments(deviceBytes, UNCUT_KEPT_WHOLE);
+        long large = deviceBytes / 16;
+        return policy.splitOptions()
+                .ofSegments(Math.max(large, 2 * policy.largeSegmentBytes()), Math.min(large, UNCUT_KEPT_WHOLE));
     }
 
     private long segmentBytes(GrowingShard shard, long byteSize) {

@@ -39,8 +39,8 @@ public final class Interleavings {
     /// @param times how many times as many programs, and interleavings of each
     public static void explore(Class<?> model, int times) {
         new ModelCheckingOptions()
-                .iterations((LONG ? 10 : 4) * times)
-                .invocationsPerIteration((LONG ? 50 : 15) * times)
+                .iterations((LONG ? 10 : 3) * times)
+                .invocationsPerIteration((LONG ? 50 : 10) * times)
                 .threads(LONG ? 3 : 2)
                 .actorsPerThread(2)
                 .actorsBefore(1)
