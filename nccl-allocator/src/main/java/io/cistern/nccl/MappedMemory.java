@@ -100,13 +100,21 @@ final class MappedMemory {
         ranges.remove(address);
         try {
             memory.release(range.device, range.handle);
+        } catch (CudaException failure) {
+            log(range, "of memory", failure);
+        }
+        try {
             memory.freeReservation(range.device, address, range.byteSize);
         } catch (CudaException failure) {
-            try {
-                LOG.log(Level.WARNING, range.byteSize + " bytes stay reserved: " + failure.getMessage());
-            } catch (OutOfMemoryError ofTheHeap) {
-                // The next refusal is logged.
-            }
+            log(range, "of addresses", failure);
+        }
+    }
+
+    private static void log(Range range, String what, CudaException failure) {
+        try {
+            LOG.log(Level.WARNING, range.byteSize + " bytes " + what + " stay taken: " + failure.getMessage());
+        } catch (OutOfMemoryError ofTheHeap) {
+            // The next refusal is logged.
         }
     }
 }

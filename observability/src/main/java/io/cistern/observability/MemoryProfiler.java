@@ -4,8 +4,10 @@ import io.cistern.DeviceMemory;
 import io.cistern.Registration;
 import io.cistern.diagnostics.MemoryEvent;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -71,16 +73,27 @@ public final class MemoryProfiler implements AutoCloseable {
         private long allocations;
         private long totalBytes;
 
+        /// Addresses of the blocks that it allocated and nobody freed on its thread.
+        private final Set<Long> blocks = new HashSet<>();
+
         private Call(String name, @Nullable Call outer) {
             this.name = name;
             this.outer = outer;
         }
 
-        private void allocated(long byteSize) {
+        private void allocated(long address, long byteSize) {
+            blocks.add(address);
             allocations++;
             totalBytes += byteSize;
             liveBytes += byteSize;
             peakBytes = Math.max(peakBytes, liveBytes);
+        }
+
+        /// Blocks that were there before the call are no part of its figures.
+        private void freed(long address, long byteSize) {
+            if (blocks.remove(address)) {
+                liveBytes -= byteSize;
+            }
         }
 
         /// Ends the call.
@@ -114,12 +127,12 @@ public final class MemoryProfiler implements AutoCloseable {
         switch (event) {
             case MemoryEvent.Allocated block -> {
                 for (Call call = innermost.get(); call != null; call = call.outer) {
-                    call.allocated(block.byteSize());
+                    call.allocated(block.address(), block.byteSize());
                 }
             }
             case MemoryEvent.Freed block -> {
                 for (Call call = innermost.get(); call != null; call = call.outer) {
-                    call.liveBytes -= block.byteSize();
+                    call.freed(block.address(), block.byteSize());
                 }
             }
             default -> {} // no change to the program's memory

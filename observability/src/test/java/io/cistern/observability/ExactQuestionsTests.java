@@ -74,6 +74,18 @@ final class ExactQuestionsTests extends ObservedMemory {
     }
 
     @Test
+    void blocksFromBeforeACallAreNoPartOfItsPeak() {
+        try (MemoryProfiler profiler = MemoryProfiler.open(memory)) {
+            long before = allocate(4 * MIB);
+            try (MemoryProfiler.Call _ = profiler.begin("step")) {
+                free(before);
+                free(allocate(MIB));
+            }
+            assertThat(profiler.figures()).containsExactly(new MemoryProfiler.Figures("step", 1, 1, MIB, MIB));
+        }
+    }
+
+    @Test
     void callsEndTheInnermostFirst() {
         try (MemoryProfiler profiler = MemoryProfiler.open(memory)) {
             MemoryProfiler.Call outer = profiler.begin("outer");

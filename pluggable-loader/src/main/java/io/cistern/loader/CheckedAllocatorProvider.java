@@ -43,9 +43,10 @@ record CheckedAllocatorProvider(AllocatorProvider provider, DiscoveredProvider<A
         return CheckedAnswers.availability(found, () -> provider.availability(environment));
     }
 
+    /// @throws ConfigurationException if the plug-in lacks a class
     @Override
     public boolean servesGraphs() {
-        return provider.servesGraphs();
+        return CheckedAnswers.graphs(found, provider::servesGraphs);
     }
 
     /// @throws ConfigurationException if the plug-in lacks a class or returns null, besides the SPI's own

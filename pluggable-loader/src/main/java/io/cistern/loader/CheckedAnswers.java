@@ -42,6 +42,11 @@ final class CheckedAnswers {
         return answered(found, "tell its options", "options()", options);
     }
 
+    /// Asks a plug-in whether it serves graphs, with the same checks as [#opened].
+    static boolean graphs(DiscoveredProvider<?> found, Supplier<@Nullable Boolean> question) {
+        return answered(found, "say whether it serves graphs", "servesGraphs()", question);
+    }
+
     private static <T> T answered(
             DiscoveredProvider<?> found, String what, String method, Supplier<@Nullable T> question) {
         @Nullable T answer;

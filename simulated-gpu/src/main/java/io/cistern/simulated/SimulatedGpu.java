@@ -130,10 +130,13 @@ public final class SimulatedGpu implements CudaDriver {
     /// @param device the stream's device
     /// @param stream a stream that is not captured
     /// @param nanos duration of the work in virtual nanoseconds, at least 0
-    /// @throws IllegalArgumentException if `nanos` is negative, or the device has no such stream
+    /// @throws IllegalArgumentException if `nanos` is negative, or there is no such device or stream
     public void keepBusy(int device, long stream, long nanos) {
         if (nanos < 0) {
             throw new IllegalArgumentException("work can't take less than no time: " + nanos + " ns");
+        }
+        if (device < 0 || device >= machine.deviceCount()) {
+            throw new IllegalArgumentException("there is no device " + device + " among " + machine.deviceCount());
         }
         machine.locked(() -> {
             try {

@@ -48,6 +48,7 @@ final class StreamTests {
         assertThat(gpu.virtualNanos() - before).isBetween(4_900_000L, 5_200_000L);
         assertThat(machine.read(memory, b)).isEqualTo(3);
         assertThatThrownBy(() -> gpu.keepBusy(0, 12345, 1)).isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> gpu.keepBusy(17, 0, 1)).isInstanceOf(IllegalArgumentException.class);
     }
 
     @Test

@@ -19,6 +19,9 @@ import java.util.concurrent.TimeUnit;
 public record JavaProgram(
         String mainClass, List<String> options, List<String> arguments, Map<String, String> variables) {
     private static final String ENVIRONMENT = "CISTERN_";
+    /// Most programs end before the second compiler pays; options overrule these.
+    private static final List<String> SHORT_LIVED = List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC");
+
     private static final String DRIVER = "cistern.driver";
 
     /// A program without arguments or variables.
@@ -62,6 +65,7 @@ public record JavaProgram(
     private List<String> line() {
         List<String> line = new ArrayList<>();
         line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        line.addAll(SHORT_LIVED);
         if (System.getProperty(DRIVER) != null) {
             line.add("-D" + DRIVER + "=" + System.getProperty(DRIVER)); // before the options, which overrule it
         }

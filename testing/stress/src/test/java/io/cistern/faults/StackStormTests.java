@@ -18,6 +18,7 @@ class StackStormTests {
     void aFullStackHangsNothing(String mode) throws Exception {
         List<String> options = List.of(
                 mode,
+                "-XX:TieredStopAtLevel=4",
                 "--enable-native-access=ALL-UNNAMED",
                 "-XX:-PrintWarnings",
                 "-Dcistern.stress.long=" + Boolean.getBoolean("cistern.stress.long"),

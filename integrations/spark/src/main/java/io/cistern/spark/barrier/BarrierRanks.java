@@ -82,7 +82,7 @@ public abstract sealed class BarrierRanks permits NcclRanks, ExchangedRanks {
     ///
     /// @param inPlace a buffer of the same size on all ranks
     /// @param root the rank whose elements are copied
-    /// @throws IllegalArgumentException if the buffer does not fit
+    /// @throws IllegalArgumentException if the buffer does not fit, or the stage has no such rank
     /// @throws BrokenStageException if another task of the stage fails meanwhile, or this one is killed
     public abstract void broadcast(DeviceBuffer inPlace, DataType type, int root);
 

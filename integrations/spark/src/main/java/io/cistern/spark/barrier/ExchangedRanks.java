@@ -36,6 +36,9 @@ final class ExchangedRanks extends BarrierRanks {
 
     @Override
     public void broadcast(DeviceBuffer inPlace, DataType type, int root) {
+        if (root < 0 || root >= rankCount()) {
+            throw new IllegalArgumentException("no rank " + root + " among " + rankCount());
+        }
         byte[] own = root == rank() ? read(inPlace, type) : new byte[0];
         MemorySegment given = exchange(own).get(root);
         if (given.byteSize() != inPlace.byteSize()) {

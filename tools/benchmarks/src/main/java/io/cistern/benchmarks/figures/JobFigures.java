@@ -39,21 +39,27 @@ final class JobFigures {
         });
         long runs = rows.stream().map(row -> row.textOr("run", "1")).distinct().count();
         return table + "\nSeconds of the third pass, and the most MiB of the device that were taken in it"
-                + (runs == 1 ? "" : ": medians of " + runs + " runs in turns") + ". " + raw.source(FILE) + ".\n";
+                + (runs == 1 ? "" : ": medians of " + runs + " runs in turns, ± half of their range") + ". "
+                + raw.source(FILE) + ".\n";
     }
 
     private static String cell(List<Rows.Row> rows) {
         List<Rows.Row> done =
                 rows.stream().filter(row -> row.has("passSeconds")).toList();
-        return done.isEmpty()
-                ? ""
-                : Table.format("%.2f · %,.0f", median(done, "passSeconds"), median(done, "devicePeakMiB"));
+        if (done.isEmpty()) {
+            return "";
+        }
+        double[] seconds = sorted(done, "passSeconds");
+        String spread = seconds.length == 1 ? "" : Table.format(" ± %.2f", (seconds[seconds.length - 1] - seconds[0]) / 2);
+        return Table.format("%.2f%s · %,.0f", median(seconds), spread, median(sorted(done, "devicePeakMiB")));
     }
 
-    /// Returns the median over the third passes.
-    private static double median(List<Rows.Row> rows, String field) {
-        double[] sorted =
-                rows.stream().mapToDouble(row -> last(row.text(field))).sorted().toArray();
+    /// Returns what the third passes have, the least first.
+    private static double[] sorted(List<Rows.Row> rows, String field) {
+        return rows.stream().mapToDouble(row -> last(row.text(field))).sorted().toArray();
+    }
+
+    private static double median(double[] sorted) {
         return sorted[sorted.length / 2];
     }
 
@@ -81,7 +87,7 @@ final class JobFigures {
     private static double peak(List<Rows.Row> rows) {
         List<Rows.Row> done =
                 rows.stream().filter(row -> row.has("passSeconds")).toList();
-        return done.isEmpty() ? 0 : median(done, "devicePeakMiB");
+        return done.isEmpty() ? 0 : median(sorted(done, "devicePeakMiB"));
     }
 
     /// Describes the bytes that ten recorded programs reserve, replayed without work on their blocks.
