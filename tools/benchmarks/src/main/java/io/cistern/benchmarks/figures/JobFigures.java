@@ -50,7 +50,8 @@ final class JobFigures {
             return "";
         }
         double[] seconds = sorted(done, "passSeconds");
-        String spread = seconds.length == 1 ? "" : Table.format(" ± %.2f", (seconds[seconds.length - 1] - seconds[0]) / 2);
+        String spread =
+                seconds.length == 1 ? "" : Table.format(" ± %.2f", (seconds[seconds.length - 1] - seconds[0]) / 2);
         return Table.format("%.2f%s · %,.0f", median(seconds), spread, median(sorted(done, "devicePeakMiB")));
     }
 
