@@ -21,6 +21,9 @@ import java.util.ServiceLoader;
 public final class StackStorm {
     private static final long LIMIT = 1L << 30;
     private static final int ROUNDS = Boolean.getBoolean("cistern.stress.long") ? 1_500 : 200;
+    /// An interpreter does not get faster.
+    private static final int WARM_UP_CALLS =
+            System.getProperty("java.vm.info").startsWith("interpreted") ? 1_000 : 30_000;
     private static final int THREADS = 2;
     private static final int MAX_LIVE = 64;
     private static final long PATIENCE_MILLIS = 30_000;
@@ -134,7 +137,7 @@ public final class StackStorm {
         }
 
         void warmUp() {
-            for (int call = 0; call < 30_000; call++) {
+            for (int call = 0; call < WARM_UP_CALLS; call++) {
                 rounds = call;
                 work();
             }

@@ -7,8 +7,6 @@ import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
-import com.tngtech.archunit.core.importer.ClassFileImporter;
-import com.tngtech.archunit.core.importer.ImportOption;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
@@ -32,9 +30,7 @@ final class ApiPackagesTests {
             Set.of("io.cistern"),
             Set.of("io.cistern.graph"));
 
-    private static final JavaClasses CLASSES = new ClassFileImporter()
-            .withImportOption(new ImportOption.DoNotIncludeTests())
-            .importPackages("io.cistern")
+    private static final JavaClasses CLASSES = MainClasses.ALL
             .that(DescribedPredicate.describe("of allocator-api", type -> floorOf(type) >= 0));
 
     @Test
@@ -50,8 +46,8 @@ final class ApiPackagesTests {
 
     @Test
     void everyInternalPackageHasAFloor() {
-        assertThat(new ClassFileImporter()
-                        .importPackages("io.cistern.internal").stream()
+        assertThat(MainClasses.ALL.stream()
+                                .filter(type -> type.getPackageName().startsWith("io.cistern.internal"))
                                 .filter(type -> floorOf(type) < 0)
                                 .map(JavaClass::getPackageName))
                 .isEmpty();

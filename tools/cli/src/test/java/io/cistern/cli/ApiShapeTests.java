@@ -6,8 +6,6 @@ import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.domain.JavaMethod;
 import com.tngtech.archunit.core.domain.JavaModifier;
-import com.tngtech.archunit.core.importer.ClassFileImporter;
-import com.tngtech.archunit.core.importer.ImportOption;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
@@ -32,9 +30,7 @@ final class ApiShapeTests {
     private static final Path API = Path.of("../..", "allocator-api", "src", "main", "java", "io", "cistern");
     private static final Path BUFFERS = Path.of("../..", "device-buffers", "src", "main", "java");
 
-    private static final JavaClasses CLASSES = new ClassFileImporter()
-            .withImportOption(new ImportOption.DoNotIncludeTests())
-            .importPackages("io.cistern");
+    private static final JavaClasses CLASSES = MainClasses.ALL;
 
     private static Stream<JavaClass> publicTypes(String packageName) {
         return CLASSES.stream()

@@ -1,5 +1,6 @@
 package io.cistern.cli;
 
+import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -7,8 +8,6 @@ import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.domain.JavaModifier;
-import com.tngtech.archunit.core.importer.ClassFileImporter;
-import com.tngtech.archunit.core.importer.ImportOption;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -39,9 +38,7 @@ final class CachingPackagesTests {
     /// All that pages need of the package below them: which range an address lies in, and whose it is.
     private static final Set<String> KNOWN_TO_PAGES = Set.of("AddressRange", "AddressRangeMap", "Range", "RangeOwner");
 
-    private static final JavaClasses CLASSES = new ClassFileImporter()
-            .withImportOption(new ImportOption.DoNotIncludeTests())
-            .importPackages(CACHING);
+    private static final JavaClasses CLASSES = MainClasses.ALL.that(resideInAPackage(CACHING + ".."));
 
     @Test
     void eachPackageIsAFloor() {

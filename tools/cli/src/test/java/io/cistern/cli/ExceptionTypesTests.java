@@ -9,16 +9,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
-import com.tngtech.archunit.core.importer.ClassFileImporter;
-import com.tngtech.archunit.core.importer.ImportOption;
 import io.cistern.cuda.CisternException;
 import org.junit.jupiter.api.Test;
 
 /// One catch clause is enough for all that Cistern throws on its own account.
 final class ExceptionTypesTests {
-    private static final JavaClasses CLASSES = new ClassFileImporter()
-            .withImportOption(new ImportOption.DoNotIncludeTests())
-            .importPackages("io.cistern");
+    private static final JavaClasses CLASSES = MainClasses.ALL;
 
     /// The misuse of a call is a standard exception of Java, also where it has a subclass.
     private static final DescribedPredicate<JavaClass> MISUSE = assignableTo(IllegalArgumentException.class);

@@ -11,8 +11,6 @@ import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
-import com.tngtech.archunit.core.importer.ClassFileImporter;
-import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.library.dependencies.SliceAssignment;
 import com.tngtech.archunit.library.dependencies.SliceIdentifier;
 import java.util.Comparator;
@@ -92,9 +90,7 @@ final class ModuleArrowsTests {
             arrow -> moduleOf(arrow.getOriginClass()).equals("io.cistern.caching")
                     && arrow.getTargetClass().getPackageName().equals("io.cistern.internal.threads"));
 
-    private static final JavaClasses CLASSES = new ClassFileImporter()
-            .withImportOption(new ImportOption.DoNotIncludeTests())
-            .importPackages("io.cistern");
+    private static final JavaClasses CLASSES = MainClasses.ALL;
 
     @Test
     void everyModuleIsLookedAt() {
