@@ -23,8 +23,8 @@ public abstract class SleepingPools extends GraphFixture {
     private static final String SMALL_PAGES = "caching:page_size=2MiB";
     private static final String USUAL_PAGES = "caching";
 
-    /// Several batches of copies.
-    private static final long LARGE = 200 * MIB;
+    /// Several batches of copies; on a simulated GPU no more than two, since its copies take the host's time.
+    private final long batches;
 
     /// The most memory that stays free when the device is filled.
     private static final long GRAIN = 32 * MIB;
@@ -32,6 +32,7 @@ public abstract class SleepingPools extends GraphFixture {
     /// Runs the tests on a driver, and closes it after the test.
     protected SleepingPools(CudaDriver driver) {
         super(driver);
+        batches = driver.simulated() ? 72 * MIB : 200 * MIB;
     }
 
     /// Returns the driver on which the tests run.
@@ -53,7 +54,7 @@ public abstract class SleepingPools extends GraphFixture {
     @ValueSource(strings = {USUAL_PAGES, SMALL_PAGES})
     void contentsComeBackToTheirAddresses(String spec) {
         try (MemoryPool pool = pool(spec)) {
-            long large = written(pool, LARGE, 1);
+            long large = written(pool, batches, 1);
             long gap = written(pool, 3 * MIB, 2);
             long middle = written(pool, 5 * MIB, 3);
             long small = written(pool, 4 * KIB, 4);
@@ -62,7 +63,7 @@ public abstract class SleepingPools extends GraphFixture {
                 pool.sleep(SleepMode.KEEP);
                 assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
                 pool.wake();
-                assertHolds(large, LARGE, 1);
+                assertHolds(large, batches, 1);
                 assertHolds(middle, 5 * MIB, 3);
                 assertHolds(small, 4 * KIB, 4);
             }
@@ -75,15 +76,15 @@ public abstract class SleepingPools extends GraphFixture {
     @Test
     void itsMemoryIsTheDriversMeanwhile() {
         try (MemoryPool pool = pool(USUAL_PAGES)) {
-            long block = written(pool, LARGE, 1);
+            long block = written(pool, batches, 1);
             driver.streams().synchronize(DEVICE, stream);
             long before = driver.memory().freeBytes(DEVICE);
             pool.sleep(SleepMode.DROP);
-            assertThat(driver.memory().freeBytes(DEVICE) - before).isGreaterThanOrEqualTo(LARGE);
+            assertThat(driver.memory().freeBytes(DEVICE) - before).isGreaterThanOrEqualTo(batches);
             assertThatThrownBy(() -> pool.allocate(1, DEVICE, stream)).isInstanceOf(MemoryAsleepException.class);
             pool.wake();
-            write(block, LARGE, 8, stream);
-            assertHolds(block, LARGE, 8);
+            write(block, batches, 8, stream);
+            assertHolds(block, batches, 8);
             memory.free(block, stream);
         }
     }
@@ -91,15 +92,15 @@ public abstract class SleepingPools extends GraphFixture {
     @Test
     void workThatWasGivenBeforeIsDoneBeforeItSleeps() {
         try (MemoryPool pool = pool(USUAL_PAGES)) {
-            long source = written(pool, LARGE, 5);
-            long target = pool.allocate(LARGE, DEVICE, other);
+            long source = written(pool, batches, 5);
+            long target = pool.allocate(batches, DEVICE, other);
             follow(other, stream);
             for (int i = 0; i < 20; i++) {
-                copy(target, source, LARGE, other);
+                copy(target, source, batches, other);
             }
             pool.sleep(SleepMode.KEEP);
             pool.wake();
-            assertHolds(target, LARGE, 5);
+            assertHolds(target, batches, 5);
             memory.free(source, stream);
             memory.free(target, other);
         }
@@ -109,14 +110,14 @@ public abstract class SleepingPools extends GraphFixture {
     @ValueSource(strings = {USUAL_PAGES, SMALL_PAGES})
     void aGraphOverItIsLaunchedAgainAfterWaking(String spec) throws InterruptedException {
         try (MemoryPool pool = pool(spec)) {
-            long weights = written(pool, LARGE, 7);
-            long result = written(pool, LARGE, 0);
+            long weights = written(pool, batches, 7);
+            long result = written(pool, batches, 0);
             long stamp = written(pool, MIB, 0);
             GraphCapture capture = capture();
             try (Scope _ = pool.enter()) {
-                long scratch = allocate(LARGE);
-                copy(scratch, weights, LARGE, stream);
-                copy(result, scratch, LARGE, stream);
+                long scratch = allocate(batches);
+                copy(scratch, weights, batches, stream);
+                copy(result, scratch, batches, stream);
                 write(stamp, MIB, 77, stream);
                 memory.free(scratch, stream);
             }
@@ -126,11 +127,11 @@ public abstract class SleepingPools extends GraphFixture {
                 pool.sleep(SleepMode.KEEP);
                 assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
                 pool.wake();
-                write(result, LARGE, 1000 + i, stream);
+                write(result, batches, 1000 + i, stream);
                 write(stamp, MIB, 1000 + i, stream);
                 launch(executable);
                 assertHolds(stamp, MIB, 77); // by a kernel
-                assertHolds(result, LARGE, 7); // by copies
+                assertHolds(result, batches, 7); // by copies
             }
             destroy(executable);
             awaitGone(capture.memory());
@@ -143,7 +144,7 @@ public abstract class SleepingPools extends GraphFixture {
     @Test
     void withoutMemoryItSleepsOnAndWakesLater() {
         try (MemoryPool pool = pool(USUAL_PAGES)) {
-            long block = written(pool, LARGE, 9);
+            long block = written(pool, batches, 9);
             pool.sleep(SleepMode.KEEP);
             Deque<Long> others = fillDevice();
             assertThatThrownBy(pool::wake).isInstanceOf(DeviceOutOfMemoryException.class);
@@ -151,7 +152,7 @@ public abstract class SleepingPools extends GraphFixture {
             assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
             others.forEach(other -> driver.memory().free(DEVICE, other));
             pool.wake();
-            assertHolds(block, LARGE, 9);
+            assertHolds(block, batches, 9);
             memory.free(block, stream);
         }
     }

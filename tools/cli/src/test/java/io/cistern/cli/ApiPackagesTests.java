@@ -30,8 +30,8 @@ final class ApiPackagesTests {
             Set.of("io.cistern"),
             Set.of("io.cistern.graph"));
 
-    private static final JavaClasses CLASSES = MainClasses.ALL
-            .that(DescribedPredicate.describe("of allocator-api", type -> floorOf(type) >= 0));
+    private static final JavaClasses CLASSES =
+            MainClasses.ALL.that(DescribedPredicate.describe("of allocator-api", type -> floorOf(type) >= 0));
 
     @Test
     void everyFloorHasClasses() {
@@ -47,9 +47,9 @@ final class ApiPackagesTests {
     @Test
     void everyInternalPackageHasAFloor() {
         assertThat(MainClasses.ALL.stream()
-                                .filter(type -> type.getPackageName().startsWith("io.cistern.internal"))
-                                .filter(type -> floorOf(type) < 0)
-                                .map(JavaClass::getPackageName))
+                        .filter(type -> type.getPackageName().startsWith("io.cistern.internal"))
+                        .filter(type -> floorOf(type) < 0)
+                        .map(JavaClass::getPackageName))
                 .isEmpty();
     }
 

@@ -42,7 +42,7 @@ final class OptionSweepTests {
         VALUES.put(CachingOption.SOURCE, List.of("pages", "linear", "vmm", "driver_pool"));
         VALUES.put(CachingOption.PAGE_SIZE, List.of("2MiB", "4MiB", "32MiB", "1GiB"));
         VALUES.put(CachingOption.FIT, List.of("usual", "tight"));
-        VALUES.put(CachingOption.REUSE, List.of("never", "passed", "wait"));
+        VALUES.put(CachingOption.REUSE, List.of("never", "adaptive", "wait"));
         VALUES.put(CachingOption.STABLE_MAPPING, List.of("true", "false"));
         VALUES.put(CachingOption.COMPACTION_BYTES, List.of("0", "1GiB"));
         VALUES.put(CachingOption.ALIGNMENT, List.of("256", "4096", "2MiB"));

@@ -87,7 +87,7 @@ abstract class DirectCopyPart extends BufferFixture {
             try {
                 while (true) {
                     System.gc();
-                    Thread.sleep(2); // else the copying thread makes no progress
+                    Thread.sleep(10); // else the copying thread makes no progress
                 }
             } catch (InterruptedException done) {
                 // The copies are done.
