@@ -12,7 +12,7 @@ record ColumnsPartition(StructType schema, ColumnsFunction function, int batchRo
     @Override
     public Iterator<InternalRow> call(Iterator<InternalRow> rows) throws Exception {
         TaskMemory memory = TaskMemory.current();
-        Iterator<DeviceColumns> batches = new ColumnsReader(memory, new ColumnLayout(schema, batchRows), rows);
+        Iterator<DeviceColumns> batches = new ColumnsReader(memory, ColumnLayout.usual(schema, batchRows), rows);
         Iterator<DeviceColumns> results =
                 memory.<Iterator<DeviceColumns>, Exception>call(() -> function.apply(batches, memory));
         return new RowsWriter(memory, results);

@@ -13,9 +13,12 @@ import org.jspecify.annotations.Nullable;
 /// Brings rows to the device, a batch for each call of [#next].
 final class ColumnsReader implements Iterator<DeviceColumns> {
     private final TaskMemory memory;
-    private final ColumnLayout layout;
     private final Iterator<InternalRow> rows;
+    private ColumnLayout layout;
     private @Nullable HostBlock staging;
+
+    /// A row that the last batch had no room for.
+    private @Nullable InternalRow waiting;
 
     ColumnsReader(TaskMemory memory, ColumnLayout layout, Iterator<InternalRow> rows) {
         this.memory = memory;
@@ -25,25 +28,50 @@ final class ColumnsReader implements Iterator<DeviceColumns> {
 
     @Override
     public boolean hasNext() {
-        return rows.hasNext();
+        return waiting != null || rows.hasNext();
     }
 
     @Override
     public DeviceColumns next() {
-        if (!rows.hasNext()) {
+        if (!hasNext()) {
             throw new NoSuchElementException("the partition has no more rows");
         }
-        HostBlock block = staging();
-        HostColumns host = new HostColumns(layout, block.bytes());
-        host.begin();
+        HostColumns host = begun();
         long count = 0;
-        while (count < layout.rowCapacity() && rows.hasNext()) {
-            host.write(rows.next(), count++);
+        while (count < layout.rowCapacity() && hasNext()) {
+            InternalRow row = waiting != null ? waiting : rows.next();
+            if (!host.fits(row)) {
+                waiting = waiting != null ? waiting : row.copy(); // the iterator may use the row again
+                if (count > 0) {
+                    break;
+                }
+                makeRoom(host.mostVariableBytes(row));
+                host = begun();
+                continue;
+            }
+            host.write(row, count++);
+            waiting = null;
         }
+        HostBlock block = staging();
         long rowCount = count;
         return memory.<Boolean, DeviceColumns, RuntimeException>retry(
                         true, _ -> List.of(), _ -> upload(block, rowCount))
                 .getFirst();
+    }
+
+    private HostColumns begun() {
+        HostColumns host = new HostColumns(layout, staging().bytes());
+        host.begin();
+        return host;
+    }
+
+    /// Makes the batches from here on large enough for a value.
+    private void makeRoom(long valueBytes) {
+        layout = layout.withRoomFor(valueBytes);
+        if (staging != null) {
+            staging.close();
+            staging = null;
+        }
     }
 
     private HostBlock staging() {

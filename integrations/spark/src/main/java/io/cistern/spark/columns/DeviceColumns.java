@@ -5,7 +5,9 @@ import io.cistern.spark.TaskMemory;
 import org.apache.spark.sql.types.StructType;
 
 /// Holds a batch of rows as columns on a task's device, in Arrow's layout: for each column one bit a row that
-/// says whether the row has a value, and the values. Columns are of fixed width.
+/// says whether the row has a value, and the values. Strings and binary values lie one after the other; a column
+/// of them has offsets, 32-bit integers, one more than rows: a row's value begins at its offset and ends at the next
+/// one. A boolean is one bit.
 ///
 /// While nobody [uses][#use] the batch, it may leave the device for the host and for files.
 ///
@@ -23,13 +25,25 @@ public final class DeviceColumns implements AutoCloseable {
         this.rowCount = rowCount;
     }
 
+    /// Allocates columns of fixed width with undefined bytes in a task's memory. Strings and binary values get no
+    /// room.
+    ///
+    /// @param rowCount number of rows, at least 0
+    /// @throws UnsupportedOperationException if a column's type has no place in device columns
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
+    public static DeviceColumns allocate(TaskMemory memory, StructType schema, long rowCount) {
+        return allocate(memory, schema, rowCount, 0);
+    }
+
     /// Allocates columns with undefined bytes in a task's memory.
     ///
     /// @param rowCount number of rows, at least 0
-    /// @throws UnsupportedOperationException if a column has no fixed width
+    /// @param variableBytes the room in bytes of each column of strings or binary values, 0 to 2^31 − 1
+    /// @throws IllegalArgumentException if `variableBytes` is out of range
+    /// @throws UnsupportedOperationException if a column's type has no place in device columns
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
-    public static DeviceColumns allocate(TaskMemory memory, StructType schema, long rowCount) {
-        ColumnLayout layout = new ColumnLayout(schema, rowCount);
+    public static DeviceColumns allocate(TaskMemory memory, StructType schema, long rowCount, long variableBytes) {
+        ColumnLayout layout = new ColumnLayout(schema, rowCount, variableBytes);
         return new DeviceColumns(memory, layout, memory.spillable(layout.byteSize(), 0), rowCount);
     }
 
@@ -87,6 +101,19 @@ public final class DeviceColumns implements AutoCloseable {
         /// @throws IndexOutOfBoundsException if there is no such column
         public long values(int column) {
             return lease.address() + layout.valueOffset(column);
+        }
+
+        /// Returns the address of the offsets of a column of strings or binary values: where each row's value begins,
+        /// in bytes from [#values], and at last where the last one ends.
+        ///
+        /// @param column the column's index, from 0
+        /// @throws IllegalArgumentException if the column is of fixed width
+        /// @throws IndexOutOfBoundsException if there is no such column
+        public long offsets(int column) {
+            if (layout.offsetsBytes(column) == 0) {
+                throw new IllegalArgumentException("column " + column + " is of fixed width and has no offsets");
+            }
+            return lease.address() + layout.offsetsOffset(column);
         }
 
         /// Returns the address of a column's bits: 1 for a value, 0 for null. The first row has the lowest bit

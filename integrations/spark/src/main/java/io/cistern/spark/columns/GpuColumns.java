@@ -20,19 +20,19 @@ public final class GpuColumns {
 
     /// Maps a data set in batches of [#DEFAULT_BATCH_ROWS] rows.
     ///
-    /// @param input a data set with columns of fixed width
+    /// @param input a data set with columns of [these types][DeviceColumns]
     /// @param output the schema of the function's results
-    /// @throws UnsupportedOperationException if a column has no fixed width
+    /// @throws UnsupportedOperationException if a column's type has no place in device columns
     public static Dataset<Row> map(Dataset<Row> input, StructType output, ColumnsFunction function) {
         return map(input, output, function, DEFAULT_BATCH_ROWS);
     }
 
     /// Maps a data set in batches of a given size.
     ///
-    /// @param input a data set with columns of fixed width
+    /// @param input a data set with columns of [these types][DeviceColumns]
     /// @param output the schema of the function's results
     /// @param batchRows the most rows of a batch, at least 1
-    /// @throws UnsupportedOperationException if a column has no fixed width
+    /// @throws UnsupportedOperationException if a column's type has no place in device columns
     /// @throws IllegalArgumentException if `batchRows` is less than 1
     public static Dataset<Row> map(Dataset<Row> input, StructType output, ColumnsFunction function, int batchRows) {
         if (batchRows < 1) {

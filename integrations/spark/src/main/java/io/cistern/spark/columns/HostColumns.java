@@ -1,7 +1,8 @@
 package io.cistern.spark.columns;
 
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.jspecify.annotations.Nullable;
@@ -10,52 +11,49 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** One thread at a time.
 final class HostColumns {
-    private final ColumnLayout layout;
-    private final MemorySegment bytes;
+    private final List<HostColumn> columns;
 
     HostColumns(ColumnLayout layout, MemorySegment bytes) {
-        this.layout = layout;
-        this.bytes = bytes;
+        columns = IntStream.range(0, layout.columnCount())
+                .mapToObj(index -> HostColumn.of(layout, index, bytes))
+                .toList();
     }
 
-    /// Marks all values as not null.
+    /// Begins with row 0.
     void begin() {
-        for (int column = 0; column < layout.columnCount(); column++) {
-            bytes.asSlice(layout.validityOffset(column), (layout.rowCapacity() + 7) / 8)
-                    .fill((byte) 0xff);
-        }
+        columns.forEach(HostColumn::begin);
     }
 
-    void write(InternalRow row, long index) {
-        for (int column = 0; column < layout.columnCount(); column++) {
-            if (row.isNullAt(column)) {
-                writeNull(column, index);
-            } else {
-                layout.type(column).write(row, column, values(column), index);
+    /// Whether the values of variable width of one more row have room.
+    boolean fits(InternalRow row) {
+        for (HostColumn each : columns) {
+            if (each.variableBytes(row) > each.variableBytesLeft()) {
+                return false;
             }
         }
+        return true;
     }
 
-    private void writeNull(int column, long index) {
-        long at = layout.validityOffset(column) + index / 8;
-        byte bits = bytes.get(ValueLayout.JAVA_BYTE, at);
-        bytes.set(ValueLayout.JAVA_BYTE, at, (byte) (bits & ~(1 << index % 8)));
+    /// Returns the most bytes that a value of variable width in a row has.
+    long mostVariableBytes(InternalRow row) {
+        return columns.stream()
+                .mapToLong(each -> each.variableBytes(row))
+                .max()
+                .orElse(0);
+    }
+
+    /// Writes the next row.
+    void write(InternalRow row, long index) {
+        for (HostColumn each : columns) {
+            each.write(row, index);
+        }
     }
 
     InternalRow read(long index) {
-        @Nullable Object[] values = new Object[layout.columnCount()];
+        @Nullable Object[] values = new Object[columns.size()];
         for (int column = 0; column < values.length; column++) {
-            values[column] = isNull(column, index) ? null : layout.type(column).read(values(column), index);
+            values[column] = columns.get(column).read(index);
         }
         return new GenericInternalRow(values);
-    }
-
-    private boolean isNull(int column, long index) {
-        byte bits = bytes.get(ValueLayout.JAVA_BYTE, layout.validityOffset(column) + index / 8);
-        return (bits >> index % 8 & 1) == 0;
-    }
-
-    private MemorySegment values(int column) {
-        return bytes.asSlice(layout.valueOffset(column), layout.valueBytes(column));
     }
 }
