@@ -3,7 +3,6 @@ package io.cistern.spark;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.spark.ExecutorFigures.TaskFigures;
-import io.cistern.spark.columns.KeyedSums;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.Dataset;

@@ -51,8 +51,7 @@ final class ColumnLayout {
 
     /// Returns the layout of batches of a number of rows of usual width.
     static ColumnLayout usual(StructType schema, long rowCapacity) {
-        return new ColumnLayout(
-                schema, rowCapacity, Math.min(rowCapacity * USUAL_VARIABLE_BYTES, Integer.MAX_VALUE));
+        return new ColumnLayout(schema, rowCapacity, Math.min(rowCapacity * USUAL_VARIABLE_BYTES, Integer.MAX_VALUE));
     }
 
     /// Returns the layout with room for a value of so many bytes.

@@ -9,6 +9,9 @@ sealed interface ColumnType permits FixedType, VariableType {
     /// Spark's types that are laid out so.
     List<DataType> sparkTypes();
 
+    /// Returns how columns of one of Spark's types are laid out.
+    ///
+    /// @param column the column's name, for the message
     /// @throws UnsupportedOperationException if the type has no place in device columns
     static ColumnType of(String column, DataType type) {
         return all().filter(each -> each.sparkTypes().contains(type))
@@ -23,6 +26,6 @@ sealed interface ColumnType permits FixedType, VariableType {
     }
 
     private static Stream<ColumnType> all() {
-        return Stream.concat(Stream.of(FixedType.values()), Stream.of(VariableType.values()));
+        return Stream.concat(FixedType.ALL.stream(), Stream.of(VariableType.values()));
     }
 }

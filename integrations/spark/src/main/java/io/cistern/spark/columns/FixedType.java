@@ -8,80 +8,59 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /// A type whose values all have one width.
-enum FixedType implements ColumnType {
-    BOOLEAN(1, (row, at, values, i) -> Bits.set(values, i, row.getBoolean(at)), Bits::get, DataTypes.BooleanType),
-    BYTE(
+record FixedType(int bitWidth, Writer writer, Reader reader, List<DataType> sparkTypes) implements ColumnType {
+    private static final FixedType BOOLEAN = new FixedType(
+            1,
+            (row, at, values, i) -> Bits.set(values, i, row.getBoolean(at)),
+            Bits::get,
+            List.of(DataTypes.BooleanType));
+    private static final FixedType BYTE = new FixedType(
             8,
             (row, at, values, i) -> values.set(ValueLayout.JAVA_BYTE, i, row.getByte(at)),
             (values, i) -> values.get(ValueLayout.JAVA_BYTE, i),
-            DataTypes.ByteType),
-    SHORT(
+            List.of(DataTypes.ByteType));
+    private static final FixedType SHORT = new FixedType(
             16,
             (row, at, values, i) -> values.setAtIndex(ValueLayout.JAVA_SHORT, i, row.getShort(at)),
             (values, i) -> values.getAtIndex(ValueLayout.JAVA_SHORT, i),
-            DataTypes.ShortType),
+            List.of(DataTypes.ShortType));
     /// Dates are days.
-    INT(
+    private static final FixedType INT = new FixedType(
             32,
             (row, at, values, i) -> values.setAtIndex(ValueLayout.JAVA_INT, i, row.getInt(at)),
             (values, i) -> values.getAtIndex(ValueLayout.JAVA_INT, i),
-            DataTypes.IntegerType,
-            DataTypes.DateType),
+            List.of(DataTypes.IntegerType, DataTypes.DateType));
     /// Timestamps are microseconds.
-    LONG(
+    private static final FixedType LONG = new FixedType(
             64,
             (row, at, values, i) -> values.setAtIndex(ValueLayout.JAVA_LONG, i, row.getLong(at)),
             (values, i) -> values.getAtIndex(ValueLayout.JAVA_LONG, i),
-            DataTypes.LongType,
-            DataTypes.TimestampType),
-    FLOAT(
+            List.of(DataTypes.LongType, DataTypes.TimestampType));
+    private static final FixedType FLOAT = new FixedType(
             32,
             (row, at, values, i) -> values.setAtIndex(ValueLayout.JAVA_FLOAT, i, row.getFloat(at)),
             (values, i) -> values.getAtIndex(ValueLayout.JAVA_FLOAT, i),
-            DataTypes.FloatType),
-    DOUBLE(
+            List.of(DataTypes.FloatType));
+    private static final FixedType DOUBLE = new FixedType(
             64,
             (row, at, values, i) -> values.setAtIndex(ValueLayout.JAVA_DOUBLE, i, row.getDouble(at)),
             (values, i) -> values.getAtIndex(ValueLayout.JAVA_DOUBLE, i),
-            DataTypes.DoubleType);
+            List.of(DataTypes.DoubleType));
 
-    private final int bitWidth;
-    private final Writer writer;
-    private final Reader reader;
-    private final List<DataType> sparkTypes;
+    static final List<FixedType> ALL = List.of(BOOLEAN, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE);
 
     @FunctionalInterface
-    private interface Writer {
+    interface Writer {
         void write(InternalRow row, int column, MemorySegment values, long index);
     }
 
     @FunctionalInterface
-    private interface Reader {
+    interface Reader {
         Object read(MemorySegment values, long index);
-    }
-
-    FixedType(int bitWidth, Writer writer, Reader reader, DataType... sparkTypes) {
-        this.bitWidth = bitWidth;
-        this.writer = writer;
-        this.reader = reader;
-        this.sparkTypes = List.of(sparkTypes);
-    }
-
-    @Override
-    public List<DataType> sparkTypes() {
-        return sparkTypes;
     }
 
     /// Returns the bytes of a number of values.
     long byteSize(long count) {
         return (count * bitWidth + 7) / 8;
-    }
-
-    void write(InternalRow row, int column, MemorySegment values, long index) {
-        writer.write(row, column, values, index);
-    }
-
-    Object read(MemorySegment values, long index) {
-        return reader.read(values, index);
     }
 }

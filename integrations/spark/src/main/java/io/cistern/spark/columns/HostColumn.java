@@ -55,7 +55,8 @@ abstract sealed class HostColumn {
         }
     }
 
-    @Nullable Object read(long at) {
+    @Nullable
+    Object read(long at) {
         return Bits.get(validity, at) ? readValue(at) : null;
     }
 
@@ -90,12 +91,12 @@ abstract sealed class HostColumn {
 
         @Override
         void writeValue(InternalRow row, long at) {
-            type.write(row, index, values, at);
+            type.writer().write(row, index, values, at);
         }
 
         @Override
         Object readValue(long at) {
-            return type.read(values, at);
+            return type.reader().read(values, at);
         }
     }
 

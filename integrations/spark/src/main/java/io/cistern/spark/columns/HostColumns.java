@@ -36,10 +36,7 @@ final class HostColumns {
 
     /// Returns the most bytes that a value of variable width in a row has.
     long mostVariableBytes(InternalRow row) {
-        return columns.stream()
-                .mapToLong(each -> each.variableBytes(row))
-                .max()
-                .orElse(0);
+        return columns.stream().mapToLong(each -> each.variableBytes(row)).max().orElse(0);
     }
 
     /// Writes the next row.

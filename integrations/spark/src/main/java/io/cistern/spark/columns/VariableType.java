@@ -9,7 +9,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 /// A type whose values have any number of bytes.
 enum VariableType implements ColumnType {
     /// In UTF-8.
-    STRING(DataTypes.StringType) {
+    STRING {
+        @Override
+        public List<DataType> sparkTypes() {
+            return List.of(DataTypes.StringType);
+        }
+
         @Override
         int byteLength(InternalRow row, int column) {
             return row.getUTF8String(column).numBytes();
@@ -25,7 +30,12 @@ enum VariableType implements ColumnType {
             return UTF8String.fromBytes(bytes);
         }
     },
-    BINARY(DataTypes.BinaryType) {
+    BINARY {
+        @Override
+        public List<DataType> sparkTypes() {
+            return List.of(DataTypes.BinaryType);
+        }
+
         @Override
         int byteLength(InternalRow row, int column) {
             return row.getBinary(column).length;
@@ -41,17 +51,6 @@ enum VariableType implements ColumnType {
             return bytes;
         }
     };
-
-    private final List<DataType> sparkTypes;
-
-    VariableType(DataType sparkType) {
-        this.sparkTypes = List.of(sparkType);
-    }
-
-    @Override
-    public List<DataType> sparkTypes() {
-        return sparkTypes;
-    }
 
     /// Returns how many bytes a value has that is not null.
     abstract int byteLength(InternalRow row, int column);
