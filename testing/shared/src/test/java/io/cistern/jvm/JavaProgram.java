@@ -32,12 +32,12 @@ public record JavaProgram(
     /// Runs it to its end.
     ///
     /// @return what it printed, on either stream, by lines
-    /// @throws AssertionError with what it printed, if it takes over a minute or ends with another code than 0
+    /// @throws AssertionError with what it printed, if it takes over three minutes or ends with another code than 0
     public List<String> run() throws IOException, InterruptedException {
         Path output = Files.createTempFile("program", ".txt");
         Process process = builder().redirectOutput(output.toFile()).start();
         try {
-            boolean ended = process.waitFor(1, TimeUnit.MINUTES);
+            boolean ended = process.waitFor(3, TimeUnit.MINUTES);
             List<String> printed = Files.readAllLines(output);
             if (!ended || process.exitValue() != 0) {
                 String how = ended ? " ended with " + process.exitValue() : " did not end";

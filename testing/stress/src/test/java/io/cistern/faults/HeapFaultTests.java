@@ -34,7 +34,7 @@ class HeapFaultTests {
     /// Each site in the first ones, and in those after a `+` the sites that none before them visits.
     private static final List<String> SPECS = List.of(
             "caching",
-            "+async",
+            "async",
             "+direct",
             "+vmm",
             "+nccl",
