@@ -36,6 +36,16 @@ class MappedMemoryTests {
     }
 
     @Test
+    void addressesGoBackIfTheMemoryCannot() {
+        long address = memory.allocate(0, 3 * MIB, PhysicalMemory.onDevice(0));
+        gpu.faults().failOn(DriverCall.MEM_RELEASE, 0, 1, CudaResult.NOT_PERMITTED);
+
+        memory.free(address);
+
+        assertThat(gpu.calls().of(DriverCall.MEM_ADDRESS_FREE)).isEqualTo(1);
+    }
+
+    @Test
     void everyDeviceThatCanReachItMay() {
         assertThat(MappedMemory.accessors(gpu, 1)).hasSize(2);
     }
