@@ -24,7 +24,7 @@ public abstract class SleepingPools extends GraphFixture {
     private static final String USUAL_PAGES = "caching";
 
     /// Several batches of copies; on a simulated GPU no more than two, since its copies take the host's time.
-    private final long batches;
+    private final long manyBytes;
 
     /// The most memory that stays free when the device is filled.
     private static final long GRAIN = 32 * MIB;
@@ -32,7 +32,7 @@ public abstract class SleepingPools extends GraphFixture {
     /// Runs the tests on a driver, and closes it after the test.
     protected SleepingPools(CudaDriver driver) {
         super(driver);
-        batches = driver.simulated() ? 72 * MIB : 200 * MIB;
+        manyBytes = driver.simulated() ? 72 * MIB : 200 * MIB;
     }
 
     /// Returns the driver on which the tests run.
@@ -54,7 +54,7 @@ public abstract class SleepingPools extends GraphFixture {
     @ValueSource(strings = {USUAL_PAGES, SMALL_PAGES})
     void contentsComeBackToTheirAddresses(String spec) {
         try (MemoryPool pool = pool(spec)) {
-            long large = written(pool, batches, 1);
+            long large = written(pool, manyBytes, 1);
             long gap = written(pool, 3 * MIB, 2);
             long middle = written(pool, 5 * MIB, 3);
             long small = written(pool, 4 * KIB, 4);
@@ -63,7 +63,7 @@ public abstract class SleepingPools extends GraphFixture {
                 pool.sleep(SleepMode.KEEP);
                 assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
                 pool.wake();
-                assertHolds(large, batches, 1);
+                assertHolds(large, manyBytes, 1);
                 assertHolds(middle, 5 * MIB, 3);
                 assertHolds(small, 4 * KIB, 4);
             }
@@ -76,15 +76,15 @@ public abstract class SleepingPools extends GraphFixture {
     @Test
     void itsMemoryIsTheDriversMeanwhile() {
         try (MemoryPool pool = pool(USUAL_PAGES)) {
-            long block = written(pool, batches, 1);
+            long block = written(pool, manyBytes, 1);
             driver.streams().synchronize(DEVICE, stream);
             long before = driver.memory().freeBytes(DEVICE);
             pool.sleep(SleepMode.DROP);
-            assertThat(driver.memory().freeBytes(DEVICE) - before).isGreaterThanOrEqualTo(batches);
+            assertThat(driver.memory().freeBytes(DEVICE) - before).isGreaterThanOrEqualTo(manyBytes);
             assertThatThrownBy(() -> pool.allocate(1, DEVICE, stream)).isInstanceOf(MemoryAsleepException.class);
             pool.wake();
-            write(block, batches, 8, stream);
-            assertHolds(block, batches, 8);
+            write(block, manyBytes, 8, stream);
+            assertHolds(block, manyBytes, 8);
             memory.free(block, stream);
         }
     }
@@ -92,15 +92,15 @@ public abstract class SleepingPools extends GraphFixture {
     @Test
     void workThatWasGivenBeforeIsDoneBeforeItSleeps() {
         try (MemoryPool pool = pool(USUAL_PAGES)) {
-            long source = written(pool, batches, 5);
-            long target = pool.allocate(batches, DEVICE, other);
+            long source = written(pool, manyBytes, 5);
+            long target = pool.allocate(manyBytes, DEVICE, other);
             follow(other, stream);
             for (int i = 0; i < 20; i++) {
-                copy(target, source, batches, other);
+                copy(target, source, manyBytes, other);
             }
             pool.sleep(SleepMode.KEEP);
             pool.wake();
-            assertHolds(target, batches, 5);
+            assertHolds(target, manyBytes, 5);
             memory.free(source, stream);
             memory.free(target, other);
         }
@@ -110,14 +110,14 @@ public abstract class SleepingPools extends GraphFixture {
     @ValueSource(strings = {USUAL_PAGES, SMALL_PAGES})
     void aGraphOverItIsLaunchedAgainAfterWaking(String spec) throws InterruptedException {
         try (MemoryPool pool = pool(spec)) {
-            long weights = written(pool, batches, 7);
-            long result = written(pool, batches, 0);
+            long weights = written(pool, manyBytes, 7);
+            long result = written(pool, manyBytes, 0);
             long stamp = written(pool, MIB, 0);
             GraphCapture capture = capture();
             try (Scope _ = pool.enter()) {
-                long scratch = allocate(batches);
-                copy(scratch, weights, batches, stream);
-                copy(result, scratch, batches, stream);
+                long scratch = allocate(manyBytes);
+                copy(scratch, weights, manyBytes, stream);
+                copy(result, scratch, manyBytes, stream);
                 write(stamp, MIB, 77, stream);
                 memory.free(scratch, stream);
             }
@@ -127,11 +127,11 @@ public abstract class SleepingPools extends GraphFixture {
                 pool.sleep(SleepMode.KEEP);
                 assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
                 pool.wake();
-                write(result, batches, 1000 + i, stream);
+                write(result, manyBytes, 1000 + i, stream);
                 write(stamp, MIB, 1000 + i, stream);
                 launch(executable);
                 assertHolds(stamp, MIB, 77); // by a kernel
-                assertHolds(result, batches, 7); // by copies
+                assertHolds(result, manyBytes, 7); // by copies
             }
             destroy(executable);
             awaitGone(capture.memory());
@@ -144,7 +144,7 @@ public abstract class SleepingPools extends GraphFixture {
     @Test
     void withoutMemoryItSleepsOnAndWakesLater() {
         try (MemoryPool pool = pool(USUAL_PAGES)) {
-            long block = written(pool, batches, 9);
+            long block = written(pool, manyBytes, 9);
             pool.sleep(SleepMode.KEEP);
             Deque<Long> others = fillDevice();
             assertThatThrownBy(pool::wake).isInstanceOf(DeviceOutOfMemoryException.class);
@@ -152,7 +152,7 @@ public abstract class SleepingPools extends GraphFixture {
             assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
             others.forEach(other -> driver.memory().free(DEVICE, other));
             pool.wake();
-            assertHolds(block, batches, 9);
+            assertHolds(block, manyBytes, 9);
             memory.free(block, stream);
         }
     }

@@ -61,6 +61,6 @@ record FixedType(int bitWidth, Writer writer, Reader reader, List<DataType> spar
 
     /// Returns the bytes of a number of values.
     long byteSize(long count) {
-        return (count * bitWidth + 7) / 8;
+        return Bits.byteSize(count * bitWidth);
     }
 }

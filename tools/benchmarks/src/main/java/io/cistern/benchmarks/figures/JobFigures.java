@@ -61,7 +61,7 @@ final class JobFigures {
     }
 
     private static double median(double[] sorted) {
-        return sorted[sorted.length / 2];
+        return (sorted[(sorted.length - 1) / 2] + sorted[sorted.length / 2]) / 2;
     }
 
     private static double last(String numbers) {
