@@ -1,12 +1,17 @@
 package io.cistern.simulated;
 
 import io.cistern.cuda.LinearMemory.AddressRange;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.List;
 
 /// The Java twins of the kernels in the driver's own memory tests.
 final class MemoryKernelFunctions {
     /// Reading speed of the counting kernels, in bytes per nanosecond.
     private static final long BYTES_PER_NANO = 2000;
+
+    private static final VarHandle WORD = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
 
     private MemoryKernelFunctions() {}
 
@@ -34,10 +39,7 @@ final class MemoryKernelFunctions {
         for (long done = 0; done < count; ) {
             byte[] bytes = new byte[(int) Math.min(4 * (count - done), 1 << 16)];
             for (int i = 0; i < bytes.length; i += 4, value++) {
-                bytes[i] = (byte) value;
-                bytes[i + 1] = (byte) (value >>> 8);
-                bytes[i + 2] = (byte) (value >>> 16);
-                bytes[i + 3] = (byte) (value >>> 24);
+                WORD.set(bytes, i, value);
             }
             launch.memory().write(address + 4 * done, bytes);
             done += bytes.length / 4;

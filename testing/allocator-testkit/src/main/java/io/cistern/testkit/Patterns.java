@@ -25,11 +25,10 @@ import java.util.List;
 public final class Patterns implements AutoCloseable {
     /// Larger blocks have one value in their middle instead of a sequence: a simulated GPU keeps a fill
     /// without storing its bytes.
-    private static final long LARGE = 1L << 20;
+    private static final long LARGE = 256L << 10;
 
-    /// Two pages of the smallest kind at each end of a large block, because neighbours overlap
-    /// at the ends first.
-    private static final long EDGE = 128L << 10;
+    /// A page of the smallest kind at each end of a large block, because neighbours overlap at the ends first.
+    private static final long EDGE = 64L << 10;
 
     /// The number of open checks. One more reads them all, which waits for the device.
     private static final int SLOTS = 1 << 14;
