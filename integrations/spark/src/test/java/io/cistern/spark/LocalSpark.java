@@ -4,8 +4,12 @@ import java.util.Map;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 
-/// A Spark application in this process, with the plug-in on a small simulated GPU.
+/// A Spark application in this process, with the plug-in on a small simulated GPU, or on what the property
+/// `cistern.driver` names.
 final class LocalSpark implements AutoCloseable {
+    private static final String SIMULATED = "simulated";
+    private static final String DRIVER = System.getProperty("cistern.driver", SIMULATED);
+
     private final SparkSession session;
 
     LocalSpark(Map<String, String> settings) {
@@ -18,8 +22,10 @@ final class LocalSpark implements AutoCloseable {
                 .config("spark.sql.shuffle.partitions", "2")
                 .config("spark.plugins", CisternPlugin.class.getName())
                 .config("spark.cistern.figures.interval", "100ms")
-                .config("spark.cistern.driver", "simulated")
-                .config("spark.cistern.simulated.capacity", "1GiB");
+                .config("spark.cistern.driver", DRIVER);
+        if (DRIVER.equals(SIMULATED)) {
+            builder.config("spark.cistern.simulated.capacity", "1GiB");
+        }
         settings.forEach(builder::config);
         session = builder.getOrCreate();
     }

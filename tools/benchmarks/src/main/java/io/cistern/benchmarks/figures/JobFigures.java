@@ -8,7 +8,7 @@ import java.util.Map;
 /// Makes tables of real PyTorch jobs with each allocator inside their process.
 final class JobFigures {
     private static final String FILE = "jobs.jsonl";
-    private static final String PROGRAMS = "ten-programs.jsonl";
+    private static final String PROGRAMS = "replays.jsonl";
     private static final String EXPANDABLE = "torch:expandable_segments:True";
     private static final Map<String, String> JOBS = new LinkedHashMap<>();
     private static final List<String> ALLOCATORS = List.of("default", "expandable", "async", "cistern");
