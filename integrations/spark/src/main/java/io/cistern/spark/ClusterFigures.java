@@ -22,9 +22,18 @@ final class ClusterFigures {
     private static final AtomicReference<@Nullable ClusterFigures> OF_PROCESS = new AtomicReference<>();
 
     private final Map<String, ExecutorFigures> alive = new TreeMap<>();
-    private final Map<String, ExecutorFigures> gone = bounded(MAX_GONE);
+    private final Map<String, ExecutorFigures> gone;
     private final Map<LeakPlace, LeakReport> leaks = bounded(MAX_LEAKS);
     private ClusterTotal ofGone = ClusterTotal.NONE;
+
+    ClusterFigures() {
+        this(MAX_GONE);
+    }
+
+    /// @param mostGone the most executors that are gone whose last figures are kept
+    ClusterFigures(int mostGone) {
+        gone = bounded(mostGone);
+    }
 
     static void ofProcess(ClusterFigures figures) {
         OF_PROCESS.set(figures);

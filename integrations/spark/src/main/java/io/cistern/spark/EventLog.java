@@ -3,7 +3,8 @@ package io.cistern.spark;
 import org.apache.spark.SparkContext;
 import org.apache.spark.scheduler.SparkListenerEvent;
 
-/// Writes to Spark's event log: each executor's last figures, each leak, and the sums after each job.
+/// Writes to Spark's event log: each executor's last figures, each leak, and the sums after each job. The history
+/// server [reads them][HistoryPlugin].
 final class EventLog {
     private final SparkContext sc;
     private final ClusterFigures figures;
@@ -19,6 +20,11 @@ final class EventLog {
 
     void removed(ExecutorFigures last) {
         post(new CisternExecutor(last));
+    }
+
+    /// Writes the figures of the executors that were there to the end.
+    void applicationEnded() {
+        figures.alive().forEach(this::removed);
     }
 
     void jobEnded() {
