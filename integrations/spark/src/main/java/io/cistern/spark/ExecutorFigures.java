@@ -32,7 +32,8 @@ public record ExecutorFigures(
     /// @param allocator the allocator's spec
     /// @param totalBytes the memory that this process may use: the device's, or less by a limit
     /// @param requestedBytes bytes requested for live blocks
-    /// @param requestedPeakBytes the highest value of `requestedBytes`
+    /// @param requestedPeakBytes the highest sum of the peaks of the allocators and tasks that were there at once,
+    ///     which need not be of one moment, so it may be too high
     /// @param reservedBytes bytes that the allocator holds from the driver; -1 if it can't tell
     /// @param liveBlocks live blocks
     public record DeviceFigures(

@@ -15,6 +15,7 @@ import io.cistern.spi.catalog.Catalog;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 
@@ -35,6 +36,7 @@ final class ExecutorMemory implements AutoCloseable {
     private final SpillStore spills;
     private final StagingMemory staging;
     private final TaskLimit taskLimit;
+    private final AtomicLong requestedPeakBytes = new AtomicLong();
 
     private ExecutorMemory(SparkSettings settings, CudaDriver driver, List<String> addresses, SparkConf conf) {
         this.settings = settings;
@@ -129,6 +131,12 @@ final class ExecutorMemory implements AutoCloseable {
 
     TaskLimit taskLimit() {
         return taskLimit;
+    }
+
+    /// Looks at the peaks of the allocators and pools that are open, and returns the highest sum of them so far.
+    /// Called before a task's pool closes, since its peak goes with it.
+    long peaked() {
+        return requestedPeakBytes.accumulateAndGet(memory.statistics(device).requestedPeakBytes(), Math::max);
     }
 
     /// Returns the bytes that this process may use: the device's memory, or less by a limit.

@@ -25,7 +25,7 @@ record ExecutorView(String executorId, String host, ExecutorMemory memory, Runni
                 memory.configured().spec().toString(),
                 memory.deviceBytes(),
                 all.requestedBytes(),
-                all.requestedPeakBytes(),
+                memory.peaked(),
                 memory.configured().reservedBytes(device).orElse(-1),
                 all.liveBlocks());
     }

@@ -18,6 +18,7 @@ final class TaskEnd {
     ///
     /// @return the freed blocks
     List<LiveBlock> free() {
+        failures.gather(task::peaked);
         failures.gather(task.scope()::close);
         task.closedAtEnd().forEach(each -> failures.gather(() -> close(each)));
         task.spillables().forEach(each -> failures.gather(each::close));

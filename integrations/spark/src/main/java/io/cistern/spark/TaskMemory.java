@@ -88,6 +88,11 @@ public final class TaskMemory {
         return RunningTasks.current();
     }
 
+    /// See [ExecutorMemory#peaked].
+    void peaked() {
+        executor.peaked();
+    }
+
     /// Returns the device memory of the executor.
     public DeviceMemory memory() {
         return executor.memory();

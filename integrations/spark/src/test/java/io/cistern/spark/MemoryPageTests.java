@@ -34,6 +34,7 @@ final class MemoryPageTests {
     private static Path events;
 
     private static String application;
+    private static ExecutorFigures figures;
     private static String page;
     private static List<String> metrics;
 
@@ -48,7 +49,7 @@ final class MemoryPageTests {
         try (LocalSpark spark = new LocalSpark(settings)) {
             assertThat(leak(spark)).isEqualTo(1);
             Eventually.present(() -> ClusterFigures.ofProcess().leaks().stream().findFirst());
-            Eventually.present(() -> ClusterFigures.ofProcess().alive().stream()
+            figures = Eventually.present(() -> ClusterFigures.ofProcess().alive().stream()
                     .filter(each -> each.tasks().leakedBlocks() == 1)
                     .findFirst());
             application = spark.session().sparkContext().applicationId();
@@ -69,6 +70,12 @@ final class MemoryPageTests {
         assertThat(page)
                 .contains("GPU Memory", "Simulated NVIDIA H200 (simulated)", "Leaked, and freed", "1.0 MiB")
                 .contains("MemoryPageTests.java", "caching");
+    }
+
+    @Test
+    void thePeakOutlivesTheTask() {
+        assertThat(figures.device().requestedBytes()).isZero();
+        assertThat(figures.device().requestedPeakBytes()).isEqualTo(1 << 20);
     }
 
     @Test
