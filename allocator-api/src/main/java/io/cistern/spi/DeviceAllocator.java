@@ -5,7 +5,8 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /// Hands out device memory in stream order. **This is what a plug-in implements**: two methods and an
-/// [AllocatorProvider]; everything else has a default that is safe.
+/// [AllocatorProvider]; everything else has a default that is right for an allocator that keeps nothing. One that
+/// keeps freed memory also implements [#trim], [#streamClosing] and [#close].
 ///
 /// Statistics, limits, ownership, history and leak reports are not the plug-in's business. The framework keeps
 /// them for every allocator, at its own boundary.
@@ -26,7 +27,9 @@ import java.util.OptionalLong;
 ///
 ///     public long trim(int device, long keepBytes) {                  // for each idle segment of a stream:
 ///         long fence = order.record(device, stream);
-///         if (order.passed(device, fence)) { source.release(segment); }       // else the next trim does
+///         boolean over = order.passed(device, fence);
+///         order.release(device, fence);
+///         if (over) { source.release(segment); }                      // else the next trim does
 ///         …
 ///     }
 /// }
@@ -80,9 +83,11 @@ public interface DeviceAllocator extends AutoCloseable {
     ///     overlaps `[address, address + byteSize)`. If the method throws, nothing is allocated.
     /// @param byteSize bytes wanted, at least 1 and less than 2^48 (the framework answers all others itself)
     /// @param device the device's ordinal
-    /// @param stream the stream on which the block is used first
-    /// @throws DeviceOutOfMemoryException if there is no memory. Only after this failure does a retry make
-    ///     sense. Any other exception reaches the program unchanged, with a suppressed exception that names the
+    /// @param stream the stream on which the block is used first. 0 and 1 are one stream; 2 is the calling
+    ///     thread's own, so two threads that name 2 name two streams
+    /// @throws DeviceOutOfMemoryException if there is no memory; a driver's `OUT_OF_MEMORY` must become this
+    ///     exception. After it the framework takes its steps and calls again, so the method need not search
+    ///     further. Any other exception reaches the program unchanged, with a suppressed exception that names the
     ///     allocator
     long allocate(long byteSize, int device, long stream);
 
@@ -112,7 +117,7 @@ public interface DeviceAllocator extends AutoCloseable {
 
     /// Called when a stream is about to end. Its handle may name another stream later, so the allocator forgets
     /// everything that it keeps under the handle. This call is the last chance to record fences on the stream;
-    /// recorded fences stay valid: see [StreamOrder].
+    /// recorded fences stay valid: see [StreamOrder]. Nobody tells of streams that end unannounced.
     default void streamClosing(int device, long stream) {}
 
     /// Called after the program made a stream wait for another stream of the device: work that `stream` is

@@ -72,7 +72,7 @@ public interface StreamOrder {
     }
 
     /// Returns whether an [independent][#independent] stream has finished all work that it was given until now.
-    /// Does not wait. It takes one driver call, half the cost of recording a fence and querying it at once. Do
+    /// Does not wait. It takes one driver call; recording a fence and querying it take two. Do
     /// not call it for other streams: a stream that waits for the legacy default stream may be idle although
     /// its next work comes after unfinished work.
     ///

@@ -19,7 +19,7 @@ import java.util.Arrays;
 ///    remembers the use at which the pool grew, which tells how much use needs the level in spite of
 ///    fragmentation.
 /// 2. A gap is *worth holding over* if it is no longer than `limit = price(peak reserved) / 5 %`. The price is
-///    that of giving memory back and getting it again, 2.5 µs a MiB.
+///    that of giving memory back and getting it again ([#PRICE_NANOS_PER_MIB]).
 /// 3. Each level has a window: twice its longest gap that was worth holding over, at least 1 ms and at most the
 ///    limit; 0 before the first such gap. The level is *held* for its window after it was wanted last. The last
 ///    pause without calls that was longer than the limit does not count: memory held through it should not be

@@ -19,11 +19,10 @@ import java.util.concurrent.locks.ReentrantLock;
 ///
 /// **Threads.** Any. The numbers are plain: a race only delays a look.
 final class DriverMutex {
-    /// A look is a read and a write, so it is cheap enough to notice threads that start to compete within
-    /// microseconds.
+    /// A look is a read and a write, so it is cheap enough to notice soon that threads start to compete.
     static final int CALLS_BETWEEN_LOOKS = 64;
 
-    /// As many turns as pass in less than a millisecond.
+    /// Enough turns to show that nobody competes.
     static final int CALLS_ALONE = 1024;
 
     private static final long PATIENCE_NANOS = 5_000_000_000L;

@@ -366,6 +366,28 @@ final class ReclaimStepTests extends ReclaimFixture {
         assertThat(failure.steps()).extracting(TriedStep::step).doesNotContain(ReclaimStep.OTHER_ALLOCATORS);
     }
 
+    /// A trim would charge no less to the limit.
+    @Test
+    void aLimitsRefusalAfterASpillTrimsNothing() {
+        DeviceMemory memory = open(DeviceMemory.builder(gpu).limitBytes(10 * MIB));
+        memory.setCurrent("caching");
+        long kept = memory.allocate(8 * MIB, DEVICE, stream);
+        long[] spilled = {memory.allocate(2 * MIB, DEVICE, stream)};
+        Registration end = memory.listeners().onMemoryPressure(ReclaimStep.SPILL, (device, byteSize) -> {
+            memory.free(spilled[0], stream);
+            spilled[0] = 0; // which may be freed again
+            return 2 * MIB;
+        });
+        DeviceOutOfMemoryException failure =
+                catchThrowableOfType(DeviceOutOfMemoryException.class, () -> memory.allocate(5 * MIB, DEVICE, stream));
+        end.close();
+        assertThat(failure.steps())
+                .extracting(TriedStep::step)
+                .contains(ReclaimStep.SPILL)
+                .doesNotContain(ReclaimStep.TRIM, ReclaimStep.SYNCHRONIZE);
+        memory.free(kept, stream);
+    }
+
     /// Every other block is freed, so that what is idle would do, if it lay together.
     @ParameterizedTest
     @CsvSource({

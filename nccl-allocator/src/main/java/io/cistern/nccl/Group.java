@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 /// 2. Register new segments of their pools.
 /// 3. Call `ncclGroupStart`, the calls, `ncclGroupEnd`.
 ///
-/// **Cost.** A group may take only microseconds, and programs make the same one over and over. So a thread
+/// **Cost.** A group is short, and programs make the same one over and over. So a thread
 /// keeps its group and stores a reference only if it differs from the old one: a young object stored in an old
 /// one costs time with G1, whose refinement threads have to look at it. In exchange, the communicators of a
 /// thread's last group stay reachable from the thread, even after they are closed.

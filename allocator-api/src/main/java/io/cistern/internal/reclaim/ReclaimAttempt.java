@@ -238,7 +238,7 @@ final class ReclaimAttempt {
     private long spill() {
         long[] given = {0};
         long address = after(ReclaimStep.SPILL, () -> given[0] = ask(handler.stores));
-        return address == 0 && given[0] > 0 ? takeOwnIdle() : address;
+        return address == 0 && given[0] > 0 && !last.isByLimit() ? takeOwnIdle() : address;
     }
 
     /// Takes idle memory from others, in its turn: see [#after].

@@ -21,6 +21,10 @@ import java.util.OptionalLong;
 final class ShelfAllocator implements DeviceAllocator {
     private static final long ALIGNMENT = 256;
 
+    /// The handle of each thread's own stream.
+    private static final long OWN = 2;
+
+    /// @param stream a key: see [#key]
     private record Shelf(long byteSize, int device, long stream) {}
 
     private final RangeSource source;
@@ -36,7 +40,7 @@ final class ShelfAllocator implements DeviceAllocator {
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        Segment kept = taken(new Shelf(byteSize, device, stream));
+        Segment kept = taken(new Shelf(byteSize, device, key(stream)));
         return (kept != null ? kept : acquired(byteSize, device)).address();
     }
 
@@ -55,9 +59,14 @@ final class ShelfAllocator implements DeviceAllocator {
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         Segment segment = new Segment(address, byteSize, device);
-        if (!shelved(new Shelf(byteSize, device, stream), segment)) {
+        if (!shelved(new Shelf(byteSize, device, key(stream)), segment)) {
             release(segment);
         }
+    }
+
+    /// Tells streams apart: [#OWN] names another stream on each thread.
+    private static long key(long stream) {
+        return stream == OWN ? ~Thread.currentThread().threadId() : stream;
     }
 
     private synchronized Segment taken(Shelf shelf) {
@@ -132,14 +141,15 @@ final class ShelfAllocator implements DeviceAllocator {
     /// A later stream with the same handle must not reuse the blocks of this one.
     @Override
     public void streamClosing(int device, long stream) {
-        for (Segment idle = anyOf(device, stream); idle != null; idle = anyOf(device, stream)) {
+        long key = key(stream);
+        for (Segment idle = anyOf(device, key); idle != null; idle = anyOf(device, key)) {
             release(idle);
         }
     }
 
-    private synchronized Segment anyOf(int device, long stream) {
+    private synchronized Segment anyOf(int device, long key) {
         for (Map.Entry<Shelf, Deque<Segment>> shelf : shelves.entrySet()) {
-            boolean fits = shelf.getKey().device() == device && shelf.getKey().stream() == stream;
+            boolean fits = shelf.getKey().device() == device && shelf.getKey().stream() == key;
             if (fits && !shelf.getValue().isEmpty()) {
                 return shelf.getValue().poll();
             }

@@ -22,8 +22,8 @@ package io.cistern.handles.cublas;
 /// @param ldc the leading dimension of C in elements; 0 stands for its rows
 /// @param alpha the factor of the product
 /// @param beta the factor of the old C; if 0, the default, C is not read
-/// @param tf32 whether [ElementType#FLOAT32] may be rounded to 10 bits of mantissa, which tensor cores multiply
-///     several times faster
+/// @param tf32 whether [ElementType#FLOAT32] may be rounded to 10 bits of mantissa, which tensor cores
+///     multiply
 public record Gemm(
         int m,
         int n,

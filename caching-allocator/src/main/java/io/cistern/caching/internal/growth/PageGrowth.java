@@ -23,8 +23,8 @@ import java.util.function.LongSupplier;
 ///
 /// An arena's reservation costs no memory. One for large blocks has room for the device's memory and an eighth
 /// more, because blocks in use may leave free runs that have no pages; one for small blocks has an eighth of
-/// the device's memory. But a process has only 128 TiB of addresses, which 800 such arenas of an H200 would use
-/// up. So the more arenas there are, the smaller is a new one; if the driver has no addresses left, it is
+/// the device's memory. But a process has only 128 TiB of addresses, which many such arenas would use up.
+/// So the more arenas there are, the smaller is a new one; if the driver has no addresses left, it is
 /// smaller still. A shard may have several.
 public final class PageGrowth implements Growth {
     /// Captures that may begin between two surveys; more refusals have another reason.
@@ -34,8 +34,7 @@ public final class PageGrowth implements Growth {
     /// after this many, the growth creates new pages, which no other thread can take.
     private static final int MAX_CHANGED = 64;
 
-    /// This many arenas get all the room that they may need. On an H200 they take 10 of 128 TiB, and ten
-    /// thousand take 60.
+    /// This many arenas get all the room that they may need.
     private static final int ROOMY_ARENAS = 64;
 
     private final PageTable table;

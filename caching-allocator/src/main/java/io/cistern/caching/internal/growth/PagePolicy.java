@@ -15,7 +15,7 @@ import java.util.List;
 /// @param compactionBytes the most bytes of live pages that one compaction copies; 0 for no compaction
 public record PagePolicy(
         long fixedBytes, long largestBytes, PageFit fit, PageReuse reuse, boolean stableMapping, long compactionBytes) {
-    /// So much that a device copies it in a few milliseconds.
+    /// Bounds how long one compaction stops the device; its driver calls cost more than its copies.
     public static final long USUAL_COMPACTION_BYTES = 4L << 30;
 
     /// So large that the calls for a page hardly depend on its size any more.

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /// Makes tables of real PyTorch jobs with each allocator inside their process.
 final class JobFigures {
@@ -38,8 +39,17 @@ final class JobFigures {
             table.row(cells);
         });
         long runs = rows.stream().map(row -> row.textOr("run", "1")).distinct().count();
+        long fewest = rows.stream()
+                .filter(row -> row.has("passSeconds"))
+                .collect(Collectors.groupingBy(row -> row.text("job") + row.text("conf"), Collectors.counting()))
+                .values()
+                .stream()
+                .min(Long::compare)
+                .orElseThrow();
         return table + "\nSeconds of the third pass, and the most MiB of the device that were taken in it"
-                + (runs == 1 ? "" : ": medians of " + runs + " runs in turns, ± half of their range") + ". "
+                + (runs == 1 ? "" : ": medians of " + (fewest < runs ? fewest + " to " : "") + runs
+                                + " runs in turns, ± half of their range")
+                + ". "
                 + raw.source(FILE) + ".\n";
     }
 

@@ -23,7 +23,7 @@ final class PairFigures {
         Table table = new Table(List.of(
                 "",
                 "ns a cached pair, blocks up to 64 KiB",
-                "up to 1 MiB, eight sizes",
+                "of 512 KiB to 1 MiB",
                 "million pairs a second, 16 threads"));
         for (String allocator : List.of("caching", "torch", "torch:expandable_segments:True", "cudaMallocAsync")) {
             List<Rows.Row> pairs = Select.where(rows, "scenario", "pair", "allocator", allocator);
@@ -44,9 +44,10 @@ final class PairFigures {
                     Peers.name(allocator), range(small), Table.format("%.0f", medium), Table.rounded(most / 1e6)));
         }
         return table.toString() + rmm(raw)
-                + "\nMedians; of own and shared streams the faster. One block is alive at a time."
-                + " `caching` has reserved one page by then,\nwhich has no room for a block of each of the eight sizes:"
-                + " they change places in it. "
+                + "\nMedians; of own and shared streams the faster. One block is alive at a time, of a random size"
+                + " between half of the largest\nand the largest. `caching` holds one page, which has no room for a block of"
+                + " each size class: so a change of size costs more.\nRMM ran on another machine with another program, with one"
+                + " fixed size. "
                 + raw.source(FILE) + ". RMM: "
                 + raw.source(RMM) + ".\n";
     }

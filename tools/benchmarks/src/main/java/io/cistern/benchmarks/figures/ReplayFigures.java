@@ -37,7 +37,7 @@ final class ReplayFigures {
     static String withFills(RawOutput raw) {
         return table(raw, "memset", row -> row.number("wallMillis"), "ms a pass")
                 + "\nThe same with GPU work: each block is filled on its stream. Milliseconds until the GPU has done a pass, and the"
-                + "\nsame ratio. On several streams PyTorch is faster, with more than twice the memory: each stream keeps its own there. On five"
+                + "\nsame ratio. On several streams PyTorch is faster, with about twice to four times the memory: each stream keeps its own there. On five"
                 + "\nstreams `caching` takes more memory than without work, since it rather takes some than waits for another stream;"
                 + "\n`reuse=wait` takes " + Table.rounded(waiting(raw).number("wallMillis")) + " ms · "
                 + Table.format("%.3f", waiting(raw).number("ratio")) + ". " + raw.source(FILE) + ".\n";

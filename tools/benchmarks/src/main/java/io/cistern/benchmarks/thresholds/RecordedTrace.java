@@ -15,7 +15,7 @@ import java.util.Objects;
 import java.util.zip.GZIPInputStream;
 
 /// Replays a trace three times with assumed work, because a trace records none: a kernel uses each allocated
-/// block on its stream, takes 5 µs and passes ten times through the block at 4 TB/s. After each thousand rows,
+/// block on its stream, for [#KERNEL_NANOS] and its bytes at [#KERNEL_BYTES_PER_NANO]. After each thousand rows,
 /// the program waits for all streams.
 final class RecordedTrace {
     private static final int PASSES = 3;
