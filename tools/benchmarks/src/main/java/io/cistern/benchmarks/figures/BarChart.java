@@ -25,11 +25,8 @@ final class BarChart {
     BarChart(String title, List<String> names, int groups) {
         this.names = names;
         int height = TOP + groups * (names.size() * BAR + GAP) + 6;
-        add("""
-                <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" fill="#333">
-                <rect width="100%%" height="100%%" fill="#fff"/>
-                <text x="20" y="26" font-weight="bold" font-size="15">%s</text>
-                """, WIDTH, height, title);
+        svg.append(ChartHead.of(WIDTH, height, title));
+        add("<text x=\"20\" y=\"26\" font-weight=\"bold\" font-size=\"15\">%s</text>\n", title);
         for (int i = 0; i < names.size(); i++) {
             int left = LEFT + i * LEGEND_STEP;
             add("<rect x=\"%d\" y=\"42\" width=\"12\" height=\"12\" fill=\"%s\"/>\n", left, COLORS.get(i));

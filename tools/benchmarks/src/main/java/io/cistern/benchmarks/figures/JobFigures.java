@@ -47,7 +47,9 @@ final class JobFigures {
                 .min(Long::compare)
                 .orElseThrow();
         return table + "\nSeconds of the third pass, and the most MiB of the device that were taken in it"
-                + (runs == 1 ? "" : ": medians of " + (fewest < runs ? fewest + " to " : "") + runs
+                + (runs == 1
+                        ? ""
+                        : ": medians of " + (fewest < runs ? fewest + " to " : "") + runs
                                 + " runs in turns, ± half of their range")
                 + ". "
                 + raw.source(FILE) + ".\n";

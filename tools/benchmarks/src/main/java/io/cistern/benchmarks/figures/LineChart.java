@@ -22,8 +22,6 @@ final class LineChart {
     private static final List<String> COLORS =
             List.of("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#808080");
 
-    private static final String INK = "#333";
-
     /// One axis of the chart: the positions of its labels, the first and last of which are its ends,
     /// and the labels.
     ///
@@ -84,22 +82,19 @@ final class LineChart {
     LineChart(String title, Axis x, Axis y) {
         this.x = x;
         this.y = y;
-        add("""
-                <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" fill="%s">
-                <rect width="100%%" height="100%%" fill="#fff"/>
-                """, WIDTH, HEIGHT, INK);
+        svg.append(ChartHead.of(WIDTH, HEIGHT, title));
         text(LEFT, TOP - 18, "start", " font-weight=\"bold\" font-size=\"15\"", title);
         for (int i = 0; i < y.ticks().size(); i++) {
             double at = down(y.ticks().get(i));
-            add("<path d=\"M%d %.1fH%d\" stroke=\"#e4e4e4\"/>\n", LEFT, at, RIGHT);
+            add("<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", LEFT, at, RIGHT);
             text(LEFT - 8, at + 4, "end", "", y.labels().get(i));
         }
         for (int i = 0; i < x.ticks().size(); i++) {
             double at = across(x.ticks().get(i));
-            add("<path d=\"M%.1f %dv5\" stroke=\"%s\"/>\n", at, BOTTOM, INK);
+            add("<path class=\"ink\" d=\"M%.1f %dv5\"/>\n", at, BOTTOM);
             text(at, BOTTOM + 20, "middle", "", x.labels().get(i));
         }
-        add("<path d=\"M%d %dH%d\" stroke=\"%s\"/>\n", LEFT, BOTTOM, RIGHT, INK);
+        add("<path class=\"ink\" d=\"M%d %dH%d\"/>\n", LEFT, BOTTOM, RIGHT);
         text((LEFT + RIGHT) / 2.0, HEIGHT - 12, "middle", "", x.title());
         text(-(TOP + BOTTOM) / 2.0, 18, "middle", " transform=\"rotate(-90)\"", y.title());
     }
@@ -130,7 +125,7 @@ final class LineChart {
 
     /// Adds a dashed line, the baseline for the others.
     LineChart dashed(String name, List<Double> xs, List<Double> ys) {
-        return draw(name, xs, ys, "stroke=\"%s\" stroke-width=\"1.8\" stroke-dasharray=\"5 4\"".formatted(INK));
+        return draw(name, xs, ys, "class=\"ink\" stroke-width=\"1.8\" stroke-dasharray=\"5 4\"");
     }
 
     private LineChart draw(String name, List<Double> xs, List<Double> ys, String stroke) {
@@ -155,7 +150,7 @@ final class LineChart {
     private void text(double left, double baseline, String anchor, String attributes, String text) {
         add(
                 "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\"%s>%s</text>\n",
-                left, baseline, anchor, attributes, text.replace("&", "&amp;").replace("<", "&lt;"));
+                left, baseline, anchor, attributes, ChartHead.escaped(text));
     }
 
     private void add(String format, Object... values) {
