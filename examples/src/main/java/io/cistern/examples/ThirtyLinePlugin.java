@@ -8,7 +8,8 @@ import io.cistern.spi.Segment;
 
 /// The shortest plug-in, together with the line in `META-INF/services/io.cistern.spi.AllocatorProvider` that
 /// names this class. A segment source provides the memory; the framework does metering, limits and ownership. One that
-/// goes into use also keeps what the driver refuses to take back, since a free must not throw: see the plug-in template.
+/// goes into use also keeps what the driver refuses to take back, since a free must not throw: see the plug-in
+/// template.
 public final class ThirtyLinePlugin implements AllocatorProvider {
     @Override
     public int spiVersion() {
