@@ -86,9 +86,9 @@ public interface DeviceAllocator extends AutoCloseable {
     /// @param stream the stream on which the block is used first. 0 and 1 are one stream; 2 is the calling
     ///     thread's own, so two threads that name 2 name two streams
     /// @throws DeviceOutOfMemoryException if there is no memory; a driver's `OUT_OF_MEMORY` must become this
-    ///     exception. After it the framework takes its steps and calls again, so the method need not search
-    ///     further. Any other exception reaches the program unchanged, with a suppressed exception that names the
-    ///     allocator
+    ///     exception. After it the framework takes its steps and calls again. Behind an adaptor it can't:
+    ///     [MemoryReclaim.Choice] tells the steps that are left to the allocator. Any other exception reaches
+    ///     the program unchanged, with a suppressed exception that names the allocator
     long allocate(long byteSize, int device, long stream);
 
     /// Frees a block.

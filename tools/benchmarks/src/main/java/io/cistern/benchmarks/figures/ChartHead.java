@@ -1,6 +1,6 @@
 package io.cistern.benchmarks.figures;
 
-/// Begins charts as SVG: a title for those who hear it, and colours for light and dark pages. Text has the ink's colour
+/// Begins charts as SVG: a title for screen readers, and colours for light and dark pages. Text has the ink's colour
 /// by itself; lines of the classes `ink` and `grid` get theirs.
 final class ChartHead {
     private ChartHead() {}
