@@ -23,6 +23,8 @@ import java.util.concurrent.ConcurrentMap;
 ///                      u     a           a + bytes  u ≤ a ≤ u + pad, since u is a multiple of 256
 /// ```
 ///
+/// Statistics, segments and histories are the upstream's: they show its blocks, with the padding, from u on.
+///
 /// **Invariant.** The map has exactly the live blocks, a → u.
 public final class AlignedAllocator extends AllocatorAdaptor {
     private static final long GIVEN = 256;

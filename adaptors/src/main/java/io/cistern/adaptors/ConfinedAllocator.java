@@ -1,7 +1,9 @@
 package io.cistern.adaptors;
 
+import io.cistern.cuda.Streams;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.StreamOrder;
 import io.cistern.spi.StreamUses;
 import java.util.Optional;
 import java.util.Queue;
@@ -12,7 +14,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 ///
 /// Frees are the exception, since any thread may end a block. Frees of other threads wait, and the owner passes
 /// them on with its next call. The streams of waiting frees must still exist then, so the owner makes a call (a
-/// `trim` will do) before they are destroyed.
+/// `trim` will do) before they are destroyed. A free on the other thread's own stream (2) waits until that stream
+/// has got past it, since 2 names another stream on the owner.
 ///
 /// **Threads.** The owner calls [#allocate], [#trim] and [#streamClosing]; any thread calls [#free],
 /// [#reservedBytes] and [#extension]; any thread calls [#close], once no other call is under way.
@@ -20,11 +23,17 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
     private final Thread owner;
     private final Queue<Free> waiting = new ConcurrentLinkedQueue<>();
 
-    private record Free(long address, long byteSize, int device, long stream) {}
+    private final StreamOrder order;
+
+    /// @param fence marks the free on the other thread's own stream; 0 for none
+    private record Free(long address, long byteSize, int device, long stream, long fence) {}
 
     /// Builds on an allocator, with the calling thread as the owner.
-    public ConfinedAllocator(DeviceAllocator upstream) {
+    ///
+    /// @param order [AllocatorContext#streams][io.cistern.spi.AllocatorContext#streams]
+    public ConfinedAllocator(DeviceAllocator upstream, StreamOrder order) {
         super(upstream);
+        this.order = order;
         this.owner = Thread.currentThread();
     }
 
@@ -41,7 +50,8 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
             passOn();
             upstream().free(address, byteSize, device, stream);
         } else {
-            waiting.add(new Free(address, byteSize, device, stream));
+            long fence = stream == Streams.PER_THREAD_DEFAULT ? order.record(device, stream) : 0;
+            waiting.add(new Free(address, byteSize, device, stream, fence));
         }
     }
 
@@ -78,6 +88,7 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
 
     @Override
     public void close() {
+        waiting.forEach(free -> order.synchronize(free.device(), free.fence()));
         passOn();
     }
 
@@ -90,8 +101,15 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
     }
 
     private void passOn() {
-        for (Free free = waiting.poll(); free != null; free = waiting.poll()) {
+        waiting.removeIf(this::isPassedOn);
+    }
+
+    private boolean isPassedOn(Free free) {
+        boolean ready = free.fence() == 0 || order.passed(free.device(), free.fence());
+        if (ready) {
+            order.release(free.device(), free.fence());
             upstream().free(free.address(), free.byteSize(), free.device(), free.stream());
         }
+        return ready;
     }
 }

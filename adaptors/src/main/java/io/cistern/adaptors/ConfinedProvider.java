@@ -15,6 +15,6 @@ public final class ConfinedProvider extends AdaptorProvider {
 
     @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
-        return new ConfinedAllocator(context.upstream(upstream));
+        return new ConfinedAllocator(context.upstream(upstream), context.streams());
     }
 }

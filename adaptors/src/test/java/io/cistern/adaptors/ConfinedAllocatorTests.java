@@ -3,14 +3,49 @@ package io.cistern.adaptors;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.cuda.Streams;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.StreamOrder;
 import org.junit.jupiter.api.Test;
 
 /// One thread alone calls the upstream.
 final class ConfinedAllocatorTests extends AdaptorContract {
+    private static final long FENCE = 7;
+
+    private boolean passed;
+
     @Override
     ConfinedAllocator over(DeviceAllocator upstream) {
-        return new ConfinedAllocator(upstream);
+        return new ConfinedAllocator(upstream, new OneFence());
+    }
+
+    /// A stream that gets on when the test says so.
+    private final class OneFence implements StreamOrder {
+        @Override
+        public long record(int device, long stream) {
+            return FENCE;
+        }
+
+        @Override
+        public long recordAll(int device) {
+            return FENCE;
+        }
+
+        @Override
+        public boolean passed(int device, long fence) {
+            return passed;
+        }
+
+        @Override
+        public void await(int device, long stream, long fence) {}
+
+        @Override
+        public void synchronize(int device, long fence) {
+            passed = true;
+        }
+
+        @Override
+        public void release(int device, long fence) {}
     }
 
     /// Nobody but the owner can get the address in between.
@@ -39,6 +74,27 @@ final class ConfinedAllocatorTests extends AdaptorContract {
         onOtherThread(() -> confined.free(address, 100, DEVICE, STREAM));
         assertThat(upstream.liveBlocks()).isOne();
         assertThat(confined.allocate(100, DEVICE, STREAM)).isEqualTo(address);
+    }
+
+    @Test
+    void aFreeOnAnotherThreadsOwnStreamWaitsUntilThatStreamHasPassedIt() {
+        ConfinedAllocator confined = over(upstream);
+        long address = confined.allocate(100, DEVICE, Streams.PER_THREAD_DEFAULT);
+        onOtherThread(() -> confined.free(address, 100, DEVICE, Streams.PER_THREAD_DEFAULT));
+        confined.trim(DEVICE, 0);
+        assertThat(upstream.liveBlocks()).isOne();
+        passed = true;
+        confined.trim(DEVICE, 0);
+        assertThat(upstream.liveBlocks()).isZero();
+    }
+
+    @Test
+    void closingWaitsForTheStreamsOfFreesThatWait() {
+        ConfinedAllocator confined = over(upstream);
+        long address = confined.allocate(100, DEVICE, Streams.PER_THREAD_DEFAULT);
+        onOtherThread(() -> confined.free(address, 100, DEVICE, Streams.PER_THREAD_DEFAULT));
+        confined.close();
+        assertThat(upstream.liveBlocks()).isZero();
     }
 
     @Test

@@ -2,10 +2,12 @@ package io.cistern.adaptors;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.Streams;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.SegmentSourceProvider;
+import io.cistern.spi.StreamOrder;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.testkit.AllocatorConformance;
 import java.util.ArrayList;
@@ -55,8 +57,10 @@ class ConfinedConformanceTests extends AllocatorConformance {
     private static final class Served implements DeviceAllocator {
         private final ExecutorService owner = Executors.newSingleThreadExecutor();
         private final DeviceAllocator confined;
+        private final StreamOrder order;
 
         Served(AllocatorContext context) {
+            order = context.streams();
             confined = call(() -> context.upstream("confined:upstream=caching"));
         }
 
@@ -70,8 +74,18 @@ class ConfinedConformanceTests extends AllocatorConformance {
 
         @Override
         public long allocate(long byteSize, int device, long stream) {
-            return call(() -> confined.allocate(byteSize, device, stream));
+            if (stream != Streams.PER_THREAD_DEFAULT) {
+                return call(() -> confined.allocate(byteSize, device, stream));
+            }
+            Allocated allocated = call(
+                    () -> new Allocated(confined.allocate(byteSize, device, stream), order.record(device, stream)));
+            order.await(device, stream, allocated.fence());
+            order.release(device, allocated.fence());
+            return allocated.address();
         }
+
+        /// @param fence marks the allocation on the owner's own stream
+        private record Allocated(long address, long fence) {}
 
         @Override
         public void free(long address, long byteSize, int device, long stream) {

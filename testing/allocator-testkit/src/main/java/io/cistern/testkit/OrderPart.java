@@ -1,5 +1,7 @@
 package io.cistern.testkit;
 
+import io.cistern.cuda.Streams;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -108,6 +110,23 @@ abstract class OrderPart extends ConformancePart {
             handOver(allocate(SIZES[i % 3], ring[i % 4]), ring[(i + 1) % 4]);
         }
         assertContents();
+    }
+
+    @Test
+    void memoryFreedOnAThreadsOwnStreamIsNotOverwrittenByAnotherThread() {
+        Block block = allocate(3 * MIB, Streams.PER_THREAD_DEFAULT);
+        latch.hold(Streams.PER_THREAD_DEFAULT);
+        whileHeld(latch, () -> {
+            free(block);
+            CompletableFuture.runAsync(this::useOwnStream, Thread.ofPlatform()::start)
+                    .join();
+        });
+        assertContents();
+    }
+
+    private void useOwnStream() {
+        free(allocate(3 * MIB, Streams.PER_THREAD_DEFAULT));
+        driver.streams().synchronize(DEVICE, Streams.PER_THREAD_DEFAULT);
     }
 
     @Test

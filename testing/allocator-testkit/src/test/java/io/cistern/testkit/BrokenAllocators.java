@@ -63,8 +63,8 @@ final class BrokenAllocators {
     }
 
     /// Hands a freed block to any stream at once.
-    static final class IgnoresStreamOrder extends Sound {
-        private record Shape(long byteSize, int device) {}
+    static class IgnoresStreamOrder extends Sound {
+        private record Shape(long byteSize, int device, long key) {}
 
         private final Map<Shape, Deque<Long>> idle = new HashMap<>();
 
@@ -74,13 +74,13 @@ final class BrokenAllocators {
 
         @Override
         public synchronized long allocate(long byteSize, int device, long stream) {
-            Deque<Long> addresses = idle.getOrDefault(new Shape(byteSize, device), new ArrayDeque<>());
+            Deque<Long> addresses = idle.getOrDefault(new Shape(byteSize, device, key(stream)), new ArrayDeque<>());
             return addresses.isEmpty() ? super.allocate(byteSize, device, stream) : addresses.pop();
         }
 
         @Override
         public synchronized void free(long address, long byteSize, int device, long stream) {
-            idle.computeIfAbsent(new Shape(byteSize, device), _ -> new ArrayDeque<>())
+            idle.computeIfAbsent(new Shape(byteSize, device, key(stream)), _ -> new ArrayDeque<>())
                     .push(address);
         }
 
@@ -88,6 +88,23 @@ final class BrokenAllocators {
         public synchronized void close() {
             idle.forEach((shape, addresses) ->
                     addresses.forEach(address -> super.free(address, shape.byteSize(), shape.device(), 0)));
+        }
+
+        /// Blocks of one key are handed out as if they were of one stream.
+        long key(long stream) {
+            return 0;
+        }
+    }
+
+    /// Does not know that the handle 2 names another stream on each thread.
+    static final class KeepsByHandle extends IgnoresStreamOrder {
+        KeepsByHandle(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        long key(long stream) {
+            return stream;
         }
     }
 

@@ -87,6 +87,12 @@ class ConformanceFindsMistakesTests {
     }
 
     @Test
+    void aStreamOfEachThreadTakenForOneStreamIsFound() {
+        assertThat(failuresOf("OrderTests", BrokenAllocators.KeepsByHandle::new))
+                .containsExactly("memoryFreedOnAThreadsOwnStreamIsNotOverwrittenByAnotherThread");
+    }
+
+    @Test
     void blocksThatAreTooShortAreFound() {
         assertThat(failuresOf("BasicTests", BrokenAllocators.Short::new)).contains("addressesAreMultiplesOf256");
     }
