@@ -97,7 +97,7 @@ class AliasMappingsTests {
             end();
             start();
             grow(200);
-            assertThat(lent()).as("what was inherited").isGreaterThan(16 * pages() + 128);
+            assertThat(lent()).as("what was taken over").isGreaterThan(16 * pages() + 128);
             assertThat(figure("pages.unaliased")).isEqualTo(before);
             latch.release();
         }

@@ -154,7 +154,7 @@ class EndingStreamsTests {
         assertThat(order.recordedOn).containsExactly(giver);
     }
 
-    /// So many that no more are looked at when another one has inherited from one.
+    /// So many that no more are looked at when another stream has taken over from one.
     private void endStreamsWithWork() {
         List<Long> streams = List.of(0x10000L, 0x11000L, 0x12000L, 0x13000L, 0x14000L);
         for (long stream : streams) {

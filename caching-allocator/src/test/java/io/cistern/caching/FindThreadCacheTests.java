@@ -118,10 +118,10 @@ class FindThreadCacheTests {
             return block;
         });
         assertThat(blocks).doesNotHaveDuplicates();
-        List<Running<Boolean>> heirs = new ArrayList<>();
+        List<Running<Boolean>> successors = new ArrayList<>();
         for (int i = 1; i <= 2; i++) {
             CountDownLatch came = new CountDownLatch(1);
-            heirs.add(Running.start(AGREED + i, () -> {
+            successors.add(Running.start(AGREED + i, () -> {
                 pair();
                 came.countDown();
                 end.await();
@@ -135,8 +135,8 @@ class FindThreadCacheTests {
                 }))
                 .containsExactly(true);
         end.countDown();
-        for (Running<Boolean> heir : heirs) {
-            assertThat(heir.result()).isTrue();
+        for (Running<Boolean> successor : successors) {
+            assertThat(successor.result()).isTrue();
         }
     }
 

@@ -141,7 +141,7 @@ class RecycledShardsTests {
     }
 
     @Test
-    void whatNobodyInheritedServesOtherStreams() {
+    void whatNobodyTookOverServesOtherStreams() {
         for (PageReuse reuse : PageReuse.values()) {
             reopen(reuse);
             useAndEnd(40 * MIB);
@@ -152,15 +152,15 @@ class RecycledShardsTests {
     }
 
     @Test
-    void neverKeepsWhatALivingStreamUsedAndSharesWhatItOnlyInherited() {
+    void neverKeepsWhatALivingStreamUsedAndSharesWhatItOnlyTookOver() {
         reopen(PageReuse.NEVER);
         useAndEnd(40 * MIB);
         gpu.devices().synchronize(0);
-        long heir = gpu.streams().create(0);
-        free(allocate(20 * MIB, heir), heir);
+        long successor = gpu.streams().create(0);
+        free(allocate(20 * MIB, successor), successor);
         gpu.devices().synchronize(0);
         allocate(20 * MIB, lasting);
-        assertThat(reservedBytes()).as("not used by its heir").isEqualTo(40 * MIB);
+        assertThat(reservedBytes()).as("not used by its successor").isEqualTo(40 * MIB);
         allocate(20 * MIB, lasting);
         assertThat(reservedBytes()).isEqualTo(60 * MIB);
     }
@@ -184,7 +184,7 @@ class RecycledShardsTests {
     }
 
     @Test
-    void aStreamThatEndsWithBlocksInUseIsInheritedOnceTheyAreFree() {
+    void aStreamThatEndsWithBlocksInUseIsTakenOverOnceTheyAreFree() {
         long former = gpu.streams().create(0);
         long kept = allocate(16 * MIB, former);
         free(allocate(32 * MIB, former), former);
@@ -211,7 +211,7 @@ class RecycledShardsTests {
     }
 
     @Test
-    void whatIsNotInheritedForLongGoesBack() {
+    void whatIsNotTakenOverForLongGoesBack() {
         long large = gpu.streams().create(0);
         free(allocate(40 * MIB, large), large);
         end(large);
@@ -223,7 +223,7 @@ class RecycledShardsTests {
     }
 
     @Test
-    void aHandleThatComesAgainInheritsFromItself() {
+    void aHandleThatComesAgainTakesOverFromItself() {
         long stream = gpu.streams().create(0);
         long block = allocate(8 * MIB, stream);
         free(block, stream);
@@ -253,7 +253,7 @@ class RecycledShardsTests {
     private void endHeld(StreamLatch latch) {
         long stream = gpu.streams().create(0);
         latch.hold(stream);
-        caching.recordUse(allocate(KIB, lasting), 0, stream); // so that it ends with work, whatever it inherits
+        caching.recordUse(allocate(KIB, lasting), 0, stream); // so that it ends with work, whatever it takes over
         useAndEnd(stream, KIB);
     }
 

@@ -69,7 +69,7 @@ class ThreadCachesTests {
     void aStreamWhoseHandleComesAgainHasOnesOwnAgain() {
         for (int i = 0; i < RecycledShards.MANY + 4; i++) {
             caching.memory.streamClosing(SimulatedCaching.DEVICE, b);
-            caching.free(caching.allocate(KIB, b), b); // a stream that inherits what the one before it had
+            caching.free(caching.allocate(KIB, b), b); // a stream that takes over what the one before it had
         }
         assertThat(caching.threadCacheBytes()).isEqualTo(KIB);
     }

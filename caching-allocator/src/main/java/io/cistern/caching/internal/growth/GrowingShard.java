@@ -192,11 +192,11 @@ public final class GrowingShard implements PageOwner {
 
     /// Gives a vacant shard to another stream. The caller holds the page table's lock.
     ///
-    /// @param heir the timeline of the new stream, whose work comes after all work of the former one
+    /// @param successor the timeline of the new stream, whose work comes after all work of the former one
     /// @param anew whether that former work may still run, so that only fences from now on cover
     ///     the free blocks
     /// @return whether the shard was vacant
-    boolean passTo(StreamTimeline heir, boolean anew) {
+    boolean passTo(StreamTimeline successor, boolean anew) {
         lock.lock();
         try {
             if (!hasNothingInUse()) {
@@ -205,8 +205,8 @@ public final class GrowingShard implements PageOwner {
             if (anew) {
                 freeAnew();
             }
-            heir.newestIdle = Math.max(heir.newestIdle, timeline.newestIdle);
-            timeline = heir;
+            successor.newestIdle = Math.max(successor.newestIdle, timeline.newestIdle);
+            timeline = successor;
             return true;
         } finally {
             lock.unlock();

@@ -43,10 +43,10 @@ public sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// Gives a vacant shard to another stream, if this growth [moves pages][#movesPages]. The caller holds the
     /// shard's driver lock.
     ///
-    /// @param heir as in [GrowingShard#passTo]
+    /// @param successor as in [GrowingShard#passTo]
     /// @param anew as in [GrowingShard#passTo]
     /// @return false if the shard is not vacant
-    default boolean passOn(GrowingShard shard, StreamTimeline heir, boolean anew) {
+    default boolean passOn(GrowingShard shard, StreamTimeline successor, boolean anew) {
         return false;
     }
 

@@ -266,10 +266,10 @@ public final class PageGrowth implements Growth {
     }
 
     @Override
-    public boolean passOn(GrowingShard shard, StreamTimeline heir, boolean anew) {
+    public boolean passOn(GrowingShard shard, StreamTimeline successor, boolean anew) {
         table.lock();
         try {
-            return shard.passTo(heir, anew);
+            return shard.passTo(successor, anew);
         } finally {
             table.unlock();
         }

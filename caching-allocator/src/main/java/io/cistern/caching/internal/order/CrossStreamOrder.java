@@ -246,11 +246,11 @@ public final class CrossStreamOrder {
     }
 
     /// Makes later work of a stream come after all work of an ended one, if the policy allows that.
-    public synchronized boolean follow(StreamTimeline heir, StreamTimeline ended) {
+    public synchronized boolean follow(StreamTimeline successor, StreamTimeline ended) {
         if (reuse == PageReuse.NEVER || !fences.awaitable(ended.fence)) {
             return false;
         }
-        precedeOther(heir, ended, Long.MAX_VALUE);
+        precedeOther(successor, ended, Long.MAX_VALUE);
         return true;
     }
 

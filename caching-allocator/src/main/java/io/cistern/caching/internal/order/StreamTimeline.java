@@ -34,7 +34,7 @@ public final class StreamTimeline {
     int untilAsked;
     /// Whether the stream has ended; its fence then covers all its frees.
     volatile boolean closed;
-    /// Whether nothing of the stream is left; questions about it go to its heir.
+    /// Whether nothing of the stream is left; questions about it go to its successor.
     boolean isGone;
     /// The number of streams that had ended by then, with this one; guarded by `RecycledShards`.
     public int endNumber;

@@ -21,18 +21,18 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. When a stream ends, it gets a fence after all its work. Blocks that wait for the stream wait
 ///    for that fence.
-/// 2. A new stream *inherits* the shard of an ended one, if no block of it is in use: with all pages, mapped
+/// 2. A new stream *takes over* the shard of an ended one, if no block of it is in use: with all pages, mapped
 ///    where they are. So a program whose streams come and go makes hardly any driver calls. The new stream
 ///    comes after the former stream's work, which has finished or is awaited on the device.
 /// 3. Until then, other streams may take idle pages of such a shard, as of any shard. The memory of the first
-///    streams that end, and memory that can't be inherited, goes back to the driver when this or a later stream
-///    ends, as soon as its work has finished. The memory of streams that came after [#MANY] others waits for an
-///    heir until [#KEPT] more streams have ended. Trimming and reclaiming take it at any time.
+///    streams that end, and memory that can't be taken over, goes back to the driver when this or a later
+///    stream ends, as soon as its work has finished. The memory of streams that came after [#MANY] others waits
+///    for a successor until [#KEPT] more streams have ended. Trimming and reclaiming take it at any time.
 ///
-/// A new stream inherits from the stream that ended last, if its work has finished; so the other shards get
-/// old. Else it inherits from the stream that ended first, whose work has had the most time.
+/// A new stream takes over from the stream that ended last, if its work has finished; so the other shards get
+/// old. Else it takes over from the stream that ended first, whose work has had the most time.
 ///
-/// **Threads.** Any; one stream ends at a time, and one stream inherits at a time for each range of sizes.
+/// **Threads.** Any; one stream ends at a time, and one stream takes over at a time for each range of sizes.
 public final class RecycledShards {
     /// Keeps live blocks of shards, so that threads get them without a lock.
     public interface BlockKeeper {
@@ -44,8 +44,8 @@ public final class RecycledShards {
 
     private static final ObjLongConsumer<StreamShard> AT_REST = StreamShard::closedAtRest;
 
-    /// The number of stream ends for which a shard waits for an heir. A shard that no stream wanted until then
-    /// is seldom wanted later, and each shard keeps addresses for a whole device.
+    /// The number of stream ends for which a shard waits for a successor. A shard that no stream wanted until
+    /// then is seldom wanted later, and each shard keeps addresses for a whole device.
     private static final int KEPT = 64;
 
     /// Only the thread itself can record on its default stream. So the end of an ended thread's stream is a
@@ -234,56 +234,56 @@ public final class RecycledShards {
     }
 
     /// Takes over the shard of an ended stream for a new one. Never done if pages do not move: memory that the
-    /// heir does not need would then be lost to all others.
+    /// successor does not need would then be lost to all others.
     ///
     /// @return null if no shard can be taken over now
     @Nullable
-    StreamShard inherit(StreamTimeline heir, boolean small) {
+    StreamShard takeOver(StreamTimeline successor, boolean small) {
         if (!growth.movesPages()) {
             return null;
         }
         List<StreamShard> left =
                 shards().stream().filter(shard -> shard.small == small).toList();
         try {
-            return inherit(heir, left);
+            return takeOver(successor, left);
         } catch (CudaException refusal) {
             if (refusal.result().endsContext()) {
                 throw refusal;
             }
-            return null; // a later stream can inherit it
+            return null; // a later stream can take it over
         }
     }
 
-    private @Nullable StreamShard inherit(StreamTimeline heir, List<StreamShard> left) {
+    private @Nullable StreamShard takeOver(StreamTimeline successor, List<StreamShard> left) {
         StreamShard last = firstVacant(left.reversed());
         if (last == null) {
             return null;
         }
         if (order.hasFinished(last.memory.timeline())) {
-            return passOn(last, heir, false) ? last : null;
+            return passOn(last, successor, false) ? last : null;
         }
         StreamShard first = firstVacant(left);
         if (first == null) {
             return null;
         }
         boolean finished = first != last && order.hasFinished(first.memory.timeline());
-        boolean comesAfter = finished || order.follow(heir, first.memory.timeline());
-        return comesAfter && passOn(first, heir, !finished) ? first : null;
+        boolean comesAfter = finished || order.follow(successor, first.memory.timeline());
+        return comesAfter && passOn(first, successor, !finished) ? first : null;
     }
 
     private static @Nullable StreamShard firstVacant(List<StreamShard> all) {
         return all.stream().filter(StreamShard::isVacant).findFirst().orElse(null);
     }
 
-    /// Gives the shard to its heir, unless another thread makes driver calls for it: that thread may wait
+    /// Gives the shard to its successor, unless another thread makes driver calls for it: that thread may wait
     /// for its stream.
-    private boolean passOn(StreamShard shard, StreamTimeline heir, boolean anew) {
+    private boolean passOn(StreamShard shard, StreamTimeline successor, boolean anew) {
         if (!shard.driverLock.tryLock()) {
             return false;
         }
         try {
             StreamTimeline former = shard.memory.timeline();
-            boolean passed = isLeft(shard) && shard.passTo(heir, anew, growth);
+            boolean passed = isLeft(shard) && shard.passTo(successor, anew, growth);
             if (passed) {
                 forget(shard, former);
             }
@@ -293,7 +293,7 @@ public final class RecycledShards {
         }
     }
 
-    /// Whether a shard is still without heir and not dropped. Under its driver lock that does not change.
+    /// Whether a shard is still without successor and not dropped. Under its driver lock that does not change.
     private boolean isLeft(StreamShard shard) {
         synchronized (shards) {
             return shards.contains(shard);
@@ -314,7 +314,7 @@ public final class RecycledShards {
         boolean _ = DeadContext.isDone(this::sweep);
     }
 
-    /// Gives back memory of finished streams that will probably not be inherited. Skips shards for which
+    /// Gives back memory of finished streams that will probably not be taken over. Skips shards for which
     /// another thread makes driver calls: that thread may wait for the stream.
     private void sweep() {
         fences.releasePassed();
@@ -322,7 +322,7 @@ public final class RecycledShards {
         for (StreamShard shard : shards()) {
             if (late < Fences.MAX_LATE && shard.driverLock.tryLock()) {
                 try {
-                    late += mayBeInherited(shard) || drop(shard, true) ? 0 : 1;
+                    late += mayBeTakenOver(shard) || drop(shard, true) ? 0 : 1;
                 } finally {
                     shard.driverLock.unlock();
                 }
@@ -330,7 +330,7 @@ public final class RecycledShards {
         }
     }
 
-    private boolean mayBeInherited(StreamShard shard) {
+    private boolean mayBeTakenOver(StreamShard shard) {
         StreamTimeline former = shard.memory.timeline();
         if (!former.oneOfMany || ends - former.endNumber >= KEPT) {
             return false;

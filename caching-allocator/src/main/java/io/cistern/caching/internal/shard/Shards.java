@@ -23,7 +23,7 @@ public final class Shards {
     public interface Left {
         /// Returns a shard for a new stream, or null.
         @Nullable
-        StreamShard inherit(StreamTimeline heir, boolean small);
+        StreamShard takeOver(StreamTimeline successor, boolean small);
     }
 
     static final int SMALLEST = 16;
@@ -62,9 +62,9 @@ public final class Shards {
         }
     }
 
-    /// Returns the shard of a stream for blocks of a size; if there is none, inherits or makes one.
+    /// Returns the shard of a stream for blocks of a size; if there is none, takes over or makes one.
     StreamShard open(long key, long byteSize, RecycledShards ended) {
-        return open(timeline(key, ended.areMany()), SizeClasses.has(byteSize), ended::inherit);
+        return open(timeline(key, ended.areMany()), SizeClasses.has(byteSize), ended::takeOver);
     }
 
     private StreamTimeline timeline(long key, boolean oneOfMany) {
@@ -74,11 +74,11 @@ public final class Shards {
     }
 
     /// Returns the shard of a stream; if there is none, takes over one that an ended stream left, or makes one.
-    /// One stream inherits at a time.
+    /// One stream takes over at a time.
     public synchronized StreamShard open(StreamTimeline timeline, boolean small, Left ended) {
         StreamShard shard = find(timeline.key, small);
         if (shard == null) {
-            StreamShard left = ended.inherit(timeline, small);
+            StreamShard left = ended.takeOver(timeline, small);
             shard = left != null ? left : new StreamShard(timeline, small, splitPolicy, clock, reserved);
             List<StreamShard> all = all();
             all.add(shard);

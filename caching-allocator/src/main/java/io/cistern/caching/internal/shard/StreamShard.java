@@ -25,7 +25,7 @@ import java.util.function.Consumer;
 /// 1. A request takes the best fit among the free blocks; the rest stays free, if it has one granule or more.
 /// 2. A freed block is merged with its free neighbours. If another stream used it last, it first waits
 ///    [for a fence][FencedFrees].
-/// 3. When the stream has ended and no block is in use, another stream may [inherit][#passTo] the shard.
+/// 3. When the stream has ended and no block is in use, another stream may [take over][#passTo] the shard.
 /// 4. Memory comes and goes by *claims*: a thread takes a block out of circulation under the lock, makes driver
 ///    calls for it without the lock, and then publishes the block, changed or in its former state.
 ///
@@ -33,8 +33,8 @@ import java.util.function.Consumer;
 /// makes driver calls for this shard (growing, trimming, polling fences) holds `driverLock`, which is taken
 /// before `lock`; no thread that holds it waits for the work of a stream.
 public final class StreamShard implements RangeOwner {
-    /// See [Fences#key]. Changes when another stream [inherits][#passTo] the shard. No block is live then, so a
-    /// thread that has one, or found the shard by the stream, reads it without a lock.
+    /// See [Fences#key]. Changes when another stream [takes over][#passTo] the shard. No block is live then, so
+    /// a thread that has one, or found the shard by the stream, reads it without a lock.
     public long stream;
 
     public final boolean small;
@@ -309,14 +309,14 @@ public final class StreamShard implements RangeOwner {
     /// Gives this shard of an ended stream to another stream, unless a block is in use or a page must stay
     /// where it is. The caller holds the driver lock.
     ///
-    /// @param heir the timeline of the new stream, whose work comes after all work of the former one
+    /// @param successor the timeline of the new stream, whose work comes after all work of the former one
     /// @param anew whether that former work may still run, so that only fences from now on cover
     ///     the free blocks
-    boolean passTo(StreamTimeline heir, boolean anew, Growth growth) {
-        if (!closed || !growth.passOn(memory, heir, anew)) {
+    boolean passTo(StreamTimeline successor, boolean anew, Growth growth) {
+        if (!closed || !growth.passOn(memory, successor, anew)) {
             return false;
         }
-        stream = heir.key;
+        stream = successor.key;
         closingFence = Fences.PASSED;
         closed = false;
         return true;

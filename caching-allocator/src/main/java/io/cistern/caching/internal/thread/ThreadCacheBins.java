@@ -125,7 +125,7 @@ final class ThreadCacheBins {
     }
 
     /// Ends these bins, which are empty, because the stream has ended: they take no block any more. They forget
-    /// the shards: a later stream of the same handle may inherit these, and gets bins of its own.
+    /// the shards: a later stream of the same handle may take over these, and gets bins of its own.
     void end() {
         ended = true;
         small = null;
