@@ -4,6 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.ConfigurationException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.SparkConf;
@@ -45,6 +49,16 @@ final class SettingsTests {
                 .isInstanceOf(ConfigurationException.class)
                 .hasMessageContaining("there is no setting 'cistern.limt'; known, nearest first: cistern.limit");
         assertThat(System.getProperty("cistern.limt")).isNull();
+    }
+
+    @Test
+    void thePageHasThemAll() throws IOException {
+        Path page = Path.of(System.getProperty("basedir", ".")).resolve("../../docs/spark.md");
+        assertThat(Files.readAllLines(page).stream().filter(line -> line.startsWith("| `spark.cistern.")))
+                .containsExactlyElementsOf(Arrays.stream(PluginSetting.values())
+                        .map(setting -> "| `" + setting.key() + "` | " + setting.legal() + " | " + setting.otherwise()
+                                + " | " + setting.meaning() + " |")
+                        .toList());
     }
 
     @Test

@@ -15,28 +15,33 @@ import org.apache.spark.sql.SparkSession;
 /// the device, which filters, groups by a hash table and sorts.
 ///
 /// `spark-submit` runs it on a cluster. Without a cluster it runs in this process on the simulated GPU, whose
-/// 64 MiB are less than the job needs, so that it spills and splits. The argument `stay` keeps it running, to
-/// show the tab "GPU Memory" at the address that it prints.
+/// 64 MiB are less than the job needs, so that it spills and splits. With the argument `stay` it does the job
+/// again and again until it is stopped, so that one can look at the tab "GPU Memory" at the address that it
+/// prints, and kill an executor meanwhile.
 public final class SalesByArticle {
     private static final int LEAST = 100;
 
     private SalesByArticle() {}
 
-    public static void main(String[] arguments) throws IOException, InterruptedException {
+    public static void main(String[] arguments) throws IOException {
         try (SparkSession session = session()) {
             session.sparkContext().setLogLevel("WARN");
             System.out.println(
                     "user interface: " + session.sparkContext().uiWebUrl().getOrElse(() -> "none"));
-            Dataset<Row> sales = session.range(0, 2_000_000, 1, 4)
-                    .selectExpr("(id * 7919) % 1000 as article", "(id * 104729) % 1009 as amount");
-            List<Row> onDevice = onDevice(sales).collectAsList();
-            List<Row> onCpu = onCpu(sales).collectAsList();
-            System.out.println("first articles: " + onDevice.subList(0, 3));
-            System.out.println(onDevice.size() + " articles, equal to the CPU's: " + onDevice.equals(onCpu));
-            if (List.of(arguments).contains("stay")) {
-                Thread.currentThread().join();
-            }
+            boolean stays = List.of(arguments).contains("stay");
+            do {
+                compare(session);
+            } while (stays);
         }
+    }
+
+    private static void compare(SparkSession session) {
+        Dataset<Row> sales = session.range(0, 2_000_000, 1, 4)
+                .selectExpr("(id * 7919) % 1000 as article", "(id * 104729) % 1009 as amount");
+        List<Row> onDevice = onDevice(sales).collectAsList();
+        List<Row> onCpu = onCpu(sales).collectAsList();
+        System.out.println("first articles: " + onDevice.subList(0, 3));
+        System.out.println(onDevice.size() + " articles, equal to the CPU's: " + onDevice.equals(onCpu));
     }
 
     private static SparkSession session() {
