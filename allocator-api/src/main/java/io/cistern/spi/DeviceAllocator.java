@@ -74,6 +74,14 @@ import java.util.OptionalLong;
 /// stream. Closing an [allocator][io.cistern.Allocator] waits for its calls that are under way, so an allocator
 /// that closes itself in [#allocate] or [#free] gets an [IllegalStateException].
 ///
+/// **Devices.** One allocator serves all devices, with ordinals below [DeviceEnvironment#deviceCount]. The
+/// framework makes no context current for a call. The methods of `CudaDriver` name the device and need none.
+/// Code that calls CUDA in another way makes the device's primary context current, and afterwards the one that
+/// was current before.
+///
+/// **Captures.** A call may come while streams are captured into graphs. Calls by way of `CudaDriver` disturb no
+/// capture. [AllocatorProvider#servesGraphs] tells which memory captured streams get.
+///
 /// **Tests.** `cistern-allocator-testkit` has `AllocatorConformance`, a suite that every allocator must pass. A
 /// subclass with one method runs it on a simulated GPU.
 public interface DeviceAllocator extends AutoCloseable {
@@ -133,7 +141,9 @@ public interface DeviceAllocator extends AutoCloseable {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
     }
 
-    /// Returns all memory to the driver. The framework calls it once, after the last block has been freed.
+    /// Returns all memory to the driver. The framework calls it once, after the last block has been freed, on
+    /// the thread that freed that block, that closed the allocator, or that ended the last capture. No stream
+    /// is captured during the call.
     @Override
     default void close() {}
 }

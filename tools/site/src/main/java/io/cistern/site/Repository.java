@@ -23,7 +23,8 @@ record Repository(Path root) {
             "CHANGELOG.md",
             "examples/plugin-template/README.md",
             "testing/stress/README.md",
-            "tools/benchmarks/peers/README.md");
+            "tools/benchmarks/peers/README.md",
+            "tools/cli/src/main/resources/io/cistern/cli/traces/README.md");
 
     /// Returns the working tree in which this program runs.
     static Repository here() {
