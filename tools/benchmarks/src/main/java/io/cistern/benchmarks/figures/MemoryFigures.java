@@ -10,8 +10,7 @@ final class MemoryFigures {
     private static final String LARGEST_BATCH = "largest-batch.jsonl";
     private static final String SEQUENCES = "sequences.jsonl";
     private static final String OUT_OF_MEMORY = "out-of-memory.jsonl";
-    private static final String SLEEP = "sleep-first-host.jsonl";
-    private static final String SECOND_SLEEP = "sleep-second-host.jsonl";
+    private static final String SLEEP = "sleep.jsonl";
     private static final String TIGHT = "caching:fit=tight";
 
     private MemoryFigures() {}
@@ -119,18 +118,16 @@ final class MemoryFigures {
                 "rate beside `cuMemcpy`",
                 "ms, pages of 2 MiB",
                 "rate beside `cuMemcpy`"));
-        for (String file : List.of(SLEEP, SECOND_SLEEP)) {
-            List<Rows.Row> rows = raw.json(file);
-            for (String what : List.of("first sleep", "sleep", "wake", "sleep, dropped", "wake, dropped")) {
-                Rows.Row usual = Select.only(rows, "allocator", "caching", "row", what);
-                Rows.Row small = Select.only(rows, "allocator", "caching:page_size=2MiB", "row", what);
-                String host = file.equals(SLEEP) ? "first host" : "second host";
-                table.row(List.of(what + ", " + host, millis(usual), ofCopy(usual), millis(small), ofCopy(small)));
-            }
+        List<Rows.Row> rows = raw.json(SLEEP);
+        for (String what : List.of("first sleep", "first wake", "sleep", "wake", "sleep, dropped", "wake, dropped")) {
+            Rows.Row usual = Select.only(rows, "allocator", "caching", "row", what);
+            Rows.Row small = Select.only(rows, "allocator", "caching:page_size=2MiB", "row", what);
+            table.row(List.of(what, millis(usual), ofCopy(usual), millis(small), ofCopy(small)));
         }
         return table
-                + "\nTwo hosts. The first sleep of each pins host memory; the second column's finds it pinned already. "
-                + raw.source(SLEEP, SECOND_SLEEP) + ".\n";
+                + "\nThe first sleep pins host memory, and the first wake unpins it, since nothing has called"
+                + " `PinnedMemory.of(memory)` yet. All others find it pinned. "
+                + raw.source(SLEEP) + ".\n";
     }
 
     private static String millis(Rows.Row row) {

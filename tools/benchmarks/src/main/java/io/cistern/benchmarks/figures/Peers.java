@@ -7,6 +7,8 @@ final class Peers {
     private static final Map<String, String> NAMES = Map.of(
             "caching", "`caching`",
             "async", "`async`",
+            "caching:reuse=wait", "`caching:reuse=wait`",
+            "caching:reuse=never", "`caching:reuse=never`",
             "torch", "PyTorch 2.11",
             "torch:expandable_segments:True", "PyTorch, expandable",
             "cudaMallocAsync", "`cudaMallocAsync` (C)");

@@ -4,14 +4,16 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.ToDoubleFunction;
 
 /// Makes tables of replays of ten recorded programs beside peers, from one run.
 final class ReplayFigures {
     private static final String FILE = "replays.jsonl";
     private static final Map<String, String> TRACES = new LinkedHashMap<>();
-    private static final List<String> ALLOCATORS =
-            List.of("caching", "async", "torch", "torch:expandable_segments:True", "cudaMallocAsync");
+    private static final List<String> PEERS = List.of("torch", "torch:expandable_segments:True", "cudaMallocAsync");
+    private static final String LONG = "long-replays.jsonl";
+    private static final String WAITING = "caching:reuse=wait";
 
     static {
         TRACES.put("gpt2_train", "GPT-2 training");
@@ -29,22 +31,26 @@ final class ReplayFigures {
     private ReplayFigures() {}
 
     static String hostTime(RawOutput raw) {
-        return table(raw, "none", row -> row.number("nanosPerOperation"), "host ns")
+        return table(raw, "async", "none", row -> row.number("nanosPerOperation"), "host ns")
                 + "\nNanoseconds of the host for an allocation or a free, and memory reserved over memory requested at the peak."
                 + tight(raw);
     }
 
     static String withFills(RawOutput raw) {
-        return table(raw, "memset", row -> row.number("wallMillis"), "ms a pass")
+        return table(raw, WAITING, "memset", row -> row.number("wallMillis"), "ms a pass")
                 + "\nThe same with GPU work: each block is filled on its stream. Milliseconds until the GPU has done a pass, and the"
-                + "\nsame ratio. On several streams PyTorch is faster, with about twice to four times the memory: each stream keeps its own there. On five"
-                + "\nstreams `caching` takes more memory than without work, since it rather takes some than waits for another stream;"
-                + "\n`reuse=wait` takes " + Table.rounded(waiting(raw).number("wallMillis")) + " ms · "
-                + Table.format("%.3f", waiting(raw).number("ratio")) + ". " + raw.source(FILE) + ".\n";
+                + "\nsame ratio. On several streams `caching` takes more memory than without work, since it rather takes some than"
+                + "\nwaits for another stream; `reuse=wait` waits. " + raw.source(FILE) + ".\n";
     }
 
-    private static Rows.Row waiting(RawOutput raw) {
-        return Select.only(rows(raw), "trace", "vit_streams", "allocator", "caching:reuse=wait", "work", "memset");
+    /// Makes the table of the programs of several streams, played for longer.
+    static String longer(RawOutput raw) {
+        List<String> allocators = List.of("caching", WAITING, "caching:reuse=never", PEERS.get(0), PEERS.get(1));
+        Table table = new Table(header("ms a pass", allocators));
+        for (String trace : List.of("bert_streams", "vit_streams")) {
+            table.row(cells(raw.json(LONG), trace, allocators, "memset", row -> row.number("wallMillis")));
+        }
+        return table + "\nMedians of 60 passes. " + raw.source(LONG) + ".\n";
     }
 
     private static String tight(RawOutput raw) {
@@ -57,27 +63,37 @@ final class ReplayFigures {
                 mean, worst, raw.source(FILE));
     }
 
-    private static String table(RawOutput raw, String work, ToDoubleFunction<Rows.Row> time, String unit) {
-        List<String> header = new ArrayList<>(List.of(unit + " · ratio"));
-        ALLOCATORS.forEach(allocator -> header.add(Peers.name(allocator)));
-        Table table = new Table(header);
+    private static String table(
+            RawOutput raw, String second, String work, ToDoubleFunction<Rows.Row> time, String unit) {
+        List<String> allocators = new ArrayList<>(List.of("caching", second));
+        allocators.addAll(PEERS);
+        Table table = new Table(header(unit, allocators));
         List<Rows.Row> rows = rows(raw);
-        TRACES.forEach((trace, name) -> {
-            List<String> cells = new ArrayList<>(List.of(name));
-            ALLOCATORS.forEach(allocator -> {
-                Rows.Row row = Select.only(rows, "trace", trace, "allocator", allocator, "work", work);
-                cells.add(Table.rounded(time.applyAsDouble(row)) + " · " + Table.format("%.3f", row.number("ratio")));
-            });
-            table.row(cells);
-        });
+        TRACES.keySet().forEach(trace -> table.row(cells(rows, trace, allocators, work, time)));
         List<String> means = new ArrayList<>(List.of("geometric mean"));
-        ALLOCATORS.forEach(allocator -> {
+        allocators.forEach(allocator -> {
             List<Rows.Row> own = Select.where(rows, "allocator", allocator, "work", work);
             means.add(Table.rounded(mean(own, time)) + " · "
                     + Table.format("%.3f", mean(own, row -> row.number("ratio"))));
         });
         table.row(means);
         return table.toString();
+    }
+
+    private static List<String> header(String unit, List<String> allocators) {
+        List<String> header = new ArrayList<>(List.of(unit + " · ratio"));
+        allocators.forEach(allocator -> header.add(Peers.name(allocator)));
+        return header;
+    }
+
+    private static List<String> cells(
+            List<Rows.Row> rows, String trace, List<String> allocators, String work, ToDoubleFunction<Rows.Row> time) {
+        List<String> cells = new ArrayList<>(List.of(Objects.requireNonNull(TRACES.get(trace))));
+        allocators.forEach(allocator -> {
+            Rows.Row row = Select.only(rows, "trace", trace, "allocator", allocator, "work", work);
+            cells.add(Table.rounded(time.applyAsDouble(row)) + " · " + Table.format("%.3f", row.number("ratio")));
+        });
+        return cells;
     }
 
     private static double mean(List<Rows.Row> rows, ToDoubleFunction<Rows.Row> value) {
