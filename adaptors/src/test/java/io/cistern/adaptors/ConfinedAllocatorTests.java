@@ -77,7 +77,7 @@ final class ConfinedAllocatorTests extends AdaptorContract {
     }
 
     @Test
-    void aFreeOnAnotherThreadsOwnStreamWaitsUntilThatStreamHasPassedIt() {
+    void aFreeOnAnotherThreadsOwnStreamWaitsUntilItHasPassed() {
         ConfinedAllocator confined = over(upstream);
         long address = confined.allocate(100, DEVICE, Streams.PER_THREAD_DEFAULT);
         onOtherThread(() -> confined.free(address, 100, DEVICE, Streams.PER_THREAD_DEFAULT));

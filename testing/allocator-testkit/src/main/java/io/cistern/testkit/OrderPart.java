@@ -113,7 +113,7 @@ abstract class OrderPart extends ConformancePart {
     }
 
     @Test
-    void memoryFreedOnAThreadsOwnStreamIsNotOverwrittenByAnotherThread() {
+    void whatAThreadsOwnStreamFreedIsNotOverwrittenByAnotherThread() {
         Block block = allocate(3 * MIB, Streams.PER_THREAD_DEFAULT);
         latch.hold(Streams.PER_THREAD_DEFAULT);
         whileHeld(latch, () -> {

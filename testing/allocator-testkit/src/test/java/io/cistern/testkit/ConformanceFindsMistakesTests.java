@@ -89,7 +89,7 @@ class ConformanceFindsMistakesTests {
     @Test
     void aStreamOfEachThreadTakenForOneStreamIsFound() {
         assertThat(failuresOf("OrderTests", BrokenAllocators.KeepsByHandle::new))
-                .containsExactly("memoryFreedOnAThreadsOwnStreamIsNotOverwrittenByAnotherThread");
+                .containsExactly("whatAThreadsOwnStreamFreedIsNotOverwrittenByAnotherThread");
     }
 
     @Test
