@@ -24,7 +24,8 @@ final class Pack implements Callable<Integer> {
                     + " -DoutputDirectory=$PWD/tools/benchmarks/target/jmh",
             "mkdir -p $kit/jmh",
             "cp -r tools/cli/target/dist/cistern-*/ $kit/dist",
-            "cp tools/benchmarks/target/jmh/*.jar {tools/benchmarks,integrations/jcuda,examples}/target/fast/cistern-*.jar $kit/jmh",
+            "cp tools/benchmarks/target/jmh/*.jar"
+                    + " {tools/benchmarks,handle-pool,integrations/jcuda,examples}/target/fast/cistern-*.jar $kit/jmh",
             "cp -r tools/benchmarks/peers tools/benchmarks/measure $kit",
             "tar --sort=name --owner=0 --group=0 --numeric-owner -C $kit/.. -c cistern-measure | xz -6 -T0 > $archive",
             "rm -r $kit");
