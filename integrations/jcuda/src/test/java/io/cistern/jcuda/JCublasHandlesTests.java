@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 /// JCublas itself over a cuBLAS made for it.
 class JCublasHandlesTests {
     private static final boolean DRIVER_API = FakeLibcuda.load().isPresent();
-    private static final FakeCublas FAKE = FakeCublas.load().orElse(null);
+    private static final FakeLibrary FAKE = FakeCublas.load().orElse(null);
 
     private SimulatedGpu gpu;
     private DeviceMemory memory;

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 
 /// What JCuda allocates by our functions is freed by JCuda, through the same names.
 class MadeByJCudaTests {
-    private static final FakeLibcuda FAKE = FakeLibcuda.load().orElse(null);
+    private static final FakeLibrary FAKE = FakeLibcuda.load().orElse(null);
 
     private final CUdeviceptr pointer = new CUdeviceptr();
     private long freedBefore;
