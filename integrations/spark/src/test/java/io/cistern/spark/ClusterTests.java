@@ -57,7 +57,7 @@ final class ClusterTests {
                 .config("spark.plugins", CisternPlugin.class.getName())
                 .config("spark.executor.memory", "512m")
                 .config("spark.executor.cores", "2")
-                .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1")
+                .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
                 .config("spark.executor.resource.gpu.amount", "1")
                 .config("spark.task.resource.gpu.amount", "0.5")
                 .config("spark.cistern.task.limit", "none")

@@ -67,7 +67,8 @@ final class SparkCluster implements AutoCloseable {
                 "-cp",
                 System.getProperty("java.class.path"),
                 "-Xmx256m",
-                "-XX:TieredStopAtLevel=1"));
+                "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC"));
         line.addAll(options);
         line.addAll(List.of(mainClass, "--host", host, "--webui-port", "0"));
         line.addAll(arguments);

@@ -19,6 +19,9 @@ public record ProgramRun(int exitCode, String out, String err) {
     /// All that a replay on the simulated GPU that went well says beside its results.
     public static final String SIMULATED_NOTICE = "cistern: on a simulated GPU (--device simulated)";
 
+    /// The second compiler and the collector's threads cost a short program more than they give.
+    private static final String SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
+
     /// JARs and class folders of the program itself, among all that the tests have.
     private static final String PROGRAM_PARTS =
             ".*/((cuda-driver|simulated-gpu|allocator-api|device-buffers|adaptors|memory-pressure|observability|caching-allocator|async-allocator|nccl-allocator|pluggable-loader"
@@ -46,6 +49,7 @@ public record ProgramRun(int exitCode, String out, String err) {
                 .redirectError(err.toFile());
         builder.environment().keySet().removeIf(name -> name.startsWith("CISTERN"));
         builder.environment().put("CISTERN_DRIVER", "simulated");
+        builder.environment().put("CISTERN_JAVA_OPTS", SHORT_LIVED);
         builder.environment().putAll(environment);
         Process process = builder.start();
         if (!process.waitFor(2, TimeUnit.MINUTES)) {

@@ -42,6 +42,8 @@ final class TopCommandTests {
                                 Stream.of(
                                         Path.of(System.getProperty("java.home"), "bin", "java")
                                                 .toString(),
+                                        "-XX:TieredStopAtLevel=1",
+                                        "-XX:+UseSerialGC",
                                         "--enable-native-access=ALL-UNNAMED",
                                         "-cp",
                                         System.getProperty("java.class.path"),
