@@ -37,12 +37,6 @@ public final class Cublas implements AutoCloseable {
     private final Devices devices;
     private final HandlePool<CublasHandle> pool;
 
-    /// A product of matrices at three addresses, in the current context.
-    private interface Product {
-        /// Calls the library.
-        void by(CublasHandle handle, long a, long b, long c);
-    }
-
     private Cublas(DeviceMemory memory, CublasFunctions functions, HandlePoolOptions options) {
         this.memory = memory;
         this.functions = functions;
@@ -119,7 +113,26 @@ public final class Cublas implements AutoCloseable {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
     public void gemm(Gemm gemm, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
         Operands.check(memory, gemm, a, b, c);
-        enqueue((handle, atA, atB, atC) -> functions.gemm(handle, gemm, atA, atB, atC), a, b, c, stream);
+        if (Thread.currentThread().isVirtual()) {
+            try (HandleLease<CublasHandle> _ = pool.lease(c.device())) {
+                multiply(gemm, a, b, c, stream);
+            }
+        } else {
+            multiply(gemm, a, b, c, stream);
+        }
+    }
+
+    private void multiply(Gemm gemm, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
+        CublasHandle handle = pool.handle(c.device(), stream);
+        long addressA = Operands.use(a, stream);
+        long addressB = Operands.use(b, stream);
+        long addressC = Operands.use(c, stream);
+        long before = devices.enterContext(c.device());
+        try {
+            functions.gemm(handle, gemm, addressA, addressB, addressC);
+        } finally {
+            devices.leaveContext(c.device(), before);
+        }
     }
 
     /// Multiplies many matrices on the stream of C: see
@@ -140,28 +153,23 @@ public final class Cublas implements AutoCloseable {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
     public void gemmStridedBatched(GemmBatch batch, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
         Operands.check(memory, batch, a, b, c);
-        enqueue((handle, atA, atB, atC) -> functions.gemmStridedBatched(handle, batch, atA, atB, atC), a, b, c, stream);
-    }
-
-    /// Enqueues a product by the thread's handle; a virtual thread leases one.
-    private void enqueue(Product product, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
         if (Thread.currentThread().isVirtual()) {
             try (HandleLease<CublasHandle> _ = pool.lease(c.device())) {
-                multiply(product, a, b, c, stream);
+                multiply(batch, a, b, c, stream);
             }
         } else {
-            multiply(product, a, b, c, stream);
+            multiply(batch, a, b, c, stream);
         }
     }
 
-    private void multiply(Product product, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
+    private void multiply(GemmBatch batch, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
         CublasHandle handle = pool.handle(c.device(), stream);
         long addressA = Operands.use(a, stream);
         long addressB = Operands.use(b, stream);
         long addressC = Operands.use(c, stream);
         long before = devices.enterContext(c.device());
         try {
-            product.by(handle, addressA, addressB, addressC);
+            functions.gemmStridedBatched(handle, batch, addressA, addressB, addressC);
         } finally {
             devices.leaveContext(c.device(), before);
         }
