@@ -50,8 +50,19 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
             passOn();
             upstream().free(address, byteSize, device, stream);
         } else {
-            long fence = stream == Streams.PER_THREAD_DEFAULT ? order.record(device, stream) : 0;
-            waiting.add(new Free(address, byteSize, device, stream, fence));
+            leave(address, byteSize, device, stream);
+        }
+    }
+
+    private void leave(long address, long byteSize, int device, long stream) {
+        long fence = stream == Streams.PER_THREAD_DEFAULT ? order.record(device, stream) : 0;
+        boolean left = false;
+        try {
+            left = waiting.add(new Free(address, byteSize, device, stream, fence));
+        } finally {
+            if (!left) {
+                order.release(device, fence);
+            }
         }
     }
 
@@ -101,7 +112,9 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
     }
 
     private void passOn() {
-        waiting.removeIf(this::isPassedOn);
+        if (!waiting.isEmpty()) { // mostly none, and then the call makes no garbage
+            waiting.removeIf(this::isPassedOn);
+        }
     }
 
     private boolean isPassedOn(Free free) {

@@ -23,7 +23,7 @@ package io.cistern.handles.cublas;
 /// @param alpha the factor of the product
 /// @param beta the factor of the old C; if 0, the default, C is not read
 /// @param tf32 whether [ElementType#FLOAT32] may be rounded to 10 bits of mantissa, which tensor cores
-///     multiply
+///     multiply faster
 public record Gemm(
         int m,
         int n,

@@ -62,7 +62,7 @@ public final class Shards {
         }
     }
 
-    /// Returns the shard of a stream for blocks of a size; if there is none, takes over or makes one.
+    /// Returns the shard of a stream for blocks of a size. A stream without one takes one over, or gets a new one.
     StreamShard open(long key, long byteSize, RecycledShards ended) {
         return open(timeline(key, ended.areMany()), SizeClasses.has(byteSize), ended::takeOver);
     }
