@@ -38,6 +38,7 @@ final class JobFigures {
             ALLOCATORS.forEach(each -> cells.add(cell(Select.where(rows, "job", job, "conf", each))));
             table.row(cells);
         });
+        MemoryFigures.addLargestBatches(table, raw, ALLOCATORS);
         long runs = rows.stream().map(row -> row.textOr("run", "1")).distinct().count();
         long fewest = rows.stream()
                 .filter(row -> row.has("passSeconds"))
@@ -52,7 +53,8 @@ final class JobFigures {
                         : ": medians of " + (fewest < runs ? fewest + " to " : "") + runs
                                 + " runs in turns, ± half of their range")
                 + ". "
-                + raw.source(FILE) + ".\n";
+                + raw.source(FILE) + ".\nThe last rows: on a device of so many bytes. "
+                + raw.source(MemoryFigures.LARGEST_BATCH) + ".\n";
     }
 
     private static String cell(List<Rows.Row> rows) {

@@ -1,5 +1,6 @@
 package io.cistern.benchmarks.figures;
 
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 
@@ -7,7 +8,7 @@ import java.util.stream.Collectors;
 final class MemoryFigures {
     private static final String CAPACITY = "capacity.jsonl";
     private static final String COMPACTION = "compaction.jsonl";
-    private static final String LARGEST_BATCH = "largest-batch.jsonl";
+    static final String LARGEST_BATCH = "largest-batch.jsonl";
     private static final String SEQUENCES = "sequences.jsonl";
     private static final String OUT_OF_MEMORY = "out-of-memory.jsonl";
     private static final String SLEEP = "sleep.jsonl";
@@ -31,15 +32,22 @@ final class MemoryFigures {
     }
 
     static String largestBatch(RawOutput raw) {
-        Table table = new Table(List.of("", "8 GB", "16 GB", "32 GB"));
-        List<Rows.Row> rows = raw.json(LARGEST_BATCH);
-        List<String> names = List.of("PyTorch 2.11", "expandable segments", "`cudaMallocAsync`", "`cistern_torch`");
-        List<String> confs = List.of("default", "expandable", "async", "cistern");
-        for (int i = 0; i < confs.size(); i++) {
-            List<Rows.Row> own = Select.where(rows, "conf", confs.get(i));
-            table.row(List.of(names.get(i), batch(own, 8), batch(own, 16), batch(own, 32)));
-        }
+        Table table =
+                new Table(List.of("", "PyTorch 2.11", "expandable segments", "`cudaMallocAsync`", "`cistern_torch`"));
+        addLargestBatches(table, raw, List.of("default", "expandable", "async", "cistern"));
         return table + "\n" + raw.source(LARGEST_BATCH) + ".\n";
+    }
+
+    /// Adds a row for each size of the device.
+    ///
+    /// @param allocators the names of the columns' allocators in the raw output
+    static void addLargestBatches(Table table, RawOutput raw, List<String> allocators) {
+        List<Rows.Row> rows = raw.json(LARGEST_BATCH);
+        for (int gigabytes : new int[] {8, 16, 32}) {
+            List<String> cells = new ArrayList<>(List.of("GPT-2's largest batch in " + gigabytes + " GB"));
+            allocators.forEach(each -> cells.add(batch(Select.where(rows, "conf", each), gigabytes)));
+            table.row(cells);
+        }
     }
 
     /// Returns the largest batch on a device; all runs found the same.

@@ -49,31 +49,33 @@ final class OnnxFigures {
             if (!of.isEmpty()) {
                 table.row(List.of(
                         name,
-                        range(of, "perSecond"),
-                        range(of, "p99Millis"),
-                        range(of, "mostMib"),
-                        source.startsWith("cistern") ? range(of, "reservedMib") : "",
-                        range(of, "wrong")
+                        spread(of, "perSecond"),
+                        spread(of, "p99Millis"),
+                        spread(of, "mostMib"),
+                        source.startsWith("cistern") ? spread(of, "reservedMib") : "",
+                        spread(of, "wrong")
                                 + (of.stream().anyMatch(row -> row.number("failed") > 0) ? ", some failed" : "")));
             }
         });
         long turns =
                 rows.stream().filter(row -> source(row).equals("cuda_pool")).count();
-        return table + (turns == 1 ? "\nOne turn. " : "\nThe lowest and the highest of " + turns + " turns. ")
-                + raw.source(FILE) + ".\n";
+        return table + "\nMedians of " + turns + " turns, with the lowest and the highest. " + raw.source(FILE) + ".\n";
     }
 
     private static String source(Rows.Row row) {
         return (row.text("source") + " " + row.text("allocator")).strip();
     }
 
-    private static String range(List<Rows.Row> rows, String field) {
-        double low = rows.stream().mapToDouble(row -> row.number(field)).min().orElseThrow();
-        double high = rows.stream().mapToDouble(row -> row.number(field)).max().orElseThrow();
+    /// Returns the median, and the lowest and the highest where they differ.
+    private static String spread(List<Rows.Row> rows, String field) {
+        double[] values =
+                rows.stream().mapToDouble(row -> row.number(field)).sorted().toArray();
         String form = field.equals("p99Millis") ? "%.1f" : "%,.0f";
-        String first = Table.format(form, low);
-        String last = Table.format(form, high);
-        return first.equals(last) ? first : first + " to " + last;
+        String low = Table.format(form, values[0]);
+        String high = Table.format(form, values[values.length - 1]);
+        return low.equals(high)
+                ? low
+                : Table.format(form, values[values.length / 2]) + " (" + low + " to " + high + ")";
     }
 
     /// Makes the table of device memory over time, for changing threads and for the long run.
