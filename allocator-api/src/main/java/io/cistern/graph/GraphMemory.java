@@ -2,6 +2,7 @@ package io.cistern.graph;
 
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
+import io.cistern.diagnostics.KeptBlock;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.internal.capture.Captures;
 import io.cistern.internal.capture.Checkpoints;
@@ -115,6 +116,11 @@ public final class GraphMemory {
                 .attached(Leaks.class)
                 .orElseThrow()
                 .blocks(route -> own.stream().anyMatch(allocator -> allocator.leads(route)));
+    }
+
+    /// Returns the blocks of a device memory that programs have freed and graphs keep.
+    public static List<KeptBlock> kept(DeviceMemory memory) {
+        return memory.moduleSupport().attached(Leaks.class).orElseThrow().kept();
     }
 
     /// Keeps this memory until the result is closed, for graphs of which the program has no handle, because a
@@ -235,6 +241,12 @@ public final class GraphMemory {
     }
 
     /// Returns whether the other object is the memory of the same graphs.
+    /// Returns a name that tells it from other memories of graphs, such as `graph memory 2`.
+    @Override
+    public String toString() {
+        return blocks.toString();
+    }
+
     @Override
     public boolean equals(Object other) {
         return other instanceof GraphMemory that && that.blocks == blocks;

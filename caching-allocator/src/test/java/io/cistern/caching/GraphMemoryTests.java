@@ -78,7 +78,7 @@ final class GraphMemoryTests extends PoolFixture {
         long fits = allocate(400 * MIB);
         assertThatThrownBy(() -> allocate(800 * MIB))
                 .isInstanceOf(DeviceOutOfMemoryException.class)
-                .hasMessageContaining("graphs of " + spec);
+                .hasMessageContaining(capture.memory() + " of " + spec);
         assertThat(gpu.graphs().captureStatus(DEVICE, stream)).isEqualTo(CaptureStatus.ACTIVE);
         long another = allocate(MIB);
         free(fits, another);

@@ -72,8 +72,8 @@ public record MemorySnapshot(
     /// @param address its first address
     /// @param byteSize its length in bytes
     /// @param stream the stream that its idle blocks serve; empty if unknown, or if they serve any stream
-    /// @param reported true if the allocator reported it as a segment; false if it is a single live block
-    ///     outside all reported segments
+    /// @param reported true if the allocator reported it as a segment; false if it is a single block outside all
+    ///     reported segments, live or kept by a graph
     /// @param blocks its blocks by address
     public record Segment(
             String allocator,
@@ -96,6 +96,7 @@ public record MemorySnapshot(
     ///     or the history does not know
     /// @param ageNanos its age in nanoseconds; empty if unknown
     /// @param site the place in the program that allocated it, innermost frame first; empty if unknown
+    /// @param graph the [io.cistern.graph.GraphMemory] that keeps it after its free; empty if none does
     public record Block(
             long address,
             long byteSize,
@@ -105,7 +106,8 @@ public record MemorySnapshot(
             Optional<String> thread,
             Optional<String> scope,
             OptionalLong ageNanos,
-            List<StackTraceElement> site) {}
+            List<StackTraceElement> site,
+            Optional<String> graph) {}
 
     /// Says what a block is used for.
     public enum State {

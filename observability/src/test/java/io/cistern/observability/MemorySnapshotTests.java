@@ -12,9 +12,13 @@ import io.cistern.MemoryPool;
 import io.cistern.OpenOptions;
 import io.cistern.Registration;
 import io.cistern.Scope;
+import io.cistern.cuda.CaptureMode;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.graph.CudaGraph;
+import io.cistern.graph.GraphCapture;
+import io.cistern.graph.GraphMemory;
 import io.cistern.observability.MemorySnapshot.Block;
 import io.cistern.observability.MemorySnapshot.Segment;
 import io.cistern.observability.MemorySnapshot.State;
@@ -36,6 +40,7 @@ import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import net.razorvine.pickle.Unpickler;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /// What a snapshot shows, and how it is written.
@@ -101,6 +106,43 @@ final class MemorySnapshotTests extends ObservedMemory {
             free(inside);
         }
         free(outside);
+    }
+
+    @Test
+    @Timeout(60)
+    void aBlockThatAGraphKeepsNamesTheGraph() {
+        assertKeptByItsGraph();
+    }
+
+    @Test
+    @Timeout(60)
+    void soDoesOneOfAnAllocatorWithoutSegments() {
+        memory.currents().set(memory.open(OpenOptions.made("mine", plugInOn(gpu))));
+        assertKeptByItsGraph();
+    }
+
+    private void assertKeptByItsGraph() {
+        long block = allocate(3 * MIB);
+        GraphMemory ofGraph;
+        try (GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL)) {
+            ofGraph = capture.memory();
+            free(block);
+            try (CudaGraph _ = capture.endAndInstantiate()) {
+                MemorySnapshot snapshot = MemorySnapshot.take(memory);
+                assertThat(blocks(snapshot, State.WAITING)).singleElement().satisfies(kept -> {
+                    assertThat(kept.address()).isEqualTo(block);
+                    assertThat(kept.graph()).contains(ofGraph.toString());
+                    assertThat(kept.requestedBytes()).isZero();
+                });
+                assertThat(blocks(snapshot, State.CACHED)).isEmpty();
+                assertThat(memory.leaks()).isEmpty();
+            }
+        }
+        while (!ofGraph.isGone()) { // the driver tells later
+            LockSupport.parkNanos(Duration.ofMillis(1).toNanos());
+        }
+        GraphMemory.collect(memory);
+        assertThat(GraphMemory.kept(memory)).isEmpty();
     }
 
     private static DeviceAllocator plugInOn(SimulatedGpu driver) {

@@ -72,6 +72,9 @@ public final class Captures implements CaptureRoutes {
     /// Held by the thread that gives memory back.
     private final ReentrantLock collecting = new ReentrantLock();
 
+    /// How many memories of graphs were made.
+    private final AtomicLong memories = new AtomicLong();
+
     /// The number of calls of [#collect()].
     private final AtomicLong collections = new AtomicLong();
 
@@ -99,7 +102,7 @@ public final class Captures implements CaptureRoutes {
     }
 
     public GraphBlocks newMemory() {
-        return new GraphBlocks(this, new CaptureOrder(driver, order, this::isUnderWay));
+        return new GraphBlocks(this, new CaptureOrder(driver, order, this::isUnderWay), memories.incrementAndGet());
     }
 
     private boolean isUnderWay(long captureId) {

@@ -73,7 +73,7 @@ public final class Checkpoints {
     private long[] live() {
         LongStream.Builder live = LongStream.builder();
         router.forEachLive((address, _, route) -> {
-            if (memory.serves(route) && !route.isKept(address)) {
+            if (memory.serves(route) && route.keeper(address) == null) {
                 live.add(address);
             }
         });

@@ -35,6 +35,7 @@ public final class GraphBlocks {
 
     private final Captures captures;
     private final CaptureOrder order;
+    private final long number;
 
     /// The private allocators, by the usual allocator.
     private final Map<OpenAllocator, OpenAllocator> pools = new LinkedHashMap<>();
@@ -87,9 +88,11 @@ public final class GraphBlocks {
 
     private record Reusable(Route route, long stream, long byteSize) {}
 
-    GraphBlocks(Captures captures, CaptureOrder order) {
+    /// @param number tells it from others of its device memory
+    GraphBlocks(Captures captures, CaptureOrder order, long number) {
         this.captures = captures;
         this.order = order;
+        this.number = number;
         this.checkpoints = new Checkpoints(this, captures);
     }
 
@@ -160,8 +163,8 @@ public final class GraphBlocks {
     }
 
     private synchronized OpenAllocator poolOf(OpenAllocator usual) {
-        OpenAllocator pool =
-                pools.computeIfAbsent(usual, each -> captures.registry().openForGraphs(each, order, this::drained));
+        OpenAllocator pool = pools.computeIfAbsent(
+                usual, each -> captures.registry().openForGraphs(each, toString(), order, this::drained));
         own = pools.values().toArray(OpenAllocator[]::new);
         if (!held.contains(pool)) {
             hold(pool);
@@ -477,6 +480,11 @@ public final class GraphBlocks {
     }
 
     /// Receives the frees of kept blocks.
+    @Override
+    public String toString() {
+        return "graph memory " + number;
+    }
+
     private final class Exit extends RouteExit {
         private final Route route;
         private final DeviceAllocator then;
@@ -491,8 +499,8 @@ public final class GraphBlocks {
         }
 
         @Override
-        public boolean isKept(long address) {
-            return GraphBlocks.this.isKept(route, address);
+        public @Nullable String keeper(long address) {
+            return isKept(route, address) ? GraphBlocks.this.toString() : null;
         }
 
         @Override

@@ -2,6 +2,7 @@ package io.cistern.internal.leaks;
 
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
+import io.cistern.diagnostics.KeptBlock;
 import io.cistern.diagnostics.LeakLevel;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.internal.routing.Route;
@@ -71,8 +72,20 @@ public final class Leaks {
     public List<LiveBlock> blocks(Predicate<Route> wanted) {
         List<LiveBlock> blocks = new ArrayList<>();
         router.forEachLive((address, byteSize, route) -> {
-            if (wanted.test(route) && !route.isKept(address)) {
+            if (wanted.test(route) && route.keeper(address) == null) {
                 blocks.add(block(address, byteSize, route));
+            }
+        });
+        return blocks;
+    }
+
+    /// Returns the blocks that programs have freed and graphs keep.
+    public List<KeptBlock> kept() {
+        List<KeptBlock> blocks = new ArrayList<>();
+        router.forEachLive((address, byteSize, route) -> {
+            String keeper = route.keeper(address);
+            if (keeper != null) {
+                blocks.add(new KeptBlock(address, byteSize, route.device(), route.toString(), keeper));
             }
         });
         return blocks;

@@ -154,11 +154,12 @@ public final class Registry {
     ///
     /// @param usual the allocator that serves when nothing is captured; it [serves
     ///     graphs][OpenAllocator#servesGraphs]
+    /// @param graphs the graphs' memory, for people
     /// @param whenDrained runs when it has closed and its last block is gone
-    public OpenAllocator openForGraphs(OpenAllocator usual, StreamOrder order, Runnable whenDrained) {
+    public OpenAllocator openForGraphs(OpenAllocator usual, String graphs, StreamOrder order, Runnable whenDrained) {
         AllocatorSpec spec = usual.spec();
         requireOpen();
-        AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), "graphs of " + spec.text());
+        AllocatorSpec named = new AllocatorSpec(spec.name(), spec.options(), graphs + " of " + spec.text());
         OpenContext context = new OpenContext(this, spec, named.text(), order);
         AllocatorProvider provider = catalog.allocator(spec.name());
         DeviceAllocator backend = context.open(() -> provider.openForGraphs(context));

@@ -163,10 +163,10 @@ public final class Route {
         return usualExit;
     }
 
-    /// Returns whether a block of this route is kept although the program has freed it, for example for a
-    /// graph.
-    public boolean isKept(long address) {
-        return usualExit instanceof RouteExit keeper && keeper.isKept(address);
+    /// Returns what keeps a block of this route although the program has freed it, for example the memory of a
+    /// graph; null if nothing does.
+    public @Nullable String keeper(long address) {
+        return usualExit instanceof RouteExit exit ? exit.keeper(address) : null;
     }
 
     public DeviceAllocator maker() {

@@ -1,6 +1,7 @@
 package io.cistern.internal.routing;
 
 import io.cistern.spi.DeviceAllocator;
+import org.jspecify.annotations.Nullable;
 
 /// Receives the frees of a route in place of its allocator.
 public abstract class RouteExit implements DeviceAllocator {
@@ -10,9 +11,9 @@ public abstract class RouteExit implements DeviceAllocator {
         throw new UnsupportedOperationException();
     }
 
-    /// Returns whether a block of the route is kept here, with its owner record, although the program has freed
-    /// it.
-    public boolean isKept(long address) {
-        return false;
+    /// Returns what keeps a block of the route, with its owner record, although the program has freed it; null
+    /// if nothing does.
+    public @Nullable String keeper(long address) {
+        return null;
     }
 }

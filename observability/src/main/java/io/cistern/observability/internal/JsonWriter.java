@@ -158,6 +158,9 @@ public final class JsonWriter {
             json.writeStringField("scope", block.scope().get());
         }
         writeIfKnown("ageNanos", block.ageNanos());
+        if (block.graph().isPresent()) {
+            json.writeStringField("graph", block.graph().get());
+        }
         writeFrames(block.site());
         json.writeEndObject();
     }

@@ -3,10 +3,12 @@ package io.cistern.observability.internal;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
+import io.cistern.diagnostics.KeptBlock;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.SegmentMemory;
+import io.cistern.graph.GraphMemory;
 import io.cistern.observability.HistoryEntry;
 import io.cistern.observability.MemoryHistory;
 import io.cistern.observability.MemorySnapshot;
@@ -26,20 +28,22 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /// Puts a snapshot together from the segments that allocators report, the framework's records of live
 /// blocks, and the history.
 ///
-/// 1. Collect the live blocks of all allocators, by address.
+/// 1. Collect the live blocks of all allocators, and those that graphs keep, by address.
 /// 2. Collect the segments that allocators report. Adaptors report those of the allocator below too, so
 ///    each is taken once.
-/// 3. In a segment, a block that is handed out is live if a live block lies in it; else a
-///    thread's cache has it.
-/// 4. Add each live block outside all segments as a segment of its own.
+/// 3. In a segment, a block that is handed out is live if a live block lies in it, and waits if a graph keeps
+///    it; else a thread's cache has it.
+/// 4. Add each of these blocks outside all segments as a segment of its own.
 ///
 /// **Threads.** Belongs to one thread.
 public final class SnapshotMaker {
@@ -62,6 +66,9 @@ public final class SnapshotMaker {
 
     /// The live blocks of one device, by address; removed once a segment contains them.
     private final TreeMap<Long, LiveBlock> live = new TreeMap<>();
+
+    /// The same for blocks that graphs keep.
+    private final TreeMap<Long, KeptBlock> kept = new TreeMap<>();
 
     public SnapshotMaker(DeviceMemory memory) {
         this.memory = memory;
@@ -152,6 +159,12 @@ public final class SnapshotMaker {
                 live.put(block.address(), block);
             }
         }
+        kept.clear();
+        for (KeptBlock block : GraphMemory.kept(memory)) {
+            if (block.device() == device) {
+                kept.put(block.address(), block);
+            }
+        }
         List<Segment> found = new ArrayList<>();
         Set<Long> told = new HashSet<>();
         for (Allocator allocator : memory.allocators()) {
@@ -161,7 +174,12 @@ public final class SnapshotMaker {
                 }
             }
         }
-        live.values().forEach(block -> found.add(alone(block)));
+        live.values()
+                .forEach(each ->
+                        found.add(alone(each.allocator(), each.device(), live(each.address(), each.byteSize(), each))));
+        kept.values()
+                .forEach(each ->
+                        found.add(alone(each.allocator(), each.device(), kept(each.address(), each.byteSize(), each))));
         found.sort(Comparator.comparingLong(Segment::address));
         segments.addAll(found);
     }
@@ -180,37 +198,49 @@ public final class SnapshotMaker {
     }
 
     private Block taken(SegmentMemory.Block part) {
-        Map.Entry<Long, LiveBlock> first = live.ceilingEntry(part.address());
-        if (first == null || first.getKey() >= part.address() + part.byteSize()) {
-            return notLive(part, State.CACHED);
+        LiveBlock alive = takenFrom(live, part);
+        if (alive != null) {
+            return live(part.address(), part.byteSize(), alive);
         }
-        live.remove(first.getKey());
-        return live(part.address(), part.byteSize(), first.getValue());
+        KeptBlock freed = takenFrom(kept, part);
+        return freed != null ? kept(part.address(), part.byteSize(), freed) : notLive(part, State.CACHED);
+    }
+
+    /// Removes and returns the first block that begins in a part of a segment; null if none does.
+    private static <B> @Nullable B takenFrom(NavigableMap<Long, B> blocks, SegmentMemory.Block part) {
+        Map.Entry<Long, B> first = blocks.ceilingEntry(part.address());
+        if (first == null || first.getKey() >= part.address() + part.byteSize()) {
+            return null;
+        }
+        blocks.remove(first.getKey());
+        return first.getValue();
     }
 
     private static Block notLive(SegmentMemory.Block part, State state) {
+        return free(part.address(), part.byteSize(), state, Optional.empty());
+    }
+
+    private static Block kept(long address, long byteSize, KeptBlock block) {
+        return free(address, byteSize, State.WAITING, Optional.of(block.graph()));
+    }
+
+    private static Block free(long address, long byteSize, State state, Optional<String> graph) {
         return new Block(
-                part.address(),
-                part.byteSize(),
+                address,
+                byteSize,
                 0,
                 state,
                 OptionalLong.empty(),
                 Optional.empty(),
                 Optional.empty(),
                 OptionalLong.empty(),
-                List.of());
+                List.of(),
+                graph);
     }
 
-    private Segment alone(LiveBlock block) {
-        Block only = live(block.address(), block.byteSize(), block);
+    private static Segment alone(String allocator, int device, Block only) {
         return new Segment(
-                block.allocator(),
-                block.device(),
-                block.address(),
-                block.byteSize(),
-                OptionalLong.empty(),
-                false,
-                List.of(only));
+                allocator, device, only.address(), only.byteSize(), OptionalLong.empty(), false, List.of(only));
     }
 
     /// Describes a block from the history if it knows the block, else from the leak level's records.
@@ -226,7 +256,8 @@ public final class SnapshotMaker {
                     Optional.of(birth.thread()),
                     Optional.ofNullable(birthScopes.get(block.address())),
                     OptionalLong.of(now - birth.nanos()),
-                    birth.site().isEmpty() ? block.site() : birth.site());
+                    birth.site().isEmpty() ? block.site() : birth.site(),
+                    Optional.empty());
         }
         Optional<Duration> age = block.age();
         return new Block(
@@ -238,6 +269,7 @@ public final class SnapshotMaker {
                 block.thread(),
                 Optional.empty(),
                 age.isPresent() ? OptionalLong.of(age.get().toNanos()) : OptionalLong.empty(),
-                block.site());
+                block.site(),
+                Optional.empty());
     }
 }

@@ -450,6 +450,7 @@ function blockDetails(run, segment, block, isPinned) {
     isLive ? ["Thread", block.thread ?? "unknown"] : null,
     isLive ? ["Age", block.ageNanos == null ? "unknown" : secondsText(block.ageNanos / 1e9)] : null,
     block.scope && block.scope !== NO_SCOPE ? ["Scope", block.scope] : null,
+    block.graph ? ["Kept by", block.graph] : null,
     isLive ? ["Site", element("ol", { class: "stack" }, run.stackLines(block.stack).map((line) =>
       element("li", {}, line)))] : null,
     ["Address", addressText(block.address)],

@@ -1,0 +1,10 @@
+package io.cistern.diagnostics;
+
+/// A block that the program has freed, and that a graph keeps since its launches may use it.
+///
+/// @param address where it begins
+/// @param byteSize bytes asked for
+/// @param device the device it lives on
+/// @param allocator the spec or name of the allocator or pool that made it
+/// @param graph the [io.cistern.graph.GraphMemory] that keeps it, as its `toString` names it
+public record KeptBlock(long address, long byteSize, int device, String allocator, String graph) {}
