@@ -37,7 +37,7 @@ const WORDS = {
   fragmented: "idle in many small pieces between live blocks, so that a large request finds none that fits",
   mark: "a moment that the program named, a refused request, or a change of the current allocator",
   scope: "a region of code whose allocations go to one pool or allocator",
-  waiting: "freed, but another stream may still use it: it is handed out when that stream has got past",
+  waiting: "freed, but another stream or a graph may still use it: it is handed out when that stream has got past, or that graph is gone",
   "in a thread's cache": "freed, and kept by the thread for its next allocation",
   "lost to rounding": "what blocks are longer than the requests that they serve",
   piece: "idle memory without a gap, between blocks or ends of a segment",

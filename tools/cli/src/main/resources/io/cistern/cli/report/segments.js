@@ -1,6 +1,6 @@
 // The map of segments on a canvas: blocks in their places, with what is known of each.
 
-const STATES = { live: "live", waiting: "waiting for another stream", cached: "in a thread's cache", idle: "idle" };
+const STATES = { live: "live", waiting: "waiting for another stream or a graph", cached: "in a thread's cache", idle: "idle" };
 const ROW_HEIGHT = 20;
 const ROW_GAP = 5;
 const HEAD_HEIGHT = 24;
