@@ -8,7 +8,7 @@ import io.cistern.cuda.CaptureMode;
 import io.cistern.graph.GraphCapture;
 import io.cistern.internal.capture.Captures;
 import io.cistern.internal.routing.Route;
-import io.cistern.reports.LogOf;
+import io.cistern.jvm.LogOf;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.catalog.Catalog;

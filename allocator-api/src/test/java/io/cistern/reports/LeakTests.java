@@ -16,6 +16,7 @@ import io.cistern.graph.GraphCapture;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.internal.leaks.Leaks;
+import io.cistern.jvm.LogOf;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;

@@ -11,6 +11,7 @@ import io.cistern.ScopeOptions;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.direct.LinearSourceProvider;
+import io.cistern.jvm.LogOf;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;

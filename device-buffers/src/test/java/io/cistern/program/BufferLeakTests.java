@@ -20,6 +20,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.direct.DirectProvider;
 import io.cistern.internal.leaks.Leaks;
+import io.cistern.jvm.LogOf;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.Arena;

@@ -1,4 +1,4 @@
-package io.cistern.program;
+package io.cistern.jvm;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -11,16 +11,16 @@ import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /// What is logged under a name while a test runs, instead of where it would go.
-final class LogOf extends Handler implements BeforeEachCallback, AfterEachCallback {
+public final class LogOf extends Handler implements BeforeEachCallback, AfterEachCallback {
     private final Logger logger;
     private final List<String> messages = new CopyOnWriteArrayList<>();
 
-    LogOf(String name) {
+    public LogOf(String name) {
         logger = Logger.getLogger(name);
     }
 
     /// So far, as people read them.
-    List<String> messages() {
+    public List<String> messages() {
         return messages;
     }
 
