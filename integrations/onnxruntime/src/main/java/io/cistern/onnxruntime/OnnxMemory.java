@@ -71,7 +71,8 @@ public final class OnnxMemory implements AutoCloseable {
     /// Registers the memory of device 0 with ONNX Runtime.
     ///
     /// @param environment ONNX Runtime's environment, the only one of the process
-    /// @throws UnsupportedOperationException if this ONNX Runtime has no CUDA provider, or is older than 1.23
+    /// @throws UnsupportedOperationException if this ONNX Runtime has no CUDA provider, or is older than 1.23; or
+    ///     if the GPU is simulated
     /// @throws IllegalStateException if an `OnnxMemory` of the device is open already
     public static OnnxMemory register(OrtEnvironment environment, DeviceMemory memory) {
         return register(environment, memory, 0);
@@ -81,7 +82,8 @@ public final class OnnxMemory implements AutoCloseable {
     ///
     /// @param environment ONNX Runtime's environment, the only one of the process
     /// @param device the device's ordinal, which is ONNX Runtime's `device_id`
-    /// @throws UnsupportedOperationException if this ONNX Runtime has no CUDA provider, or is older than 1.23
+    /// @throws UnsupportedOperationException if this ONNX Runtime has no CUDA provider, or is older than 1.23; or
+    ///     if the GPU is simulated
     /// @throws IllegalStateException if an `OnnxMemory` of the device is open already
     /// @throws IndexOutOfBoundsException if there is no such device
     public static OnnxMemory register(OrtEnvironment environment, DeviceMemory memory, int device) {
@@ -91,7 +93,16 @@ public final class OnnxMemory implements AutoCloseable {
                     + " has no CUDA provider: put com.microsoft.onnxruntime:onnxruntime_gpu on the class path in place"
                     + " of onnxruntime");
         }
+        requireReal(memory);
         return register(OnnxApi.find(), memory, device);
+    }
+
+    /// ONNX Runtime would work with simulated addresses on the real GPU.
+    static void requireReal(DeviceMemory memory) {
+        if (memory.driver().simulated()) {
+            throw new UnsupportedOperationException("ONNX Runtime's CUDA provider needs a real GPU, and this device"
+                    + " memory is a simulated one's; -Dcistern.driver=cuda says why no real one can be used");
+        }
     }
 
     static OnnxMemory register(OnnxApi api, DeviceMemory memory, int device) {

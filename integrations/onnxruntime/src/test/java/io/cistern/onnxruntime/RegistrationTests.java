@@ -41,6 +41,14 @@ class RegistrationTests {
     }
 
     @Test
+    void aSimulatedGpuIsRefusedWithWhatToDo() {
+        assertThatExceptionOfType(UnsupportedOperationException.class)
+                .isThrownBy(() -> OnnxMemory.requireReal(memory))
+                .withMessageContaining("simulated")
+                .withMessageContaining("-Dcistern.driver=cuda");
+    }
+
+    @Test
     void theRealLibraryHasTheFunctionsWhereTheyAreLookedFor() {
         String version = OrtEnvironment.getEnvironment().getVersion();
         OnnxApi api = OnnxApi.find();
