@@ -89,8 +89,8 @@ final class HandleFigures {
                 "",
                 range(medians, "MiB of the device for a handle")));
         return table
-                + "\nThe lowest and the highest median of two turns. PyTorch is called from C++, and sets stream and workspace in"
-                + " each call. " + raw.source(COSTS)
+                + "\nThe lowest and the highest median of two turns; of a turn's passes the last, since the first ones warm up."
+                + " PyTorch is called from C++, and sets stream and workspace in each call. " + raw.source(COSTS)
                 + ".\n";
     }
 
@@ -124,7 +124,8 @@ final class HandleFigures {
                     own.text("created"),
                     shared.text("created")));
         }
-        return table + "\n" + raw.source(THREADS) + ".\n";
+        return table + "\nThe strategies ran one after the other; threads and their lives are those of the shared run. "
+                + raw.source(THREADS) + ".\n";
     }
 
     /// Draws the cost that handles add to a task, by the number of tasks that a thread does before it ends.
@@ -137,7 +138,7 @@ final class HandleFigures {
         double own = mean(medians, "a thread with a handle, PER_THREAD") - alone;
         double shared = mean(medians, "a thread with a handle, SHARED") - alone;
         return new LineChart(
-                        "What a thread's handle costs a task, H100",
+                        "What a thread's handle costs a task",
                         Axis.logarithmic("tasks that a thread does before it ends", 1, tasks.getLast()),
                         Axis.logarithmic("microseconds a task", 0.001, own))
                 .linePoints("a handle per thread", tasks, per(tasks, own))
