@@ -7,6 +7,7 @@ import java.util.stream.Collectors;
 /// Makes tables of programs short of memory, and of pools that sleep.
 final class MemoryFigures {
     private static final String CAPACITY = "capacity.jsonl";
+    private static final String GENERATED = "capacity-generated.jsonl";
     private static final String COMPACTION = "compaction.jsonl";
     static final String LARGEST_BATCH = "largest-batch.jsonl";
     private static final String SEQUENCES = "sequences.jsonl";
@@ -71,6 +72,31 @@ final class MemoryFigures {
                     row.text("wrongBytes")));
         }
         return table + "\n" + raw.source(COMPACTION) + ".\n";
+    }
+
+    /// Makes the table of generated programs on devices hardly larger than they need.
+    static String generatedAtCapacity(RawOutput raw) {
+        Table table =
+                new Table(List.of("program, seed", "a greedy placement needs", "1.02 ×: refused", "1.04 ×: refused"));
+        List<Rows.Row> rows = raw.json(GENERATED);
+        int complete = 0;
+        List<Rows.Row> larger = Select.where(rows, "capacity", "1.04x");
+        for (Rows.Row row : larger) {
+            String program = row.text("program");
+            String seed = row.text("seed");
+            Rows.Row smaller = Select.only(rows, "capacity", "1.02x", "program", program, "seed", seed);
+            if (smaller.number("failures") == 0) {
+                complete++;
+            } else {
+                table.row(List.of(
+                        "`" + program + "`, " + seed,
+                        Table.format("%.3f ×", row.number("greedyPlacement")),
+                        refused(smaller),
+                        refused(row)));
+            }
+        }
+        return table + "\nThe other " + complete + " of " + larger.size() + " programs complete at 1.02 ×. "
+                + raw.source(GENERATED) + ".\n";
     }
 
     private static String refused(Rows.Row row) {

@@ -40,6 +40,7 @@ final class Pages {
             Map.entry("all_reduce", CollectiveFigures::allReduce),
             Map.entry("capacity", MemoryFigures::capacity),
             Map.entry("largest_batch", MemoryFigures::largestBatch),
+            Map.entry("generated_at_capacity", MemoryFigures::generatedAtCapacity),
             Map.entry("compaction", MemoryFigures::compaction),
             Map.entry("requests_at_capacity", MemoryFigures::requestsAtCapacity),
             Map.entry("out_of_memory", MemoryFigures::outOfMemory),
