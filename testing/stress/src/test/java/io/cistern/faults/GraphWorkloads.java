@@ -44,6 +44,7 @@ final class GraphWorkloads {
         program.toClose.add(first);
         program.free(inside, 0);
         own.leaks();
+        GraphMemory.kept(program.memory);
         own.statistics(0);
         own.reservedBytes(0);
         program.memory.allocators().forEach(each -> each.memoryStatistics(0));
