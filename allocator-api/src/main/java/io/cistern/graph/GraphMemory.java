@@ -240,13 +240,13 @@ public final class GraphMemory {
         return blocks.whenGone(action);
     }
 
-    /// Returns whether the other object is the memory of the same graphs.
     /// Returns a name that tells it from other memories of graphs, such as `graph memory 2`.
     @Override
     public String toString() {
         return blocks.toString();
     }
 
+    /// Returns whether the other object is the memory of the same graphs.
     @Override
     public boolean equals(Object other) {
         return other instanceof GraphMemory that && that.blocks == blocks;

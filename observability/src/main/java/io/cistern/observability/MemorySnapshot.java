@@ -167,7 +167,7 @@ public record MemorySnapshot(
         }
     }
 
-    /// Writes the snapshot as JSON, in the format of `docs/snapshot.md` and its schema.
+    /// Writes the snapshot as JSON, in the format of `snapshot.schema.json` beside this class.
     ///
     /// @param out where to; is left open
     /// @throws IOException if it can't be written

@@ -479,12 +479,12 @@ public final class GraphBlocks {
                 .post(Events.FREE_DEFERRED, route.toString(), route.device(), address, byteSize, 0);
     }
 
-    /// Receives the frees of kept blocks.
     @Override
     public String toString() {
         return "graph memory " + number;
     }
 
+    /// Receives the frees of kept blocks.
     private final class Exit extends RouteExit {
         private final Route route;
         private final DeviceAllocator then;

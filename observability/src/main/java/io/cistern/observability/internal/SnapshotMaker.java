@@ -161,7 +161,7 @@ public final class SnapshotMaker {
         }
         kept.clear();
         for (KeptBlock block : GraphMemory.kept(memory)) {
-            if (block.device() == device) {
+            if (block.device() == device && !live.containsKey(block.address())) { // freed just now
                 kept.put(block.address(), block);
             }
         }

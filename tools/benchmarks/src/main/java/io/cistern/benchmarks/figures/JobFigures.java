@@ -53,7 +53,8 @@ final class JobFigures {
                         : ": medians of " + (fewest < runs ? fewest + " to " : "") + runs
                                 + " runs in turns, ± half of their range")
                 + ". "
-                + raw.source(FILE) + ".\nThe last rows: on a device of so many bytes. "
+                + raw.source(FILE)
+                + ".\nThe last rows: the largest batch on a device of that size, where more is better. "
                 + raw.source(MemoryFigures.LARGEST_BATCH) + ".\n";
     }
 

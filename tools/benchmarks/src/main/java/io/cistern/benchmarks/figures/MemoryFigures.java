@@ -76,8 +76,7 @@ final class MemoryFigures {
 
     /// Makes the table of generated programs on devices hardly larger than they need.
     static String generatedAtCapacity(RawOutput raw) {
-        Table table =
-                new Table(List.of("program, seed", "a greedy placement needs", "1.02 ×: refused", "1.04 ×: refused"));
+        Table table = new Table(List.of("program, seed", "1.02 ×: refused", "1.04 ×: refused"));
         List<Rows.Row> rows = raw.json(GENERATED);
         int complete = 0;
         List<Rows.Row> larger = Select.where(rows, "capacity", "1.04x");
@@ -88,11 +87,7 @@ final class MemoryFigures {
             if (smaller.number("failures") == 0) {
                 complete++;
             } else {
-                table.row(List.of(
-                        "`" + program + "`, " + seed,
-                        Table.format("%.3f ×", row.number("greedyPlacement")),
-                        refused(smaller),
-                        refused(row)));
+                table.row(List.of("`" + program + "`, " + seed, refused(smaller), refused(row)));
             }
         }
         return table + "\nThe other " + complete + " of " + larger.size() + " programs complete at 1.02 ×. "
