@@ -15,7 +15,7 @@ public final class DeviceChoice {
 
     /// Opens the device. The setting `cistern.driver` decides what `auto` means.
     ///
-    /// @param capacityBytes the memory of a simulated device, or a limit on a real one
+    /// @param capacityBytes the memory of a simulated device; of a real one, each replay holds the rest
     /// @throws UsageException if there is no such device; the message says why
     public static ReplayDevice open(String choice, OptionalLong capacityBytes) {
         return switch (choice) {
@@ -58,14 +58,15 @@ public final class DeviceChoice {
         return Integer.parseInt(choice.substring("cuda:".length()));
     }
 
-    private static ReplayDevice real(String choice, int ordinal, CudaDriverProvider provider, OptionalLong limitBytes) {
+    private static ReplayDevice real(
+            String choice, int ordinal, CudaDriverProvider provider, OptionalLong capacityBytes) {
         CudaDriver driver = open(choice, provider);
         int count = driver.devices().count();
         if (ordinal >= count) {
             driver.close();
             throw new UsageException("--device " + choice + ": the driver has devices 0 to " + (count - 1));
         }
-        return new ReplayDevice.Real(driver, ordinal, limitBytes);
+        return new ReplayDevice.Real(driver, ordinal, capacityBytes);
     }
 
     private static CudaDriver open(String choice, CudaDriverProvider provider) {

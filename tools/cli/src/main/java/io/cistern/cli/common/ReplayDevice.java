@@ -4,6 +4,8 @@ import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -20,14 +22,14 @@ public sealed interface ReplayDevice extends AutoCloseable {
     /// Returns the device's ordinal.
     int ordinal();
 
-    /// Returns a driver for one replay.
-    CudaDriver driver();
-
     /// Returns a driver for one replay on several devices, beginning with [#ordinal].
     ///
     /// @param devices at most [#deviceCount]
-    default CudaDriver driver(int devices) {
-        return driver();
+    CudaDriver driver(int devices);
+
+    /// Returns a driver for one replay on this device alone.
+    default CudaDriver driver() {
+        return driver(1);
     }
 
     /// Returns how many devices there are from [#ordinal] on.
@@ -39,7 +41,7 @@ public sealed interface ReplayDevice extends AutoCloseable {
     /// Opens device memory on a driver.
     DeviceMemory open(CudaDriver driver, Catalog catalog);
 
-    /// Returns this device with another capacity, or another limit if it is real.
+    /// Returns this device with another capacity. Of a real one, each replay holds the rest.
     ///
     /// @return a device that nobody needs to close
     ReplayDevice withCapacity(long byteSize);
@@ -77,19 +79,10 @@ public sealed interface ReplayDevice extends AutoCloseable {
         }
 
         @Override
-        public CudaDriver driver() {
-            return builder().build();
-        }
-
-        @Override
         public CudaDriver driver(int devices) {
-            return devices == 1 ? driver() : builder().devices(devices).build();
-        }
-
-        private SimulatedGpu.Builder builder() {
-            SimulatedGpu.Builder builder = SimulatedGpu.builder();
+            SimulatedGpu.Builder builder = SimulatedGpu.builder().devices(devices);
             capacityBytes.ifPresent(builder::capacityBytes);
-            return builder;
+            return builder.build();
         }
 
         @Override
@@ -113,13 +106,28 @@ public sealed interface ReplayDevice extends AutoCloseable {
         }
     }
 
-    /// A device of a real driver, which stays open over all replays.
-    ///
-    /// @param limitBytes the most that may be allocated at once; empty for no limit but the device's own
-    record Real(CudaDriver driver, int ordinal, OptionalLong limitBytes) implements ReplayDevice {
+    /// A device of a real driver, which stays open over all replays. One replay runs at a time.
+    final class Real implements ReplayDevice {
+        private final CudaDriver driver;
+        private final int ordinal;
+        private final OptionalLong capacityBytes;
+        private final List<Runnable> held = new ArrayList<>();
+
+        /// @param capacityBytes the memory that a replay finds free on each device; empty for all that is free
+        public Real(CudaDriver driver, int ordinal, OptionalLong capacityBytes) {
+            this.driver = driver;
+            this.ordinal = ordinal;
+            this.capacityBytes = capacityBytes;
+        }
+
         @Override
         public String label() {
             return "cuda:" + ordinal;
+        }
+
+        @Override
+        public int ordinal() {
+            return ordinal;
         }
 
         @Override
@@ -133,13 +141,32 @@ public sealed interface ReplayDevice extends AutoCloseable {
         }
 
         @Override
-        public void release(CudaDriver driver) {}
+        public CudaDriver driver(int devices) {
+            capacityBytes.ifPresent(bytes -> {
+                for (int device = ordinal; device < ordinal + devices; device++) {
+                    holdAllBut(bytes, device);
+                }
+            });
+            return driver;
+        }
+
+        private void holdAllBut(long byteSize, int device) {
+            long rest = driver.memory().freeBytes(device) - byteSize;
+            if (rest > 0) {
+                long address = driver.memory().allocate(device, rest);
+                held.add(() -> driver.memory().free(device, address));
+            }
+        }
+
+        @Override
+        public void release(CudaDriver driver) {
+            held.forEach(Runnable::run);
+            held.clear();
+        }
 
         @Override
         public DeviceMemory open(CudaDriver driver, Catalog catalog) {
-            DeviceMemory.Builder builder = DeviceMemory.builder(driver).catalog(catalog);
-            limitBytes.ifPresent(builder::limitBytes);
-            return builder.open();
+            return DeviceMemory.builder(driver).catalog(catalog).open();
         }
 
         @Override

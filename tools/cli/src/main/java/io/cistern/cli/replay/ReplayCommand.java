@@ -73,8 +73,8 @@ public final class ReplayCommand implements Callable<Integer> {
             paramLabel = "BYTES",
             converter = Capacity.Converter.class,
             description =
-                    "Memory of the simulated device (default: an H200's), or a limit on a real one: for example 8GiB,"
-                            + " or 1.02x for so many times what each trace requests at most.")
+                    "Memory of the device (default: all of it, or an H200's if it is simulated): for example 8GiB, or 1.02x"
+                            + " for so many times what each trace requests at most. Of a real one, the rest is held.")
     private @Nullable Capacity capacity;
 
     @Option(
