@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,15 @@ struct Async {
     uint64_t keep_all = UINT64_MAX;
     CHECK(cudaMemPoolSetAttribute(pool(), cudaMemPoolAttrReleaseThreshold, &keep_all));
   }
+  // Throws std::bad_alloc where memory is out, as PyTorch throws an error of its own.
   static void* allocate(size_t bytes, cudaStream_t stream) {
     void* block;
-    CHECK(cudaMallocAsync(&block, bytes, stream));
+    cudaError_t result = cudaMallocAsync(&block, bytes, stream);
+    if (result == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      throw std::bad_alloc();
+    }
+    CHECK(result);
     return block;
   }
   static void free(void* block, cudaStream_t stream) { CHECK(cudaFreeAsync(block, stream)); }
