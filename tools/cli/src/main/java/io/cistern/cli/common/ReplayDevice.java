@@ -38,6 +38,13 @@ public sealed interface ReplayDevice extends AutoCloseable {
     /// Releases a driver that [#driver] returned.
     void release(CudaDriver driver);
 
+    /// Takes what a replay shall not have: of a real device with a capacity, all that is free but the capacity.
+    ///
+    /// @param devices as for [#driver(int)]
+    default Rest holdRest(int devices) {
+        return () -> {};
+    }
+
     /// Opens device memory on a driver.
     DeviceMemory open(CudaDriver driver, Catalog catalog);
 
@@ -48,6 +55,12 @@ public sealed interface ReplayDevice extends AutoCloseable {
 
     @Override
     default void close() {}
+
+    /// Memory that is held; closing gives it back.
+    interface Rest extends AutoCloseable {
+        @Override
+        void close();
+    }
 
     /// A simulated GPU; each replay gets a new one.
     ///
@@ -106,28 +119,18 @@ public sealed interface ReplayDevice extends AutoCloseable {
         }
     }
 
-    /// A device of a real driver, which stays open over all replays. One replay runs at a time.
-    final class Real implements ReplayDevice {
-        private final CudaDriver driver;
-        private final int ordinal;
-        private final OptionalLong capacityBytes;
-        private final List<Runnable> held = new ArrayList<>();
-
-        /// @param capacityBytes the memory that a replay finds free on each device; empty for all that is free
-        public Real(CudaDriver driver, int ordinal, OptionalLong capacityBytes) {
-            this.driver = driver;
-            this.ordinal = ordinal;
-            this.capacityBytes = capacityBytes;
-        }
-
+    /// A device of a real driver, which stays open over all replays.
+    ///
+    /// @param capacityBytes what a replay finds free on each device; empty for all that is free
+    record Real(CudaDriver driver, int ordinal, OptionalLong capacityBytes) implements ReplayDevice {
         @Override
         public String label() {
             return "cuda:" + ordinal;
         }
 
         @Override
-        public int ordinal() {
-            return ordinal;
+        public CudaDriver driver(int devices) {
+            return driver;
         }
 
         @Override
@@ -141,28 +144,24 @@ public sealed interface ReplayDevice extends AutoCloseable {
         }
 
         @Override
-        public CudaDriver driver(int devices) {
+        public Rest holdRest(int devices) {
+            List<Rest> held = new ArrayList<>();
             capacityBytes.ifPresent(bytes -> {
                 for (int device = ordinal; device < ordinal + devices; device++) {
-                    holdAllBut(bytes, device);
+                    held.add(holdAllBut(bytes, device));
                 }
             });
-            return driver;
+            return () -> held.forEach(Rest::close);
         }
 
-        private void holdAllBut(long byteSize, int device) {
+        private Rest holdAllBut(long byteSize, int device) {
             long rest = driver.memory().freeBytes(device) - byteSize;
-            if (rest > 0) {
-                long address = driver.memory().allocate(device, rest);
-                held.add(() -> driver.memory().free(device, address));
-            }
+            long address = rest > 0 ? driver.memory().allocate(device, rest) : 0;
+            return () -> driver.memory().free(device, address);
         }
 
         @Override
-        public void release(CudaDriver driver) {
-            held.forEach(Runnable::run);
-            held.clear();
-        }
+        public void release(CudaDriver driver) {}
 
         @Override
         public DeviceMemory open(CudaDriver driver, Catalog catalog) {

@@ -62,9 +62,11 @@ public record ReplaySession(
     }
 
     private Outcome run(Work work, boolean observed) {
-        CudaDriver driver = gpu.driver(trace.origins().deviceCount());
+        int devices = trace.origins().deviceCount();
+        CudaDriver driver = gpu.driver(devices);
         try (ReplayStreams streams = ReplayStreams.create(driver, trace, gpu.ordinal());
-                ContentChecks checks = work == Work.CHECK ? ContentChecks.on(streams) : null) {
+                ContentChecks checks = work == Work.CHECK ? ContentChecks.on(streams) : null;
+                ReplayDevice.Rest _ = gpu.holdRest(devices)) {
             long[] freeBytesBefore = streams.freeBytes();
             Outcome outcome = withAllocator(streams, blockWork(work, streams, checks), observed, freeBytesBefore);
             streams.synchronize();

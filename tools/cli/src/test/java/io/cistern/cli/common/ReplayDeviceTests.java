@@ -17,12 +17,11 @@ class ReplayDeviceTests {
             ReplayDevice device = new ReplayDevice.Real(driver, 1, OptionalLong.of(CAPACITY));
             long all = driver.memory().freeBytes(0);
 
-            assertThat(device.driver(2)).isSameAs(driver);
-            assertThat(driver.memory().freeBytes(0)).isEqualTo(all);
-            assertThat(driver.memory().freeBytes(1)).isBetween(CAPACITY - CONTEXT, CAPACITY);
-            assertThat(driver.memory().freeBytes(2)).isBetween(CAPACITY - CONTEXT, CAPACITY);
-
-            device.release(driver);
+            try (ReplayDevice.Rest _ = device.holdRest(2)) {
+                assertThat(driver.memory().freeBytes(0)).isEqualTo(all);
+                assertThat(driver.memory().freeBytes(1)).isBetween(CAPACITY - CONTEXT, CAPACITY);
+                assertThat(driver.memory().freeBytes(2)).isBetween(CAPACITY - CONTEXT, CAPACITY);
+            }
             assertThat(driver.memory().freeBytes(1)).isBetween(all - CONTEXT, all);
             assertThat(driver.memory().freeBytes(2)).isBetween(all - CONTEXT, all);
         }
@@ -33,9 +32,9 @@ class ReplayDeviceTests {
         try (CudaDriver driver = SimulatedGpu.builder().capacityBytes(CAPACITY).build()) {
             ReplayDevice device = new ReplayDevice.Real(driver, 0, OptionalLong.empty()).withCapacity(2 * CAPACITY);
 
-            device.driver();
-            assertThat(driver.memory().freeBytes(0)).isEqualTo(CAPACITY);
-            device.release(driver);
+            try (ReplayDevice.Rest _ = device.holdRest(1)) {
+                assertThat(driver.memory().freeBytes(0)).isEqualTo(CAPACITY);
+            }
         }
     }
 }
