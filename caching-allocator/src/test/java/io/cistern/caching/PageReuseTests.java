@@ -210,6 +210,18 @@ class PageReuseTests {
     }
 
     @Test
+    void adaptiveWaitsEarlierWhereOthersUseTheDevice() {
+        gpu.memory().allocate(0, CAPACITY / 2);
+        reopen(PageFit.USUAL, PageReuse.ADAPTIVE, false);
+        long block = allocate(CAPACITY / 32, a);
+        gpu.copies().fillBytes(0, block, (byte) 1, CAPACITY / 32, a);
+        free(block, a);
+        allocate(CAPACITY / 32, b);
+        assertThat(caching.reservedBytes(0)).hasValue(CAPACITY / 32);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(1);
+    }
+
+    @Test
     void stableMappingKeepsEveryPageInItsPlaceForLife() {
         reopen(PageReuse.WAIT, true);
         long block = allocate(40 * MIB, a);

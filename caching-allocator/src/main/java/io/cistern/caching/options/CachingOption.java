@@ -52,7 +52,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "`adaptive`",
             "whether idle pages of one stream serve another: never, until that has ended and finished; or once the work on"
                     + " them has finished, and before that, the other stream waiting on the device, always (`wait`) or"
-                    + " from a sixteenth of the device reserved on (`adaptive`, except with `fit=tight`)",
+                    + " once a sixteenth of what may be had is reserved (`adaptive`, except with `fit=tight`)",
             wordOf(PageReuse.class));
 
     /// Whether a virtual page keeps its physical page for life, so that no page moves.

@@ -11,7 +11,8 @@ import io.cistern.caching.options.PageReuse;
 ///    reserved, so that streams need not wait for each other.
 /// 2. Above that, an idle page is moved. A page is created only if none is idle.
 /// 3. A page of a stream that is still at work would make the taker wait. While less than a sixteenth of the
-///    device is reserved, memory costs less than time: such pages stay, and a missing page is created.
+///    memory that may be had is reserved, memory costs less than time: such pages stay, and a missing page is
+///    created. What others use of the device can't be had.
 /// 4. A driver call for a page takes about the same time for any size, and a page is idle only as a whole. So a
 ///    page for large blocks is a share of the peak of live bytes, rounded to a power of two so that a page that
 ///    moves fits into many places. A page for small blocks has the smallest size.
@@ -26,7 +27,7 @@ final class GrowthPolicy {
     /// A 1024th of the device is too little to save.
     private static final int LITTLE_SHIFT = 10;
 
-    /// A sixteenth of the device leaves fifteen for others.
+    /// A sixteenth of the memory leaves fifteen for others.
     private static final int PLENTY_SHIFT = 4;
 
     /// A page takes at most this share of the bytes that are left.
@@ -42,7 +43,7 @@ final class GrowthPolicy {
     private final long fixedBytes;
     private final long largestBytes;
     private final int shareShift;
-    private final long plentyBytes;
+    private final boolean takesPlenty;
 
     private final long capBytes;
 
@@ -61,9 +62,8 @@ final class GrowthPolicy {
         this.fixedBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
         this.largestBytes = policy.largestBytes();
         boolean isTight = policy.fit() == PageFit.TIGHT;
-        boolean weighs = policy.reuse() == PageReuse.ADAPTIVE && !isTight;
         this.shareShift = isTight ? TIGHT_SHARE_SHIFT : USUAL_SHARE_SHIFT;
-        this.plentyBytes = weighs ? deviceBytes >> PLENTY_SHIFT : 0;
+        this.takesPlenty = policy.reuse() == PageReuse.ADAPTIVE && !isTight;
         this.peakBytes = isTight ? 0 : deviceBytes >> LITTLE_SHIFT;
         this.capBytes = capBytes;
         this.roomBytes = Math.min(deviceBytes, capBytes);
@@ -94,7 +94,7 @@ final class GrowthPolicy {
 
     /// Whether so little is reserved that memory costs less than time.
     boolean hasPlenty(long reservedBytes) {
-        return reservedBytes < plentyBytes;
+        return takesPlenty && reservedBytes < roomBytes >> PLENTY_SHIFT;
     }
 
     /// The unit of the sizes of holes and pages.

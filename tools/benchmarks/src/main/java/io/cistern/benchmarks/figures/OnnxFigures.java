@@ -2,13 +2,17 @@ package io.cistern.benchmarks.figures;
 
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.LongSummaryStatistics;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /// Makes tables of ONNX Runtime's sessions with each kind of memory.
 final class OnnxFigures {
     private static final String FILE = "onnx.txt";
     /// The number of requests from which a run is the long one.
     private static final int LONG = 100_000;
+    /// The number of requests of the short runs, of all sources.
+    private static final int SHORT = 6_000;
 
     private static final Map<String, String> SOURCES = new LinkedHashMap<>();
 
@@ -16,6 +20,7 @@ final class OnnxFigures {
         SOURCES.put("arena", "ONNX Runtime's arenas");
         SOURCES.put("arena_same", "its arenas, `kSameAsRequested`");
         SOURCES.put("arena_same_no_pattern", "its arenas, the same without memory patterns");
+        SOURCES.put("arena_same_one_stream", "its arenas, the same, each session on one stream");
         SOURCES.put("cuda_pool", "its pool of `cudaMallocAsync`, shared");
         SOURCES.put("cistern_session caching", "Cistern, `ONE_OF_SESSION`");
         SOURCES.put("cistern_request caching", "Cistern, `ONE_FOR_EACH_REQUEST`");
@@ -25,10 +30,14 @@ final class OnnxFigures {
     private OnnxFigures() {}
 
     static String serving(RawOutput raw) {
+        return table(raw, Select.where(rows(raw, 2, 8), "requests", Integer.toString(SHORT)));
+    }
+
+    static String servingForLonger(RawOutput raw) {
         return table(
                 raw,
                 rows(raw, 2, 8).stream()
-                        .filter(row -> row.number("requests") < LONG)
+                        .filter(row -> row.number("requests") > SHORT && row.number("requests") < LONG)
                         .toList());
     }
 
@@ -57,9 +66,16 @@ final class OnnxFigures {
                                 + (of.stream().anyMatch(row -> row.number("failed") > 0) ? ", some failed" : "")));
             }
         });
-        long turns =
-                rows.stream().filter(row -> source(row).equals("cuda_pool")).count();
-        return table + "\nMedians of " + turns + " turns, with the lowest and the highest. " + raw.source(FILE) + ".\n";
+        LongSummaryStatistics turns =
+                rows.stream()
+                        .collect(Collectors.groupingBy(OnnxFigures::source, Collectors.counting()))
+                        .values()
+                        .stream()
+                        .mapToLong(Long::longValue)
+                        .summaryStatistics();
+        String most = turns.getMin() == turns.getMax() ? "" : turns.getMin() + " to ";
+        return table + "\nMedians of " + most + turns.getMax() + " turns, with the lowest and the highest. "
+                + raw.source(FILE) + ".\n";
     }
 
     private static String source(Rows.Row row) {

@@ -123,6 +123,9 @@ public sealed interface ReplayDevice extends AutoCloseable {
     ///
     /// @param capacityBytes what a replay finds free on each device; empty for all that is free
     record Real(CudaDriver driver, int ordinal, OptionalLong capacityBytes) implements ReplayDevice {
+        /// The driver hands out device memory in pieces of so many bytes.
+        private static final long PIECE = 2 << 20;
+
         @Override
         public String label() {
             return "cuda:" + ordinal;
@@ -155,7 +158,7 @@ public sealed interface ReplayDevice extends AutoCloseable {
         }
 
         private Rest holdAllBut(long byteSize, int device) {
-            long rest = driver.memory().freeBytes(device) - byteSize;
+            long rest = (driver.memory().freeBytes(device) - byteSize) / PIECE * PIECE;
             long address = rest > 0 ? driver.memory().allocate(device, rest) : 0;
             return () -> driver.memory().free(device, address);
         }

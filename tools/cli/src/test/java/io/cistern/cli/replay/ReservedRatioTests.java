@@ -55,6 +55,14 @@ final class ReservedRatioTests {
         assertThat(outcome.passes().getLast().driverCalls()).isLessThanOrEqualTo(300);
     }
 
+    @Test
+    void streamsComeToRestOnADeviceThatIsNearlyFull() throws TraceException {
+        Trace trace = BundledTraces.read(STREAMS);
+        long byteSize = trace.origins().largestPeakBytes() / 10 * 11;
+        ReplaySession.Outcome outcome = replay(trace, "caching", PASSES, OptionalLong.of(byteSize));
+        assertThat(outcome.passes().getLast().driverCalls()).isLessThanOrEqualTo(300);
+    }
+
     /// Some of these never come to rest: only what they reserve is asked for.
     @ParameterizedTest
     @CsvSource({
@@ -98,7 +106,11 @@ final class ReservedRatioTests {
     }
 
     private static ReplaySession.Outcome replay(Trace trace, String spec, int passes) {
-        try (ReplayDevice gpu = new ReplayDevice.Simulated(OptionalLong.empty())) {
+        return replay(trace, spec, passes, OptionalLong.empty());
+    }
+
+    private static ReplaySession.Outcome replay(Trace trace, String spec, int passes, OptionalLong capacityBytes) {
+        try (ReplayDevice gpu = new ReplayDevice.Simulated(capacityBytes)) {
             return new ReplaySession(
                             trace,
                             spec,
