@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /// 1. Find obstacles: no pages, a pool that sleeps, a capture, another thread that compacts.
 /// 2. Wait for the device, and free blocks that waited for its streams.
 /// 3. Plan. For a request, nothing moves unless the request fits afterwards.
-/// 4. Carry out the plan.
+/// 4. Carry out the plan. For a request, look again.
 ///
 /// **Threads.** Any; one thread compacts at a time, and another one is told so. The caller makes sure that no
 /// work is given to the device meanwhile.
@@ -86,7 +86,18 @@ final class CacheCompaction {
         return driver.graphs().isSheltered(parts.device()) ? CAPTURED : "";
     }
 
+    /// Repeats for a request until it fits: the driver takes memory too, for the stream of the copies and for
+    /// mappings, so that the request may lack a little again.
     private CompactionResult compact(PageTable table, long asked) {
+        CompactionResult all = compact(table, asked, maxBytes);
+        for (CompactionResult last = all; asked != 0 && last.freedBytes() > 0; ) {
+            last = compact(table, asked, maxBytes - all.movedBytes());
+            all = all.plus(last);
+        }
+        return all;
+    }
+
+    private CompactionResult compact(PageTable table, long asked, long mostKept) {
         long begun = driver.nanoTime();
         driver.devices().synchronize(parts.device());
         table.pages.idle();
@@ -99,7 +110,7 @@ final class CacheCompaction {
         if (lacking <= 0) {
             return CompactionResult.nothing("");
         }
-        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes, room);
+        CompactionPlan plan = CompactionPlan.of(table, lacking, mostKept, room);
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
             return CompactionResult.nothing(plan.freeBytes() + " bytes would come free"
                     + (asked == 0 ? "" : ", of " + lacking + " that the request lacks")

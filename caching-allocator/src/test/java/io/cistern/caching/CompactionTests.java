@@ -7,6 +7,8 @@ import static org.assertj.core.api.InstanceOfAssertFactories.type;
 import io.cistern.MemoryPool;
 import io.cistern.Registration;
 import io.cistern.cuda.CaptureMode;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -18,6 +20,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Requests that find memory only once live memory has moved together.
 final class CompactionTests extends CompactionFixture {
@@ -41,6 +44,16 @@ final class CompactionTests extends CompactionFixture {
         free(memory.allocate(REQUEST, DEVICE, stream));
         assertThat(figure("compaction.freed_bytes")).isLessThan(REQUEST);
         assertThat(figure("compaction.moved_bytes")).isLessThan(REQUEST);
+        assertContents();
+    }
+
+    /// Pages that the driver refuses during a compaction leave the request short; there are others to move.
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3, 4, 5})
+    void aRequestIsServedEvenIfTheDriverRefusesTwoPages(int pagesBefore) {
+        fragment("caching");
+        gpu.faults().failOn(DriverCall.MEM_CREATE, pagesBefore, 2, CudaResult.OUT_OF_MEMORY);
+        free(memory.allocate(2 * REQUEST, DEVICE, stream));
         assertContents();
     }
 
