@@ -9,7 +9,7 @@ public enum PageReuse {
     NEVER,
     /// Pages whose last work has finished. If only pages with running work are idle, new pages are created as
     /// long as less than a sixteenth of the memory that may be had is reserved; above that, the same as
-    /// [#WAIT]. What others use of the device can't be had.
+    /// [#WAIT]. Memory that others use can't be had.
     ADAPTIVE,
     /// All idle pages: the stream that takes them waits, on the device, for the stream that they come from.
     WAIT;

@@ -12,7 +12,7 @@ import io.cistern.caching.options.PageReuse;
 /// 2. Above that, an idle page is moved. A page is created only if none is idle.
 /// 3. A page of a stream that is still at work would make the taker wait. While less than a sixteenth of the
 ///    memory that may be had is reserved, memory costs less than time: such pages stay, and a missing page is
-///    created. What others use of the device can't be had.
+///    created. Memory that others use can't be had.
 /// 4. A driver call for a page takes about the same time for any size, and a page is idle only as a whole. So a
 ///    page for large blocks is a share of the peak of live bytes, rounded to a power of two so that a page that
 ///    moves fits into many places. A page for small blocks has the smallest size.

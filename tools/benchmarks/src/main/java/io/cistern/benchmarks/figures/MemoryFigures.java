@@ -13,23 +13,58 @@ final class MemoryFigures {
     private static final String SEQUENCES = "sequences.jsonl";
     private static final String OUT_OF_MEMORY = "out-of-memory.jsonl";
     private static final String SLEEP = "sleep.jsonl";
-    private static final String TIGHT = "caching:fit=tight";
+    private static final List<String> AT_CAPACITY =
+            List.of("caching", "torch:", "torch:expandable_segments:True", "cudaMallocAsync");
 
     private MemoryFigures() {}
 
+    /// Makes the table of recorded programs on devices hardly larger than they need.
     static String capacity(RawOutput raw) {
         Table table = new Table(List.of(
-                "trace", "1.02 ×, `caching`: refused", "1.02 ×, `fit=tight`: refused", "1.04 ×, `caching`: refused"));
+                "trace",
+                "1.02 ×: `caching`",
+                "PyTorch",
+                "expandable segments",
+                "`cudaMallocAsync`",
+                "1.04 ×: `caching`",
+                "PyTorch",
+                "expandable segments",
+                "`cudaMallocAsync`"));
         List<Rows.Row> rows = raw.json(CAPACITY);
         for (Rows.Row row : Select.where(rows, "allocator", "caching", "capacity", "1.02x")) {
-            String trace = row.text("trace");
-            table.row(List.of(
-                    trace,
-                    refused(row),
-                    refused(Select.only(rows, "allocator", TIGHT, "trace", trace)),
-                    refused(Select.only(rows, "allocator", "caching", "capacity", "1.04x", "trace", trace))));
+            List<String> cells = new ArrayList<>(List.of(row.text("trace")));
+            for (String capacity : List.of("1.02x", "1.04x")) {
+                for (String allocator : AT_CAPACITY) {
+                    cells.add(refused(Select.only(
+                            rows, "allocator", allocator, "capacity", capacity, "trace", row.text("trace"))));
+                }
+            }
+            table.row(cells);
         }
         return table + "\n" + raw.source(CAPACITY) + ".\n";
+    }
+
+    /// Makes the table of the time that recorded programs take on a device that is nearly full.
+    static String capacityTime(RawOutput raw) {
+        Table table = new Table(List.of("trace", "ms with the whole device", "ms with 1.10 ×"));
+        List<Rows.Row> rows =
+                raw.json(CAPACITY).stream().filter(row -> row.has("turn")).toList();
+        rows.stream()
+                .map(row -> row.text("trace"))
+                .distinct()
+                .forEach(trace -> table.row(List.of(
+                        trace,
+                        millis(Select.where(rows, "trace", trace, "capacity", "")),
+                        millis(Select.where(rows, "trace", trace, "capacity", "1.10x")))));
+        return table + "\nMedians of three turns, with the lowest and the highest. " + raw.source(CAPACITY) + ".\n";
+    }
+
+    private static String millis(List<Rows.Row> turns) {
+        double[] sorted = turns.stream()
+                .mapToDouble(row -> row.number("wallMillis"))
+                .sorted()
+                .toArray();
+        return Table.format("%.0f (%.0f to %.0f)", sorted[sorted.length / 2], sorted[0], sorted[sorted.length - 1]);
     }
 
     static String largestBatch(RawOutput raw) {

@@ -40,6 +40,7 @@ final class Pages {
             Map.entry("framework", PairFigures::added),
             Map.entry("all_reduce", CollectiveFigures::allReduce),
             Map.entry("capacity", MemoryFigures::capacity),
+            Map.entry("capacity_time", MemoryFigures::capacityTime),
             Map.entry("largest_batch", MemoryFigures::largestBatch),
             Map.entry("generated_at_capacity", MemoryFigures::generatedAtCapacity),
             Map.entry("compaction", MemoryFigures::compaction),
