@@ -57,11 +57,6 @@ final class CacheCompaction {
         }
         try {
             return compact(table, asked);
-        } catch (CudaException refusal) {
-            if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
-                return CompactionResult.nothing(CAPTURED); // it began just now
-            }
-            throw refusal;
         } finally {
             lock.unlock();
         }
@@ -89,15 +84,26 @@ final class CacheCompaction {
     /// Repeats for a request until it fits: the driver takes memory too, for the stream of the copies and for
     /// mappings, so that the request may lack a little again.
     private CompactionResult compact(PageTable table, long asked) {
-        CompactionResult all = compact(table, asked, maxBytes);
+        CompactionResult all = compactOnce(table, asked, maxBytes);
         for (CompactionResult last = all; asked != 0 && last.freedBytes() > 0; ) {
-            last = compact(table, asked, maxBytes - all.movedBytes());
+            last = compactOnce(table, asked, maxBytes - all.movedBytes());
             all = all.plus(last);
         }
         return all;
     }
 
-    private CompactionResult compact(PageTable table, long asked, long mostKept) {
+    private CompactionResult compactOnce(PageTable table, long asked, long maxKept) {
+        try {
+            return planAndRun(table, asked, maxKept);
+        } catch (CudaException refusal) {
+            if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                return CompactionResult.nothing(CAPTURED); // it began just now
+            }
+            throw refusal;
+        }
+    }
+
+    private CompactionResult planAndRun(PageTable table, long asked, long maxKept) {
         long begun = driver.nanoTime();
         driver.devices().synchronize(parts.device());
         table.pages.idle();
@@ -110,7 +116,7 @@ final class CacheCompaction {
         if (lacking <= 0) {
             return CompactionResult.nothing("");
         }
-        CompactionPlan plan = CompactionPlan.of(table, lacking, mostKept, room);
+        CompactionPlan plan = CompactionPlan.of(table, lacking, maxKept, room);
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
             return CompactionResult.nothing(plan.freeBytes() + " bytes would come free"
                     + (asked == 0 ? "" : ", of " + lacking + " that the request lacks")

@@ -10,6 +10,8 @@ import io.cistern.simulated.SimulatedGpu;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /// Idle pages serve other places and other streams, on a simulated GPU that reports misuse in stream order.
 class PageReuseTests {
@@ -198,26 +200,17 @@ class PageReuseTests {
         free(early, b);
     }
 
-    @Test
-    void adaptiveWaitsOnceASixteenthOfTheDeviceIsReserved() {
+    @ParameterizedTest
+    @ValueSource(longs = {MIB, CAPACITY / 2})
+    void adaptiveWaitsOnceASixteenthOfWhatMayBeHadIsReserved(long ofOthers) {
+        gpu.memory().allocate(0, ofOthers);
         reopen(PageFit.USUAL, PageReuse.ADAPTIVE, false);
-        long block = allocate(CAPACITY / 16, a);
-        gpu.copies().fillBytes(0, block, (byte) 1, CAPACITY / 16, a);
+        long byteSize = (CAPACITY - ofOthers) / 16 / (2 * MIB) * (2 * MIB) + 2 * MIB;
+        long block = allocate(byteSize, a);
+        gpu.copies().fillBytes(0, block, (byte) 1, byteSize, a);
         free(block, a);
-        allocate(CAPACITY / 16, b);
-        assertThat(caching.reservedBytes(0)).hasValue(CAPACITY / 16);
-        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(1);
-    }
-
-    @Test
-    void adaptiveWaitsEarlierWhereOthersUseTheDevice() {
-        gpu.memory().allocate(0, CAPACITY / 2);
-        reopen(PageFit.USUAL, PageReuse.ADAPTIVE, false);
-        long block = allocate(CAPACITY / 32, a);
-        gpu.copies().fillBytes(0, block, (byte) 1, CAPACITY / 32, a);
-        free(block, a);
-        allocate(CAPACITY / 32, b);
-        assertThat(caching.reservedBytes(0)).hasValue(CAPACITY / 32);
+        allocate(byteSize, b);
+        assertThat(caching.reservedBytes(0)).hasValue(byteSize);
         assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(1);
     }
 

@@ -23,9 +23,9 @@ import java.util.function.LongSupplier;
 ///
 /// An arena's reservation costs no memory. One for large blocks has room for the device's memory and an eighth
 /// more, because blocks in use may leave free runs that have no pages; one for small blocks has an eighth of
-/// the device's memory. On a small device they have more: where addresses are short, blocks of a kind find no
-/// place of their own, and each comes where the pages have to move first. But a process has only 128 TiB of addresses,
-/// which many such arenas would use up.
+/// the device's memory. On a small device both have more: where addresses are short, a new block often gets some
+/// without pages, and pages move there each time. But a process has only 128 TiB of addresses, which many such
+/// arenas would use up.
 /// So the more arenas there are, the smaller is a new one; if the driver has no addresses left, it is
 /// smaller still. A shard may have several.
 public final class PageGrowth implements Growth {
@@ -39,7 +39,7 @@ public final class PageGrowth implements Growth {
     /// This many arenas get all the room that they may need.
     private static final int ROOMY_ARENAS = 64;
 
-    /// Arenas are as roomy as on a device with so much memory, or more.
+    /// An arena of a device with less memory than this is as large as if it had so much.
     private static final long LEAST_ROOM_BYTES = 128L << 30;
 
     private final PageTable table;

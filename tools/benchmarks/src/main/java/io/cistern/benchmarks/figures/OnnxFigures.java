@@ -73,8 +73,8 @@ final class OnnxFigures {
                         .stream()
                         .mapToLong(Long::longValue)
                         .summaryStatistics();
-        String most = turns.getMin() == turns.getMax() ? "" : turns.getMin() + " to ";
-        return table + "\nMedians of " + most + turns.getMax() + " turns, with the lowest and the highest. "
+        String fewest = turns.getMin() == turns.getMax() ? "" : turns.getMin() + " to ";
+        return table + "\nMedians of " + fewest + turns.getMax() + " turns, with the lowest and the highest. "
                 + raw.source(FILE) + ".\n";
     }
 

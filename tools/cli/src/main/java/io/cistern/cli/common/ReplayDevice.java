@@ -2,6 +2,7 @@ package io.cistern.cli.common;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.util.ArrayList;
@@ -149,12 +150,16 @@ public sealed interface ReplayDevice extends AutoCloseable {
         @Override
         public Rest holdRest(int devices) {
             List<Rest> held = new ArrayList<>();
-            capacityBytes.ifPresent(bytes -> {
-                for (int device = ordinal; device < ordinal + devices; device++) {
-                    held.add(holdAllBut(bytes, device));
+            Rest all = () -> held.forEach(Rest::close);
+            try {
+                for (int i = 0; i < devices && capacityBytes.isPresent(); i++) {
+                    held.add(holdAllBut(capacityBytes.getAsLong(), ordinal + i));
                 }
-            });
-            return () -> held.forEach(Rest::close);
+            } catch (CudaException refusal) {
+                all.close();
+                throw refusal;
+            }
+            return all;
         }
 
         private Rest holdAllBut(long byteSize, int device) {
