@@ -11,8 +11,6 @@ final class OnnxFigures {
     private static final String FILE = "onnx.txt";
     /// The number of requests from which a run is the long one.
     private static final int LONG = 100_000;
-    /// The number of requests of the short runs, of all sources.
-    private static final int SHORT = 6_000;
 
     private static final Map<String, String> SOURCES = new LinkedHashMap<>();
 
@@ -30,14 +28,10 @@ final class OnnxFigures {
     private OnnxFigures() {}
 
     static String serving(RawOutput raw) {
-        return table(raw, Select.where(rows(raw, 2, 8), "requests", Integer.toString(SHORT)));
-    }
-
-    static String servingForLonger(RawOutput raw) {
         return table(
                 raw,
                 rows(raw, 2, 8).stream()
-                        .filter(row -> row.number("requests") > SHORT && row.number("requests") < LONG)
+                        .filter(row -> row.number("requests") < LONG)
                         .toList());
     }
 

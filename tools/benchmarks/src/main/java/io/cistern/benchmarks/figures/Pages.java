@@ -27,7 +27,6 @@ final class Pages {
             Map.entry("handles", HandleFigures::costs),
             Map.entry("managed", ManagedFigures::table),
             Map.entry("onnx_serving", OnnxFigures::serving),
-            Map.entry("onnx_serving_longer", OnnxFigures::servingForLonger),
             Map.entry("onnx_convolutions", OnnxFigures::convolutions),
             Map.entry("onnx_threads", OnnxFigures::threads),
             Map.entry("handle_threads", HandleFigures::threads),
