@@ -38,13 +38,23 @@ final class CompactionTests extends CompactionFixture {
         free(address);
     }
 
+    /// A page of the fixture holds no more than a block.
     @Test
-    void noMoreIsMovedThanTheRequestTakes() {
+    void noMoreIsMovedThanTheRequestAndTheNextCopyTake() {
         fragment("caching");
         free(memory.allocate(REQUEST, DEVICE, stream));
-        assertThat(figure("compaction.freed_bytes")).isLessThan(REQUEST);
-        assertThat(figure("compaction.moved_bytes")).isLessThan(REQUEST);
+        assertThat(figure("compaction.freed_bytes")).isLessThan(REQUEST + BLOCK);
+        assertThat(figure("compaction.moved_bytes")).isLessThan(REQUEST + BLOCK);
         assertContents();
+    }
+
+    /// A plan without room for a copy can't begin.
+    @Test
+    void aCompactionLeavesRoomForTheNextOne() {
+        fragment("caching");
+        long address = memory.allocate(REQUEST, DEVICE, stream);
+        assertThat(gpu.memory().freeBytes(DEVICE)).isGreaterThanOrEqualTo(BLOCK);
+        free(address);
     }
 
     /// Pages that the driver refuses during a compaction leave the request short; there are others to move.

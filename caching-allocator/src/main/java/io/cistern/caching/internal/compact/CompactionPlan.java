@@ -19,7 +19,9 @@ import java.util.Set;
 ///    could become free.
 /// 2. Take the pages that have the fewest bytes to copy for each byte that becomes free, if there is room for the
 ///    copy, until enough does. A replaced page makes room for the next one.
-/// 3. Leave out pages that turn out not to be needed, those with the most bytes to copy first.
+/// 3. Go on, as far as possible, until there is also room for a copy of each page found: without room the next
+///    plan could not begin.
+/// 4. Leave out pages that turn out not to be needed, those with the most bytes to copy first.
 ///
 /// A plan is a guess: blocks are allocated and freed meanwhile, so a thread that carries it out claims
 /// the memory that it needs.
@@ -35,11 +37,13 @@ public final class CompactionPlan {
 
     /// Makes a plan.
     ///
-    /// @param wanted the bytes that must become free; `Long.MAX_VALUE` for as many as possible
+    /// @param lacking the bytes that must become free; `Long.MAX_VALUE` for as many as possible
     /// @param maxKept the most bytes to copy
     /// @param room the bytes that new pages can take before any page is replaced
-    public static CompactionPlan of(PageTable table, long wanted, long maxKept, long room) {
+    public static CompactionPlan of(PageTable table, long lacking, long maxKept, long room) {
         List<SparsePage> found = sparse(table);
+        long copyBytes = found.stream().mapToLong(SparsePage::keptBytes).max().orElse(0);
+        long wanted = Math.min(lacking, Long.MAX_VALUE - copyBytes) + copyBytes;
         found.sort(Comparator.comparingDouble(each -> (double) each.keptBytes() / each.freeBytes()));
         CompactionPlan plan = new CompactionPlan(room);
         while (plan.freeBytes() < wanted && plan.takeSome(found, wanted, maxKept)) {

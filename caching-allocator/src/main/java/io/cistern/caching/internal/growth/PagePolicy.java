@@ -35,7 +35,7 @@ public record PagePolicy(
         if (fixedBytes != 0) {
             why.add("page_size makes a page of " + fixedBytes + " bytes idle as a whole or not at all");
         } else if (fit != PageFit.TIGHT) {
-            why.add("fit=tight has smaller pages, which fit together better");
+            why.add("fit=tight has smaller pages, which helps where live blocks can't move");
         }
         if (compactionBytes == 0 && !stableMapping && fixedBytes == 0) {
             why.add("compaction_bytes=0 leaves live blocks where they are; " + (USUAL_COMPACTION_BYTES >> 30)
