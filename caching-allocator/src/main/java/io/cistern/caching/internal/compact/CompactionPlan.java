@@ -7,7 +7,7 @@ import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.caching.internal.page.PageTable;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -93,7 +93,7 @@ public final class CompactionPlan {
     }
 
     private static List<SparsePage> sparse(PageTable table) {
-        Map<Page, SparsePage> found = new HashMap<>();
+        Map<Page, SparsePage> found = new LinkedHashMap<>();
         table.lock();
         try {
             for (PageOwner owner : table.owners()) {
