@@ -19,8 +19,8 @@ import java.util.Set;
 ///    could become free.
 /// 2. Take the pages that have the fewest bytes to copy for each byte that becomes free, if there is room for the
 ///    copy, until enough does. A replaced page makes room for the next one.
-/// 3. Go on, as far as possible, until there is also room for a copy of each page found: without room the next
-///    plan could not begin.
+/// 3. Go on, as far as possible, until there is also room to copy any one of the pages found: without room the
+///    next plan could not begin.
 /// 4. Leave out pages that turn out not to be needed, those with the most bytes to copy first.
 ///
 /// A plan is a guess: blocks are allocated and freed meanwhile, so a thread that carries it out claims
