@@ -7,6 +7,7 @@ import java.util.stream.Collectors;
 /// Makes tables of programs short of memory, and of pools that sleep.
 final class MemoryFigures {
     private static final String CAPACITY = "capacity.jsonl";
+    private static final String CAPACITY_TIME = "capacity-time.jsonl";
     private static final String GENERATED = "capacity-generated.jsonl";
     private static final String COMPACTION = "compaction.jsonl";
     static final String LARGEST_BATCH = "largest-batch.jsonl";
@@ -47,8 +48,7 @@ final class MemoryFigures {
     /// Makes the table of the time that recorded programs take on a device that is nearly full.
     static String capacityTime(RawOutput raw) {
         Table table = new Table(List.of("trace", "ms with the whole device", "ms with 1.10 ×"));
-        List<Rows.Row> rows =
-                raw.json(CAPACITY).stream().filter(row -> row.has("turn")).toList();
+        List<Rows.Row> rows = raw.json(CAPACITY_TIME);
         rows.stream()
                 .map(row -> row.text("trace"))
                 .distinct()
@@ -56,7 +56,8 @@ final class MemoryFigures {
                         trace,
                         millis(Select.where(rows, "trace", trace, "capacity", "")),
                         millis(Select.where(rows, "trace", trace, "capacity", "1.10x")))));
-        return table + "\nMedians of three turns, with the lowest and the highest. " + raw.source(CAPACITY) + ".\n";
+        return table + "\nMedians of three turns, with the lowest and the highest. " + raw.source(CAPACITY_TIME)
+                + ".\n";
     }
 
     private static String millis(List<Rows.Row> turns) {
@@ -136,7 +137,8 @@ final class MemoryFigures {
     static String requestsAtCapacity(RawOutput raw) {
         List<Rows.Row> rows = raw.json(SEQUENCES);
         Table table = new Table(List.of("1,200 requests, nine seeds", "refused", "of these with room"));
-        for (String name : List.of("caching", "PyTorch, expandable segments", "async", "perfect placement, computed")) {
+        for (String name :
+                List.of("caching", "PyTorch", "PyTorch, expandable segments", "async", "perfect placement, computed")) {
             List<Rows.Row> own = Select.where(rows, "allocator", name);
             table.row(List.of(name, sum(own, "refused"), sum(own, "refused_with_room")));
         }

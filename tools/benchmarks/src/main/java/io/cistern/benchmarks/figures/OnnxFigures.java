@@ -9,6 +9,7 @@ import java.util.stream.Collectors;
 /// Makes tables of ONNX Runtime's sessions with each kind of memory.
 final class OnnxFigures {
     private static final String FILE = "onnx.txt";
+    private static final String CONVOLUTIONS = "onnx-convolutions.txt";
     /// The number of requests from which a run is the long one.
     private static final int LONG = 100_000;
 
@@ -30,20 +31,17 @@ final class OnnxFigures {
     static String serving(RawOutput raw) {
         return table(
                 raw,
-                rows(raw, 2, 8).stream()
+                FILE,
+                Select.where(raw.json(FILE), "threads", "8").stream()
                         .filter(row -> row.number("requests") < LONG)
                         .toList());
     }
 
     static String convolutions(RawOutput raw) {
-        return table(raw, rows(raw, 3, 8));
+        return table(raw, CONVOLUTIONS, raw.json(CONVOLUTIONS));
     }
 
-    private static List<Rows.Row> rows(RawOutput raw, int models, int threads) {
-        return Select.where(raw.json(FILE), "models", Integer.toString(models), "threads", Integer.toString(threads));
-    }
-
-    private static String table(RawOutput raw, List<Rows.Row> rows) {
+    private static String table(RawOutput raw, String file, List<Rows.Row> rows) {
         Table table = new Table(List.of(
                 "memory from", "requests a second", "p99, ms", "most MiB of the device", "MiB of Cistern", "wrong"));
         SOURCES.forEach((source, name) -> {
@@ -69,7 +67,7 @@ final class OnnxFigures {
                         .summaryStatistics();
         String fewest = turns.getMin() == turns.getMax() ? "" : turns.getMin() + " to ";
         return table + "\nMedians of " + fewest + turns.getMax() + " turns, with the lowest and the highest. "
-                + raw.source(FILE) + ".\n";
+                + raw.source(file) + ".\n";
     }
 
     private static String source(Rows.Row row) {
