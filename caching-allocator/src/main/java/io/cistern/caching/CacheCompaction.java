@@ -17,7 +17,8 @@ import org.jspecify.annotations.Nullable;
 /// 1. Find obstacles: no pages, a pool that sleeps, a capture, another thread that compacts.
 /// 2. Wait for the device, and free blocks that waited for its streams.
 /// 3. Plan. For a request, nothing moves unless the request fits afterwards.
-/// 4. Carry out the plan. For a request, look again.
+/// 4. Carry out the plan. The driver takes memory too, for the stream of the copies and for mappings, so a
+///    request may lack a little again; then the framework asks once more.
 ///
 /// **Threads.** Any; one thread compacts at a time, and another one is told so. The caller makes sure that no
 /// work is given to the device meanwhile.
@@ -56,7 +57,7 @@ final class CacheCompaction {
             return CompactionResult.nothing("another thread compacts");
         }
         try {
-            return compact(table, asked);
+            return compactOnce(table, asked);
         } finally {
             lock.unlock();
         }
@@ -81,20 +82,9 @@ final class CacheCompaction {
         return driver.graphs().isSheltered(parts.device()) ? CAPTURED : "";
     }
 
-    /// Repeats for a request until it fits: the driver takes memory too, for the stream of the copies and for
-    /// mappings, so that the request may lack a little again.
-    private CompactionResult compact(PageTable table, long asked) {
-        CompactionResult all = compactOnce(table, asked, maxBytes);
-        for (CompactionResult last = all; asked != 0 && last.freedBytes() > 0; ) {
-            last = compactOnce(table, asked, maxBytes - all.movedBytes());
-            all = all.plus(last);
-        }
-        return all;
-    }
-
-    private CompactionResult compactOnce(PageTable table, long asked, long maxKept) {
+    private CompactionResult compactOnce(PageTable table, long asked) {
         try {
-            return planAndRun(table, asked, maxKept);
+            return planAndRun(table, asked);
         } catch (CudaException refusal) {
             if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
                 return CompactionResult.nothing(CAPTURED); // it began just now
@@ -103,7 +93,7 @@ final class CacheCompaction {
         }
     }
 
-    private CompactionResult planAndRun(PageTable table, long asked, long maxKept) {
+    private CompactionResult planAndRun(PageTable table, long asked) {
         long begun = driver.nanoTime();
         driver.devices().synchronize(parts.device());
         table.pages.idle();
@@ -113,10 +103,7 @@ final class CacheCompaction {
         }
         long room = room(table);
         long lacking = asked == 0 ? Long.MAX_VALUE : lacking(table, asked, room);
-        if (lacking <= 0) {
-            return CompactionResult.nothing("");
-        }
-        CompactionPlan plan = CompactionPlan.of(table, lacking, maxKept, room);
+        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes, room);
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
             return CompactionResult.nothing(plan.freeBytes() + " bytes would come free"
                     + (asked == 0 ? "" : ", of " + lacking + " that the request lacks")
@@ -135,9 +122,10 @@ final class CacheCompaction {
         return Math.max(0, left) & -table.pages.slotBytes;
     }
 
-    /// Returns the bytes that must become free before the request fits, at worst all in new pages.
+    /// Returns the bytes that must become free before the request fits, at worst all in new pages. A driver
+    /// may refuse the last page that it counts as free; the request was refused, so it lacks a slot at least.
     private long lacking(PageTable table, long asked, long room) {
         long slot = table.pages.slotBytes;
-        return (parts.shards().rounded(asked) + slot - 1) / slot * slot - room;
+        return Math.max(slot, (parts.shards().rounded(asked) + slot - 1) / slot * slot - room);
     }
 }

@@ -59,8 +59,14 @@ abstract class CompactionFixture {
         assertThat(gpu.memory().freeBytes(DEVICE)).isEqualTo(CAPACITY);
     }
 
-    /// A trimmed block of 4 GiB makes pages large.
     void fragment(String spec) {
+        fragment(spec, FREE);
+    }
+
+    /// A trimmed block of 4 GiB makes pages large.
+    ///
+    /// @param free what the device has left
+    void fragment(String spec, long free) {
         memory.setCurrent(spec);
         memory.free(memory.allocate(4L << 30, DEVICE, stream), stream);
         memory.current(DEVICE).trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
@@ -74,7 +80,7 @@ abstract class CompactionFixture {
         }
         gpu.streams().synchronize(DEVICE, stream);
         memory.current(DEVICE).trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
-        takeRest();
+        rest = gpu.memory().allocate(DEVICE, gpu.memory().freeBytes(DEVICE) - free);
     }
 
     private void fill(int number) {
@@ -82,10 +88,6 @@ abstract class CompactionFixture {
         byte value = (byte) (number + 1);
         gpu.copies().fillBytes(DEVICE, address, value, BLOCK, stream);
         live.put(address, value);
-    }
-
-    private void takeRest() {
-        rest = gpu.memory().allocate(DEVICE, gpu.memory().freeBytes(DEVICE) - FREE);
     }
 
     /// Returns 0 if there is no memory.

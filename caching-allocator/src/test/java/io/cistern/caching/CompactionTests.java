@@ -67,6 +67,20 @@ final class CompactionTests extends CompactionFixture {
         assertContents();
     }
 
+    /// The first block takes the free end of the last page and one slot; the second one the rest of the device.
+    @ParameterizedTest
+    @ValueSource(longs = {2 * MIB, 3 * MIB, 6 * MIB})
+    void aRequestIsServedEvenIfLessCanBeHadThanCountsAsFree(long heldBack) {
+        fragment("caching", 28 * MIB);
+        long first = memory.allocate(26 * MIB, DEVICE, stream);
+        gpu.holdBack(DEVICE, heldBack);
+        free(memory.allocate(26 * MIB, DEVICE, stream));
+        gpu.holdBack(DEVICE, 0);
+        assertThat(figure("compaction.count")).isPositive();
+        assertContents();
+        free(first);
+    }
+
     @Test
     void nothingMovesForARequestThatWouldNotFit() {
         fragment("caching");

@@ -31,10 +31,10 @@ final class ManagedContents implements Contents {
         for (int page = (int) (offset / PAGE_BYTES); page <= last; page++) {
             if (!resident.get(page)) {
                 device.makeRoom(PAGE_BYTES, this);
-                if (device.freeBytes() < PAGE_BYTES) {
+                if (!device.has(PAGE_BYTES)) {
                     evict(PAGE_BYTES);
                 }
-                if (device.freeBytes() < PAGE_BYTES) {
+                if (!device.has(PAGE_BYTES)) {
                     return;
                 }
                 device.take(PAGE_BYTES);

@@ -11,11 +11,13 @@ import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /// The physical memory of a device, and the budget that the system grants this process. Invariant: `0 ≤ used ≤
-/// total`. Listeners are told once each time that `used` rises above the budget, or the budget falls below
+/// total`. Some of the free memory may be [held back][#holdBack]. Listeners are told once each time that `used` rises
+/// above the budget, or the budget falls below
 /// `used`.
 final class MemoryBudget {
     private final long totalBytes;
     private long usedBytes;
+    private long heldBackBytes;
     private long budgetBytes = Long.MAX_VALUE;
     private long lastListener;
     private final Map<Long, LongConsumer> listeners = new LinkedHashMap<>();
@@ -36,14 +38,24 @@ final class MemoryBudget {
         return totalBytes - usedBytes;
     }
 
+    /// Returns whether so much can be had.
+    boolean has(long byteSize) {
+        return byteSize <= freeBytes() - heldBackBytes;
+    }
+
+    /// Holds back bytes: they count as free, and nobody gets them.
+    void holdBack(long byteSize) {
+        heldBackBytes = byteSize;
+    }
+
     /// Moves managed memory to the host until this much is free, as far as there is some; the most recently
     /// used goes last.
     ///
     /// @param user the memory whose own pages stay; null for none
     void makeRoom(long byteSize, @Nullable ManagedContents user) {
         for (ManagedContents each : List.copyOf(managed)) {
-            if (each != user && byteSize > freeBytes()) {
-                each.evict(byteSize - freeBytes());
+            if (each != user && !has(byteSize)) {
+                each.evict(byteSize + heldBackBytes - freeBytes());
             }
         }
     }
@@ -61,7 +73,7 @@ final class MemoryBudget {
 
     void take(long byteSize) {
         makeRoom(byteSize, null);
-        if (byteSize > freeBytes()) {
+        if (!has(byteSize)) {
             throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
         }
         boolean before = isOver();

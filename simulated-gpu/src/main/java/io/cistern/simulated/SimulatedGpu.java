@@ -165,6 +165,23 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
+    /// Sets how much of a device's free memory nobody gets, although the driver counts it as free; at first
+    /// nothing. A nearly full H200 refuses a page of 2 MiB with more than 3 MiB free.
+    ///
+    /// @param device the device's ordinal
+    /// @param byteSize bytes, at least 0
+    /// @throws IllegalArgumentException if `byteSize` is negative
+    /// @throws IndexOutOfBoundsException if there is no such device
+    public void holdBack(int device, long byteSize) {
+        if (byteSize < 0) {
+            throw new IllegalArgumentException("byteSize is negative: " + byteSize);
+        }
+        machine.locked(() -> {
+            machine.device(device).budget().holdBack(byteSize);
+            return true;
+        });
+    }
+
     /// Sets how much of a device's memory the system grants this process. Listeners of [Devices#onOverBudget]
     /// are told, on a thread of the driver, each time that the use rises above the budget. Without this call
     /// there is no budget.

@@ -68,7 +68,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             if (budget != null) {
                 budget.makeRoom(byteSize, null);
             }
-            if (budget != null && byteSize > budget.freeBytes()) {
+            if (budget != null && !budget.has(byteSize)) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
             machine.spend(DriverCall.MEM_CREATE, byteSize);

@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** The request's thread alone. [Shared] has the state that attempts on one device share.
 final class ReclaimAttempt {
     /// How often an allocator is asked to give back after waiting: for memory that waits on the stream of the
-    /// request, for idle memory of other streams, and for all the rest.
+    /// request, for idle memory of other streams, and for all the rest. How often it is asked to compact.
     private static final int MAX_ROUNDS = 3;
 
     /// How long a thread waits for the turns of others while no turn ends: longer than the enqueued work of a
@@ -103,7 +103,7 @@ final class ReclaimAttempt {
 
     private boolean asksListeners;
 
-    /// Whether the route's allocator, asked again, may give back more.
+    /// Whether a step, taken again, may give more.
     private boolean mayHaveMore;
 
     ReclaimAttempt(
@@ -205,14 +205,17 @@ final class ReclaimAttempt {
         return inTurn(shared.waiting, ReclaimStep.OTHER_ALLOCATORS, mine -> trim(mine, false), NO_NOTE);
     }
 
-    /// Compacts the allocator that refused first, then all others. If a limit refused, moving live memory does
-    /// not help.
+    /// Compacts the allocator that refused first, then all others; again if that freed memory and the request
+    /// still lacks some. If a limit refused, moving live memory does not help.
     private long compact() {
-        if (last.isByLimit()) {
-            return 0;
+        long address = 0;
+        mayHaveMore = !last.isByLimit();
+        for (int round = 0; address == 0 && mayHaveMore && round < MAX_ROUNDS; round++) {
+            mayHaveMore = false;
+            String[] note = {""};
+            address = inTurn(shared.waiting, ReclaimStep.COMPACTION, _ -> compactAll(note), note); // it waits for work
         }
-        String[] note = {""};
-        return inTurn(shared.waiting, ReclaimStep.COMPACTION, _ -> compactAll(note), note); // it waits for work
+        return address;
     }
 
     private long compactAll(String[] note) {
@@ -231,6 +234,7 @@ final class ReclaimAttempt {
             return 0;
         }
         note[0] = done.movedBytes() > 0 ? done.movedBytes() + " bytes moved" : done.obstacle();
+        mayHaveMore = done.freedBytes() > 0;
         return done.freedBytes();
     }
 
