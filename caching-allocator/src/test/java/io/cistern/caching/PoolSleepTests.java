@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /// Pools over `caching` that sleep and wake, on a small simulated GPU.
 final class PoolSleepTests extends PoolFixture {
-    private static final long CAPACITY = 512 * MIB;
+    private static final long CAPACITY = 128 * MIB;
     private static final long SEED = 20261122;
 
     private record Block(DeviceBuffer buffer, byte[] contents) {}
@@ -153,7 +153,7 @@ final class PoolSleepTests extends PoolFixture {
     @Test
     void sleepingMemoryIsAnybodys() {
         try (MemoryPool pool = builder().open()) {
-            List<Block> blocks = List.of(filled(pool, 100 << 20));
+            List<Block> blocks = List.of(filled(pool, 25 << 20));
             pool.sleep(SleepMode.KEEP);
             long others = memory.allocate(CAPACITY, DEVICE, stream);
             memory.free(others, stream);
@@ -166,9 +166,9 @@ final class PoolSleepTests extends PoolFixture {
     @Test
     void withoutMemoryThePoolSleepsOnAndCanBeWokenLater() {
         try (MemoryPool pool = builder().open()) {
-            List<Block> blocks = List.of(filled(pool, 60 << 20), filled(pool, 60 << 20));
+            List<Block> blocks = List.of(filled(pool, 15 << 20), filled(pool, 15 << 20));
             pool.sleep(SleepMode.KEEP);
-            long others = memory.allocate(CAPACITY - 80 * MIB, DEVICE, stream);
+            long others = memory.allocate(CAPACITY - 20 * MIB, DEVICE, stream);
             assertThatThrownBy(pool::wake).isInstanceOf(DeviceOutOfMemoryException.class);
             assertThat(pool.isAsleep()).isTrue();
             assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
@@ -182,11 +182,11 @@ final class PoolSleepTests extends PoolFixture {
     @Test
     void whatWasFreedMeanwhileNeedNotWake() {
         try (MemoryPool pool = builder().open()) {
-            List<Block> kept = List.of(filled(pool, 40 << 20));
-            List<Block> freed = List.of(filled(pool, 200 << 20));
+            List<Block> kept = List.of(filled(pool, 10 << 20));
+            List<Block> freed = List.of(filled(pool, 50 << 20));
             pool.sleep(SleepMode.KEEP);
             close(freed);
-            long others = memory.allocate(CAPACITY - 120 * MIB, DEVICE, stream);
+            long others = memory.allocate(CAPACITY - 30 * MIB, DEVICE, stream);
             pool.wake();
             assertIntact(kept);
             assertThat(pool.statistics(DEVICE).liveBlocks()).isEqualTo(1);
