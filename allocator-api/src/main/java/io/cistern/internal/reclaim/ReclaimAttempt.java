@@ -103,6 +103,9 @@ final class ReclaimAttempt {
 
     private boolean asksListeners;
 
+    /// None once the thread has waited in vain: that turn may be waiting for this very thread.
+    private long patienceNanos = PATIENCE_NANOS;
+
     /// Whether a step, taken again, may give more.
     private boolean mayHaveMore;
 
@@ -253,7 +256,8 @@ final class ReclaimAttempt {
     /// @param taking is told whether this thread got its turn in time
     /// @param note receives a remark about the step
     private long inTurn(ReclaimTurn turn, ReclaimStep step, ToLongFunction<Boolean> taking, String[] note) {
-        boolean mine = turn.begin(PATIENCE_NANOS);
+        boolean mine = turn.begin(patienceNanos);
+        patienceNanos = mine ? patienceNanos : 0;
         try {
             return after(step, () -> taking.applyAsLong(mine), note);
         } finally {

@@ -473,9 +473,14 @@ enum Workload {
     REFUSED_FREES(true, RefusalWorkloads::manyFrees),
     REFUSED_SLEEP(true, RefusalWorkloads::sleeps);
 
-    /// Whether it uses all of the device.
+    /// Whether it uses gigabytes, or all of the device.
     boolean fills() {
-        return this == FULL || this == LENDING || this == LISTENERS || this == CROWD || this == OBSERVED_FULL;
+        return this == QUIET
+                || this == FULL
+                || this == LENDING
+                || this == LISTENERS
+                || this == CROWD
+                || this == OBSERVED_FULL;
     }
 
     /// Whether the driver refuses what others need not survive: it may keep memory then.
