@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /// want of memory; no two live blocks overlap and every invariant holds. The property `cistern.random.operations` says
 /// how many; of more than usual every thousandth is followed by a check of the invariants, else each.
 class RandomOperationsTests {
-    private static final int USUAL = 3000;
+    private static final int USUAL = 2000;
     private static final int OPERATIONS = Integer.getInteger("cistern.random.operations", USUAL);
     private static final int OPERATIONS_A_CHECK = OPERATIONS <= USUAL ? 1 : 1000;
     private static final long CAPACITY = 96L << 20;

@@ -123,7 +123,7 @@ public abstract class SleepingPools extends GraphFixture {
             }
             long executable = executable(capture);
             launch(executable);
-            for (int i = 0; i < 3; i++) {
+            for (int i = 0; i < 2; i++) {
                 pool.sleep(SleepMode.KEEP);
                 assertThat(pool.reservedBytes(DEVICE)).hasValue(0);
                 pool.wake();
