@@ -57,7 +57,7 @@ final class CacheCompaction {
             return CompactionResult.nothing("another thread compacts");
         }
         try {
-            return compactOnce(table, asked);
+            return compact(table, asked);
         } finally {
             lock.unlock();
         }
@@ -82,7 +82,7 @@ final class CacheCompaction {
         return driver.graphs().isSheltered(parts.device()) ? CAPTURED : "";
     }
 
-    private CompactionResult compactOnce(PageTable table, long asked) {
+    private CompactionResult compact(PageTable table, long asked) {
         try {
             return planAndRun(table, asked);
         } catch (CudaException refusal) {

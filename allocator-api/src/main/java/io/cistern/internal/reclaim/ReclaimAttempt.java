@@ -103,7 +103,7 @@ final class ReclaimAttempt {
 
     private boolean asksListeners;
 
-    /// None once the thread has waited in vain: that turn may be waiting for this very thread.
+    /// 0 once another thread's turn did not end in time: that thread may be waiting for this one.
     private long patienceNanos = PATIENCE_NANOS;
 
     /// Whether a step, taken again, may give more.
