@@ -8,6 +8,7 @@ import io.cistern.handles.HandlePool;
 import io.cistern.handles.HandlePoolOptions;
 import io.cistern.handles.internal.RealDevices;
 import io.cistern.spi.Availability;
+import org.jspecify.annotations.Nullable;
 
 /// cuBLAS: multiplies matrices in device buffers, from any thread, on any device and stream.
 ///
@@ -113,26 +114,7 @@ public final class Cublas implements AutoCloseable {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
     public void gemm(Gemm gemm, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
         Operands.check(memory, gemm, a, b, c);
-        if (Thread.currentThread().isVirtual()) {
-            try (HandleLease<CublasHandle> _ = pool.lease(c.device())) {
-                multiply(gemm, a, b, c, stream);
-            }
-        } else {
-            multiply(gemm, a, b, c, stream);
-        }
-    }
-
-    private void multiply(Gemm gemm, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
-        CublasHandle handle = pool.handle(c.device(), stream);
-        long addressA = Operands.use(a, stream);
-        long addressB = Operands.use(b, stream);
-        long addressC = Operands.use(c, stream);
-        long before = devices.enterContext(c.device());
-        try {
-            functions.gemm(handle, gemm, addressA, addressB, addressC);
-        } finally {
-            devices.leaveContext(c.device(), before);
-        }
+        multiply(CublasFunctions::gemm, gemm, a, b, c, stream);
     }
 
     /// Multiplies many matrices on the stream of C: see
@@ -153,26 +135,32 @@ public final class Cublas implements AutoCloseable {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is no memory for a workspace
     public void gemmStridedBatched(GemmBatch batch, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
         Operands.check(memory, batch, a, b, c);
-        if (Thread.currentThread().isVirtual()) {
-            try (HandleLease<CublasHandle> _ = pool.lease(c.device())) {
-                multiply(batch, a, b, c, stream);
+        multiply(CublasFunctions::gemmStridedBatched, batch, a, b, c, stream);
+    }
+
+    private <S> void multiply(
+            Product<S> product, S shape, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
+        try (HandleLease<CublasHandle> _ = leaseOnVirtualThread(c.device())) {
+            CublasHandle handle = pool.handle(c.device(), stream);
+            long addressA = Operands.use(a, stream);
+            long addressB = Operands.use(b, stream);
+            long addressC = Operands.use(c, stream);
+            long before = devices.enterContext(c.device());
+            try {
+                product.call(functions, handle, shape, addressA, addressB, addressC);
+            } finally {
+                devices.leaveContext(c.device(), before);
             }
-        } else {
-            multiply(batch, a, b, c, stream);
         }
     }
 
-    private void multiply(GemmBatch batch, DeviceBuffer a, DeviceBuffer b, DeviceBuffer c, long stream) {
-        CublasHandle handle = pool.handle(c.device(), stream);
-        long addressA = Operands.use(a, stream);
-        long addressB = Operands.use(b, stream);
-        long addressC = Operands.use(c, stream);
-        long before = devices.enterContext(c.device());
-        try {
-            functions.gemmStridedBatched(handle, batch, addressA, addressB, addressC);
-        } finally {
-            devices.leaveContext(c.device(), before);
-        }
+    private @Nullable HandleLease<CublasHandle> leaseOnVirtualThread(int device) {
+        return Thread.currentThread().isVirtual() ? pool.lease(device) : null;
+    }
+
+    /// A function of the library that multiplies matrices of a shape.
+    private interface Product<S> {
+        void call(CublasFunctions functions, CublasHandle handle, S shape, long a, long b, long c);
     }
 
     /// Closes the pool, as [HandlePool#close] does. Work that was enqueued on streams goes on. Closing twice

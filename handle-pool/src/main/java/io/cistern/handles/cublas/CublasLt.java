@@ -100,7 +100,7 @@ public final class CublasLt implements AutoCloseable {
         if (epilogue.hasBias()) {
             throw new IllegalArgumentException(epilogue + " adds a bias: give its buffer");
         }
-        checked(gemm, epilogue, a, b, c, null, stream);
+        multiply(gemm, epilogue, a, b, c, null, stream);
     }
 
     /// Multiplies, adds a vector to each column and applies a function: C = f(α·op(A)·op(B) + β·C + bias).
@@ -129,25 +129,7 @@ public final class CublasLt implements AutoCloseable {
             throw new IllegalArgumentException(epilogue + " adds no bias: leave its buffer out");
         }
         Operands.checkBias(memory, gemm, bias, c);
-        checked(gemm, epilogue, a, b, c, bias, stream);
-    }
-
-    private void checked(
-            Gemm gemm,
-            Epilogue epilogue,
-            DeviceBuffer a,
-            DeviceBuffer b,
-            DeviceBuffer c,
-            @Nullable DeviceBuffer bias,
-            long stream) {
-        Operands.check(memory, gemm, a, b, c);
-        if (Thread.currentThread().isVirtual()) {
-            try (HandleLease<CublasLtHandle> _ = pool.lease(c.device())) {
-                multiply(gemm, epilogue, a, b, c, bias, stream);
-            }
-        } else {
-            multiply(gemm, epilogue, a, b, c, bias, stream);
-        }
+        multiply(gemm, epilogue, a, b, c, bias, stream);
     }
 
     private void multiply(
@@ -158,18 +140,25 @@ public final class CublasLt implements AutoCloseable {
             DeviceBuffer c,
             @Nullable DeviceBuffer bias,
             long stream) {
-        CublasLtHandle handle = pool.handle(c.device(), stream);
-        long addressA = Operands.use(a, stream);
-        long addressB = Operands.use(b, stream);
-        long addressC = Operands.use(c, stream);
-        long addressBias = bias == null ? 0 : Operands.use(bias, stream);
-        long before = devices.enterContext(c.device());
-        try {
-            MatmulPlan plan = plans.find(handle, gemm, epilogue, addressA, addressB, addressC, addressBias);
-            functions.matmul(handle, plan, gemm, addressA, addressB, addressC);
-        } finally {
-            devices.leaveContext(c.device(), before);
+        Operands.check(memory, gemm, a, b, c);
+        try (HandleLease<CublasLtHandle> _ = leaseOnVirtualThread(c.device())) {
+            CublasLtHandle handle = pool.handle(c.device(), stream);
+            long addressA = Operands.use(a, stream);
+            long addressB = Operands.use(b, stream);
+            long addressC = Operands.use(c, stream);
+            long addressBias = bias == null ? 0 : Operands.use(bias, stream);
+            long before = devices.enterContext(c.device());
+            try {
+                MatmulPlan plan = plans.find(handle, gemm, epilogue, addressA, addressB, addressC, addressBias);
+                functions.matmul(handle, plan, gemm, addressA, addressB, addressC);
+            } finally {
+                devices.leaveContext(c.device(), before);
+            }
         }
+    }
+
+    private @Nullable HandleLease<CublasLtHandle> leaseOnVirtualThread(int device) {
+        return Thread.currentThread().isVirtual() ? pool.lease(device) : null;
     }
 
     /// Closes the pool, as [HandlePool#close] does. Work that was enqueued on streams goes on. Closing twice

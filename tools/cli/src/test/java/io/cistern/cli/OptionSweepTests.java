@@ -199,26 +199,8 @@ final class OptionSweepTests {
 
     @Tag("long")
     @ParameterizedTest
-    @MethodSource("others")
-    void otherAllocatorsOverEveryTrace(String spec) throws TraceException {
-        for (Trace trace : traces(spec)) {
-            run(spec, trace, CAPACITY_BYTES);
-        }
-    }
-
-    @Tag("long")
-    @ParameterizedTest
-    @MethodSource("others")
-    void otherAllocatorsOverEveryTraceOnAFullDevice(String spec) throws TraceException {
-        for (Trace trace : traces(spec)) {
-            run(spec, trace, fullDevice(trace));
-        }
-    }
-
-    @Tag("long")
-    @ParameterizedTest
-    @MethodSource("everyValue")
-    void everyValueOverEveryTrace(String spec) throws TraceException {
+    @MethodSource({"others", "everyValue", "pairs"})
+    void everySpecOverEveryTrace(String spec) throws TraceException {
         for (Trace trace : traces(spec)) {
             run(spec, trace, CAPACITY_BYTES);
         }
@@ -227,19 +209,10 @@ final class OptionSweepTests {
     /// The device has little more than the program asks for, so that memory runs out with many options.
     @Tag("long")
     @ParameterizedTest
-    @MethodSource("everyValue")
+    @MethodSource({"others", "everyValue"})
     void everyValueOverEveryTraceOnAFullDevice(String spec) throws TraceException {
         for (Trace trace : traces(spec)) {
             run(spec, trace, fullDevice(trace));
-        }
-    }
-
-    @Tag("long")
-    @ParameterizedTest
-    @MethodSource("pairs")
-    void pairsOverEveryTrace(String spec) throws TraceException {
-        for (Trace trace : traces(spec)) {
-            run(spec, trace, CAPACITY_BYTES);
         }
     }
 
