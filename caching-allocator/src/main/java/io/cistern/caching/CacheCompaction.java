@@ -101,15 +101,26 @@ final class CacheCompaction {
         for (StreamShard shard : parts.allShards()) {
             returns.settle(shard, false);
         }
+        returnFromHost(table);
         long room = room(table);
         long lacking = asked == 0 ? Long.MAX_VALUE : lacking(table, asked, room);
-        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes, room);
+        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes, room, table.pages.canUseHost());
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
             return CompactionResult.nothing(plan.freeBytes() + " bytes would come free"
                     + (asked == 0 ? "" : ", of " + lacking + " that the request lacks")
                     + "; there is room for copies of " + room + " bytes at first");
         }
-        return new Compaction(driver, table).run(plan, begun);
+        try (Compaction compaction = new Compaction(driver, table)) {
+            return compaction.run(plan, begun);
+        }
+    }
+
+    private void returnFromHost(PageTable table) {
+        if (!table.onHost().isEmpty()) {
+            try (Compaction compaction = new Compaction(driver, table)) {
+                compaction.returnFromHost();
+            }
+        }
     }
 
     /// Returns the bytes of whole slots that new pages can take.

@@ -68,7 +68,7 @@ record CacheParts(
         Growth growth = segments instanceof PageSource physical && options.growsByPages(true)
                 ? new PageGrowth(
                         new PageTable(
-                                new PhysicalPages(device, driver.virtualMemory(), physical, reserved),
+                                new PhysicalPages(device, driver, physical, reserved),
                                 ranges,
                                 options.pages().stableMapping()),
                         clock,
@@ -129,5 +129,13 @@ record CacheParts(
     /// Bytes of the shards' pages that have no memory, because they sleep.
     long asleepBytes() {
         return growth.pages().map(PageTable::asleepBytes).orElse(0L);
+    }
+
+    /// Bytes of pages whose memory is on the host.
+    long hostBytes() {
+        return growth.pages().stream()
+                .flatMap(table -> table.onHost().stream())
+                .mapToLong(page -> page.byteSize)
+                .sum();
     }
 }

@@ -28,6 +28,7 @@ import java.util.function.Function;
 /// | `waits.host`, `waits.stream` | waits of the host for a fence, and of a stream for another one |
 /// | `steals` | idle pages that moved from one stream to another |
 /// | `largest_free_block` | bytes of the largest free block, in a shard or a thread cache |
+/// | `on_host_bytes` | bytes of pages that wait on the host for room on the device, after a compaction |
 /// | `rounding_loss_bytes` | allocated bytes beyond those requested |
 /// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes that only one stream can use now |
 ///
@@ -101,7 +102,8 @@ final class CacheStatistics {
     private static boolean addsUp(String name) {
         int dot = name.lastIndexOf('.');
         return switch (name.substring(dot + 1)) {
-            case "current", "peak", "largest_free_block", "rounding_loss_bytes", "max_split_size" -> false;
+            case "current", "peak", "largest_free_block", "on_host_bytes", "rounding_loss_bytes", "max_split_size" ->
+                false;
             default -> !name.startsWith("stranded_bytes");
         };
     }
@@ -194,6 +196,7 @@ final class CacheStatistics {
                                 .mapToLong(ShardSurvey::largestFreeBytes)
                                 .max()
                                 .orElse(0)));
+        figures.put("on_host_bytes", parts.hostBytes());
         figures.put(
                 "rounding_loss_bytes", all.current(CacheStat.ALLOCATED_BYTES) - all.current(CacheStat.REQUESTED_BYTES));
         for (ShardSurvey survey : surveys) {

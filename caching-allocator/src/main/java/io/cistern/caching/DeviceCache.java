@@ -153,7 +153,7 @@ final class DeviceCache {
             mapped += shard.checkInvariants();
         }
         long reserved = parts.reserved().bytes();
-        long known = mapped + parts.growth().refusedBytes() - parts.asleepBytes();
+        long known = mapped + parts.growth().refusedBytes() - parts.asleepBytes() - parts.hostBytes();
         Invariant.check(known == reserved, "reserved bytes are those of the shards", known - reserved);
     }
 }

@@ -142,7 +142,7 @@ final class PageSleep {
         for (int i = 0; i < claimed.size(); i++) {
             Page page = Objects.requireNonNull(claimed.get(i));
             SleepingPage sleeper = new SleepingPage(page, together.nextOffset());
-            if (table.pages.mayUnmap(page.home.address, page.byteSize)) {
+            if (table.pages.mayUnmap(page.home)) {
                 together.add(sleeper);
                 claimed.set(i, null);
             }

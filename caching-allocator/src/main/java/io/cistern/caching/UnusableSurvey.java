@@ -79,7 +79,7 @@ final class UnusableSurvey {
             long slots = Math.max(0, arena.slotStart(end + 1 - arena.slotBytes) - arena.slotStart(at));
             long byteSize = isWhole ? end - at : slots;
             if (!home.page.isAsleep() && byteSize > 0) {
-                add(reason(home.page, isWhole), stream, byteSize);
+                add(reason(home.page, isWhole), stream, home.page.isOnHost() ? 0 : byteSize);
                 explained.merge(stream, byteSize, Long::sum);
             }
             at = end;

@@ -5,31 +5,45 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.FieldSource;
 
 /// Each driver call of a compaction fails once, or from then on: no byte is lost, and the next attempt works.
 final class CompactionFaultTests extends CompactionFixture {
     private static final int MAX_CALLS = 1000;
 
+    private static final List<DriverCall> CALLS = List.of(
+            DriverCall.MEM_CREATE,
+            DriverCall.MEM_MAP,
+            DriverCall.MEM_SET_ACCESS,
+            DriverCall.MEM_UNMAP,
+            DriverCall.MEM_RELEASE,
+            DriverCall.MEM_ADDRESS_RESERVE,
+            DriverCall.MEM_ADDRESS_FREE,
+            DriverCall.MEMCPY_DTOD_ASYNC,
+            DriverCall.STREAM_CREATE,
+            DriverCall.STREAM_DESTROY,
+            DriverCall.STREAM_SYNCHRONIZE,
+            DriverCall.CONTEXT_SYNCHRONIZE);
+
     @ParameterizedTest
-    @EnumSource(
-            names = {
-                "MEM_CREATE",
-                "MEM_MAP",
-                "MEM_SET_ACCESS",
-                "MEM_UNMAP",
-                "MEM_RELEASE",
-                "MEM_ADDRESS_RESERVE",
-                "MEM_ADDRESS_FREE",
-                "MEMCPY_DTOD_ASYNC",
-                "STREAM_CREATE",
-                "STREAM_DESTROY",
-                "STREAM_SYNCHRONIZE",
-                "CONTEXT_SYNCHRONIZE"
-            })
+    @FieldSource("CALLS")
     void noByteIsLostWhicheverCallFails(DriverCall call) {
-        fragment("caching");
+        failEach(call, 26 * MIB);
+    }
+
+    /// The first page goes by way of the host.
+    @ParameterizedTest
+    @FieldSource("CALLS")
+    void noByteIsLostOnADeviceWithoutRoom(DriverCall call) {
+        failEach(call, 0);
+        assertThat(figure("on_host_bytes")).isZero();
+        assertThat(figure("compaction.freed_bytes")).isPositive();
+    }
+
+    private void failEach(DriverCall call, long free) {
+        fragment("caching", free);
         long before = gpu.calls().of(call);
         int after = 0;
         while (compactFails(call, after) && after < MAX_CALLS) {

@@ -21,6 +21,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.SplittableRandom;
@@ -28,8 +29,8 @@ import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /// A random program on a device that is too small for it: threads with a stream each allocate, fill, look at
 /// and free blocks, some of which another stream uses too; live memory is moved in the middle of it, by
-/// requests and on demand; streams are captured and driver calls fail. Each thread gives work under the shared
-/// side of a lock whose exclusive side is the pause.
+/// requests and on demand; streams are captured, driver calls fail, and something else takes what the device has
+/// left. Each thread gives work under the shared side of a lock whose exclusive side is the pause.
 final class CompactionScenario {
     private static final int DEVICE = 0;
     private static final long MIB = 1 << 20;
@@ -50,6 +51,7 @@ final class CompactionScenario {
     private final SplittableRandom random;
     private final ReentrantReadWriteLock work = new ReentrantReadWriteLock();
     private boolean isAlone;
+    private long onHost;
     private final List<Throwable> thrown = new ArrayList<>();
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(CAPACITY).build();
@@ -90,13 +92,21 @@ final class CompactionScenario {
             each.join();
         }
         assertThat(thrown).as("seed " + seed).isEmpty();
-        long moved = memory.current(DEVICE).memoryStatistics(DEVICE).getOrDefault("pages.split", 0L);
+        Map<String, Long> figures = memory.current(DEVICE).memoryStatistics(DEVICE);
+        long moved = figures.getOrDefault("pages.split", 0L);
+        onHost = figures.getOrDefault("compaction.host_pages", 0L);
         pause.close();
         gpu.faults().clear();
+        gpu.holdBack(DEVICE, 0);
         memory.close();
         assertThat(gpu.misuses()).as("seed " + seed).isEmpty();
         awaitFree();
         return moved;
+    }
+
+    /// Pages that went by way of the host.
+    long onHost() {
+        return onHost;
     }
 
     /// The driver ends graphs on a thread of its own.
@@ -154,8 +164,10 @@ final class CompactionScenario {
                 free();
             } else if (what < 92) {
                 compact();
-            } else if (what < 96) {
+            } else if (what < 94) {
                 fail();
+            } else if (what < 96) {
+                gpu.holdBack(DEVICE, own.nextInt(3) * own.nextLong(CAPACITY / 2));
             } else {
                 capture();
             }

@@ -14,6 +14,7 @@ import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.GraphCapture;
 import io.cistern.spi.SleepMode;
+import io.cistern.spi.TrimMode;
 import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -79,6 +80,44 @@ final class CompactionTests extends CompactionFixture {
         assertThat(figure("compaction.count")).isPositive();
         assertContents();
         free(first);
+    }
+
+    /// The first page's bytes go to the host and come back.
+    @ParameterizedTest
+    @ValueSource(longs = {0, 2 * MIB, 6 * MIB})
+    void aRequestIsServedThoughTheDeviceHasNoRoomForACopy(long free) {
+        fragment("caching", free);
+        long address = memory.allocate(REQUEST, DEVICE, stream);
+        assertContents();
+        assertThat(figure("on_host_bytes")).isZero();
+        free(address);
+    }
+
+    /// Something else takes the room before the bytes are back.
+    @Test
+    void bytesThatFindNoRoomComeBackWithTheNextCompaction() {
+        fragment("caching", 0);
+        gpu.holdBack(DEVICE, CAPACITY);
+        CompactionResult result = memory.current(DEVICE).compact(DEVICE);
+        assertThat(result.obstacle()).contains("which wait on the host");
+        assertThat(figure("on_host_bytes")).isPositive().isLessThanOrEqualTo(BLOCK);
+        assertContents();
+        gpu.holdBack(DEVICE, 0);
+        memory.current(DEVICE).compact(DEVICE);
+        assertThat(figure("on_host_bytes")).isZero();
+        assertContents();
+    }
+
+    @Test
+    void bytesThatWaitOnTheHostMayBeFreedThere() {
+        fragment("caching", 0);
+        gpu.holdBack(DEVICE, CAPACITY);
+        memory.current(DEVICE).compact(DEVICE);
+        assertThat(figure("on_host_bytes")).isPositive();
+        live.keySet().forEach(address -> memory.free(address, stream));
+        live.clear();
+        memory.current(DEVICE).trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+        assertThat(figure("on_host_bytes")).isZero();
     }
 
     @Test

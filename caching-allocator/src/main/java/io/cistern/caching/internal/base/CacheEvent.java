@@ -42,6 +42,8 @@ public enum CacheEvent {
     MOVED_BYTES("compaction.moved_bytes"),
     /// Bytes that compaction gave back to the driver.
     COMPACTED_BYTES("compaction.freed_bytes"),
+    /// Compaction put a page on the host, for want of room on the device.
+    PAGE_ON_HOST("compaction.host_pages"),
     /// Idle pages served a request that its shard could not serve, without a driver call.
     PAGES_HIT("tier.pages.hits"),
     /// A request that its shard could not serve needed mapped or new pages, or had to wait for another stream's

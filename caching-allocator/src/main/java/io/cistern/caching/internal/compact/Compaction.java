@@ -3,19 +3,26 @@ package io.cistern.caching.internal.compact;
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.MemoryRefusal;
+import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import java.util.Iterator;
 
 /// Carries out a [plan][CompactionPlan], page by page. After each page everything is consistent, so a failure
 /// may end it at any page.
 ///
+/// A page that the device had no room to copy leaves its bytes on the host, at their addresses, and makes room by
+/// that. They come back at once. If something else has taken the room meanwhile, this compaction ends, and the next
+/// one begins with them.
+///
 /// **Threads.** One at a time; no work of the device uses the pages meanwhile.
-public final class Compaction {
+public final class Compaction implements AutoCloseable {
     private final CudaDriver driver;
     private final PageTable table;
+    private final CopySpace space;
     private long freedBytes;
     private long movedBytes;
     private int pages;
@@ -24,6 +31,7 @@ public final class Compaction {
     public Compaction(CudaDriver driver, PageTable table) {
         this.driver = driver;
         this.table = table;
+        this.space = new CopySpace(driver, table.pages.device, table.pages.slotBytes);
     }
 
     /// Replaces the pages of a plan.
@@ -33,9 +41,11 @@ public final class Compaction {
     public CompactionResult run(CompactionPlan plan, long begun) {
         DeviceCounters counters = table.pages.reserved().counters;
         counters.count(CacheEvent.COMPACTION);
-        try (CopySpace space = new CopySpace(driver, table.pages.device, table.pages.slotBytes)) {
-            for (SparsePage each : plan.pages()) {
-                split(space, each);
+        try {
+            Iterator<SparsePage> left = plan.pages().iterator();
+            while (left.hasNext() && table.onHost().isEmpty()) {
+                split(left.next());
+                returnFromHost();
             }
         } finally {
             counters.count(CacheEvent.MOVED_BYTES, movedBytes);
@@ -44,19 +54,39 @@ public final class Compaction {
         return new CompactionResult(freedBytes, movedBytes, pages, driver.nanoTime() - begun, obstacle);
     }
 
-    private void split(CopySpace space, SparsePage sparse) {
+    private void split(SparsePage sparse) {
+        if (isReplaced(sparse)) {
+            table.pages.reserved().counters.count(CacheEvent.PAGE_SPLIT);
+            freedBytes += sparse.freeBytes();
+            movedBytes += sparse.keptBytes();
+            pages++;
+        }
+    }
+
+    /// Moves the pages on the host to the device, as far as it has room.
+    ///
+    /// @throws CudaException if the driver refuses
+    public void returnFromHost() {
+        for (Page each : table.onHost()) {
+            boolean _ = isReplaced(new SparsePage(each));
+        }
+    }
+
+    private boolean isReplaced(SparsePage sparse) {
         try {
-            if (new PageSplit(table, space, sparse).run()) {
-                table.pages.reserved().counters.count(CacheEvent.PAGE_SPLIT);
-                freedBytes += sparse.freeBytes();
-                movedBytes += sparse.keptBytes();
-                pages++;
-            }
+            return new PageSplit(table, space, sparse).run();
         } catch (DeviceOutOfMemoryException | CudaException failure) {
             if (!MemoryRefusal.isOutOfMemory(failure)) {
                 throw failure;
             }
-            obstacle = "the device has no room for a copy of " + sparse.keptBytes() + " bytes";
+            obstacle = "the device has no room for a copy of " + sparse.keptBytes() + " bytes"
+                    + (sparse.page.isOnHost() ? ", which wait on the host" : "");
+            return false;
         }
+    }
+
+    @Override
+    public void close() {
+        space.close();
     }
 }

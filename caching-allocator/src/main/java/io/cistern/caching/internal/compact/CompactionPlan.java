@@ -7,10 +7,12 @@ import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.caching.internal.page.PageTable;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 
 /// Chooses pages to be replaced by smaller ones, so that enough memory becomes free.
@@ -18,7 +20,8 @@ import java.util.Set;
 /// 1. Look at all free blocks. If a free block covers whole slots of a page, but not all of it, these slots
 ///    could become free.
 /// 2. Take the pages that have the fewest bytes to copy for each byte that becomes free, if there is room for the
-///    copy, until enough does. A replaced page makes room for the next one.
+///    copy, until enough does. A replaced page makes room for the next one. If there is no room for any, and the
+///    request would not fit, the first one is the page with the fewest bytes to copy, by way of the host.
 /// 3. Go on, as far as possible, until there is also room to copy any one of the pages found: without room the
 ///    next plan could not begin.
 /// 4. Leave out pages that turn out not to be needed, those with the most bytes to copy first.
@@ -26,8 +29,11 @@ import java.util.Set;
 /// A plan is a guess: blocks are allocated and freed meanwhile, so a thread that carries it out claims
 /// the memory that it needs.
 public final class CompactionPlan {
-    /// In the order in which they are replaced: `kept of each ≤ room + free of all before it`.
+    /// In the order in which they are replaced: `kept of each ≤ room + free of all before it`, but for those that
+    /// are copied by way of the host.
     private final List<SparsePage> pages = new ArrayList<>();
+
+    private final Set<SparsePage> byHost = new HashSet<>();
 
     private final long room;
 
@@ -40,13 +46,16 @@ public final class CompactionPlan {
     /// @param lacking the bytes that must become free; `Long.MAX_VALUE` for as many as possible
     /// @param maxKept the most bytes to copy
     /// @param room the bytes that new pages can take before any page is replaced
-    public static CompactionPlan of(PageTable table, long lacking, long maxKept, long room) {
+    /// @param canUseHost whether bytes can wait on the host where there is no room
+    public static CompactionPlan of(PageTable table, long lacking, long maxKept, long room, boolean canUseHost) {
         List<SparsePage> found = sparse(table);
         long copyBytes = found.stream().mapToLong(SparsePage::keptBytes).max().orElse(0);
         long wanted = Math.min(lacking, Long.MAX_VALUE - copyBytes) + copyBytes;
         found.sort(Comparator.comparingDouble(each -> (double) each.keptBytes() / each.freeBytes()));
         CompactionPlan plan = new CompactionPlan(room);
-        while (plan.freeBytes() < wanted && plan.takeSome(found, wanted, maxKept)) {
+        while (plan.freeBytes() < wanted
+                && (plan.takeSome(found, wanted, maxKept)
+                        || (canUseHost && plan.freeBytes() < lacking && plan.takeOne(found, maxKept)))) {
             found.removeAll(Set.copyOf(plan.pages));
         }
         plan.leaveOut(plan.freeBytes() - wanted);
@@ -68,6 +77,17 @@ public final class CompactionPlan {
         return pages.size() > before;
     }
 
+    /// Takes the page with the fewest bytes to copy, though there is no room for them.
+    private boolean takeOne(List<SparsePage> found, long maxKept) {
+        long left = maxKept - keptBytes();
+        Optional<SparsePage> fewest = found.stream()
+                .filter(each -> each.keptBytes() <= left)
+                .min(Comparator.comparingLong(SparsePage::keptBytes));
+        fewest.ifPresent(byHost::add);
+        fewest.ifPresent(pages::add);
+        return fewest.isPresent();
+    }
+
     private void leaveOut(long tooMuch) {
         long left = tooMuch;
         List<SparsePage> costly = new ArrayList<>(pages);
@@ -84,7 +104,7 @@ public final class CompactionPlan {
         long free = 0;
         for (int i = 0; i < pages.size(); i++) {
             SparsePage each = pages.get(i);
-            if (each != leftOut && each.keptBytes() > room + free) {
+            if (each != leftOut && !byHost.contains(each) && each.keptBytes() > room + free) {
                 return false;
             }
             free += each == leftOut ? 0 : each.freeBytes();

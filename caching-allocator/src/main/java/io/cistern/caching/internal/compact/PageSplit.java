@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.compact;
 
+import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
@@ -7,11 +8,13 @@ import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// Replaces one page by smaller ones under its live bytes. No address changes.
+/// Replaces one page by smaller ones under its live bytes. No address changes. A page on the host, which has no free
+/// parts, is replaced by one on the device.
 ///
 /// ```
 /// before   addresses   | live  free  free  live |          one page
@@ -20,7 +23,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. **Claim** the page and its free parts: no other thread moves it, releases it or allocates
 ///    from these parts.
-/// 2. **Copy**: create the smaller pages, map them at unused addresses, copy, wait, and unmap them there.
+/// 2. **Copy**: create the smaller pages, map them at unused addresses, copy, wait, and unmap them there. Those that
+///    the device has no room for are created on the host.
 /// 3. **Exchange**: unmap the page, map the smaller ones at its addresses.
 /// 4. **Publish**: the smaller pages have their home there, the parts have no memory, the page's
 ///    handle is released.
@@ -90,7 +94,7 @@ final class PageSplit {
         StreamShard shard = StreamShard.of(page.home.arena);
         shard.driverLock.lock();
         try {
-            table.beginChange(shard.memory, each -> each == page && !each.isPinned(), pinned);
+            table.beginChange(shard.memory, each -> each == page && each.mayBeReplaced(), pinned);
         } finally {
             shard.driverLock.unlock();
         }
@@ -122,7 +126,7 @@ final class PageSplit {
             create();
             copy();
             unmapElsewhere();
-            if (!pages.mayUnmap(page.home.address, page.byteSize)) {
+            if (!pages.mayUnmap(page.home)) {
                 undo(null);
                 return false;
             }
@@ -137,8 +141,18 @@ final class PageSplit {
 
     private void create() {
         for (; created < homes.size(); created++) {
-            Page smaller = homes.get(created).page;
+            create(homes.get(created).page);
+        }
+    }
+
+    private void create(Page smaller) {
+        try {
             smaller.handle = pages.create(smaller.byteSize);
+        } catch (DeviceOutOfMemoryException | CudaException refusal) {
+            if (page.isOnHost() || !MemoryRefusal.isOutOfMemory(refusal) || !pages.canUseHost()) {
+                throw refusal;
+            }
+            pages.createOnHost(smaller);
         }
     }
 
@@ -198,7 +212,7 @@ final class PageSplit {
         for (int i = 0; i < homes.size(); i++) { // an iterator would need the Java heap
             pages.reserved().announceAcquired(homes.get(i).address, homes.get(i).page.byteSize);
         }
-        pages.release(page.handle, page.byteSize);
+        pages.release(page);
     }
 
     /// Puts the page back, and drops the smaller ones.
@@ -215,9 +229,9 @@ final class PageSplit {
         for (int i = 0; i < created; i++) {
             Page smaller = homes.get(i).page;
             if (i >= stranded || (isIdle && tryUnmap(elsewhere(i), smaller.byteSize, failure))) {
-                pages.release(smaller.handle, smaller.byteSize);
+                pages.release(smaller);
             } else {
-                pages.strand(spares.get(i), elsewhere(i), smaller.byteSize, smaller.handle, !isIdle);
+                pages.strand(spares.get(i), elsewhere(i), smaller, !isIdle);
                 space.abandon();
             }
         }

@@ -25,8 +25,10 @@ public final class Page {
         CAPTURED,
         /// It sleeps: it has addresses and no memory.
         ASLEEP,
-        /// It is about to sleep or to wake.
-        CHANGING
+        /// It is about to sleep or to wake, or to be replaced.
+        CHANGING,
+        /// Its memory is on the host, until it is replaced by a page on the device.
+        ON_HOST
     }
 
     /// The physical memory; valid while [#hasMemory].
@@ -102,7 +104,16 @@ public final class Page {
     /// Whether no pin forbids that the page goes back to the driver. A sleeping page gives back
     /// only its addresses.
     boolean mayGo() {
-        return pins == 0 || pins == bit(Pin.ASLEEP);
+        return mayBeReplaced() || pins == bit(Pin.ASLEEP);
+    }
+
+    /// Whether other pages may take its place.
+    public boolean mayBeReplaced() {
+        return (pins & ~bit(Pin.ON_HOST)) == 0;
+    }
+
+    public boolean isOnHost() {
+        return isPinned(Pin.ON_HOST);
     }
 
     public boolean isAsleep() {

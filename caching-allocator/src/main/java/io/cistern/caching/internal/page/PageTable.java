@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Invariants** ([#checkInvariants]): a page has exactly one home; under live, free and fenced blocks lie
 /// pages with their home there, under an aliased block one mapping of a page with its home elsewhere, under a
-/// hole no mapping; the reserved bytes are the bytes of all pages and of the handles that the driver would
-/// not take back.
+/// hole no mapping; the reserved bytes are the bytes of all pages on the device and of the handles that the driver
+/// would not take back.
 ///
 /// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock,
 /// shards' short locks. Only a thread that holds this lock may hold several short locks. No thread holds it
@@ -174,7 +174,7 @@ public final class PageTable {
         ranges.remove(arena, from, to - from);
         leave(page);
         if (page.hasMemory) {
-            pages.release(page.handle, page.byteSize);
+            pages.release(page);
         }
         if (page.isAsleep()) {
             return 0;
@@ -359,6 +359,16 @@ public final class PageTable {
                 bytes += all.get(i).hasMemory ? 0 : all.get(i).byteSize;
             }
             return bytes;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Pages whose memory is on the host.
+    public List<Page> onHost() {
+        lock.lock();
+        try {
+            return all.copy().stream().filter(Page::isOnHost).toList();
         } finally {
             lock.unlock();
         }

@@ -1,7 +1,9 @@
 package io.cistern.caching.internal.page;
 
+import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.base.Sizes;
+import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.MemoryLocation;
@@ -9,16 +11,13 @@ import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
 import java.lang.System.Logger.Level;
-import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /// Creates and releases the physical memory of one device and counts it. `reserved = sum of the sizes
 /// of live handles`.
 public final class PhysicalPages {
-    /// More than the threads that release at one time.
-    private static final int ROOM = 64;
-
     public final int device;
     public final VirtualMemory memory;
     /// A multiple of the granularity: all page sizes and addresses are multiples of it.
@@ -30,13 +29,8 @@ public final class PhysicalPages {
     public volatile List<MemoryLocation> accessors;
     private final PageSource source;
     private final Reserved reserved;
-    /// Handles that the driver would not take back. There is always room for some more, so keeping one needs
-    /// no Java heap.
-    private long[] refused = new long[2 * ROOM];
-
-    private long[] refusedSizes = new long[2 * ROOM];
-    private int refusedCount;
-
+    private final HostPages host;
+    private final RefusedHandles refused = new RefusedHandles();
     private final ReservedList<Stranded> stranded = new ReservedList<>();
 
     /// Whether a copy to a stranded page may be under way.
@@ -45,14 +39,14 @@ public final class PhysicalPages {
     /// A page mapped at an address that no table knows. The object is made before it is needed.
     public static final class Stranded {
         private long address;
-        private long byteSize;
-        private long handle;
+        private @Nullable Page page;
     }
 
     /// Makes the physical memory of a device over a source.
-    public PhysicalPages(int device, VirtualMemory memory, PageSource source, Reserved reserved) {
+    public PhysicalPages(int device, CudaDriver driver, PageSource source, Reserved reserved) {
         this.device = device;
-        this.memory = memory;
+        this.memory = driver.virtualMemory();
+        this.host = new HostPages(driver, device);
         this.source = source;
         this.reserved = reserved;
         this.accessors = source.accessors(device);
@@ -72,14 +66,31 @@ public final class PhysicalPages {
         }
     }
 
-    /// Tells the source that a page got a mapping, which all [#accessors] may use.
+    /// Whether a page's bytes can wait on the host while the device has no room.
+    public boolean canUseHost() {
+        return onDevice && host.isAvailable();
+    }
+
+    /// Gives a new page its memory on the host; it stays where it is until it is replaced.
+    ///
+    /// @throws CudaException if the driver refuses
+    public void createOnHost(Page page) {
+        page.handle = host.create(page.byteSize);
+        page.pin(Page.Pin.ON_HOST);
+        reserved.counters.count(CacheEvent.PAGE_ON_HOST);
+    }
+
+    /// Tells the source that a page got a mapping, which all [#accessors] may use. It does not know memory on the
+    /// host.
     public void mapped(Mapping mapping) {
-        source.mapped(device, mapping.address, mapping.page.byteSize, mapping.page.handle);
+        if (!mapping.page.isOnHost()) {
+            source.mapped(device, mapping.address, mapping.page.byteSize, mapping.page.handle);
+        }
     }
 
     /// Asks the source whether a mapping may be unmapped.
-    public boolean mayUnmap(long address, long byteSize) {
-        return source.unmapping(device, address, byteSize);
+    public boolean mayUnmap(Mapping mapping) {
+        return mapping.page.isOnHost() || source.unmapping(device, mapping.address, mapping.page.byteSize);
     }
 
     /// Unmaps a mapping.
@@ -87,7 +98,7 @@ public final class PhysicalPages {
     /// @return false if the source needs it where it is
     /// @throws CudaException if the driver refuses; the source is then told that the mapping still exists
     public boolean tryUnmap(Mapping mapping) {
-        if (!mayUnmap(mapping.address, mapping.page.byteSize)) {
+        if (!mayUnmap(mapping)) {
             return false;
         }
         try {
@@ -105,10 +116,9 @@ public final class PhysicalPages {
     /// until [#releaseRefused] succeeds.
     ///
     /// @param inUse whether a copy to it may be under way: then it stays until the [device is idle][#idle]
-    public synchronized void strand(Stranded as, long address, long byteSize, long handle, boolean inUse) {
+    public synchronized void strand(Stranded as, long address, Page page, boolean inUse) {
         as.address = address;
-        as.byteSize = byteSize;
-        as.handle = handle;
+        as.page = page;
         strandedInUse |= inUse;
         stranded.add(as);
     }
@@ -126,13 +136,23 @@ public final class PhysicalPages {
     private void releaseStranded() {
         for (int i = stranded.size() - 1; i >= 0 && !strandedInUse; i--) {
             Stranded each = stranded.get(i);
+            Page page = Objects.requireNonNull(each.page);
             try {
-                memory.unmap(device, each.address, each.byteSize);
+                memory.unmap(device, each.address, page.byteSize);
             } catch (CudaException refusal) {
                 continue; // retried later
             }
             stranded.removeAt(i);
-            release(each.handle, each.byteSize);
+            release(page);
+        }
+    }
+
+    /// Releases the memory of a page that is not mapped any more.
+    public void release(Page page) {
+        if (page.isOnHost()) {
+            host.release(page.handle, page.byteSize);
+        } else {
+            release(page.handle, page.byteSize);
         }
     }
 
@@ -144,7 +164,7 @@ public final class PhysicalPages {
             releaseRefusedHandles();
             return;
         }
-        keep(handle, byteSize);
+        refused.keep(handle, byteSize);
         try {
             System.getLogger(PhysicalPages.class.getName())
                     .log(Level.WARNING, "{0} bytes stay reserved for now: {1}", byteSize, refusal.getMessage());
@@ -153,65 +173,44 @@ public final class PhysicalPages {
         }
     }
 
-    private void keep(long handle, long byteSize) {
-        if (refusedCount == refused.length) {
-            grow();
-        }
-        refused[refusedCount] = handle;
-        refusedSizes[refusedCount++] = byteSize;
-        if (refusedCount + ROOM > refused.length) {
-            try {
-                grow();
-            } catch (OutOfMemoryError ofTheHeap) {
-                // This handle is kept, and there is room for the next ones.
-            }
-        }
-    }
-
-    private void grow() {
-        long[] more = Arrays.copyOf(refused, 2 * refused.length);
-        refusedSizes = Arrays.copyOf(refusedSizes, more.length);
-        refused = more;
-    }
-
     /// Tries again to release refused handles and stranded pages. They stay reserved until the driver agrees.
     public synchronized void releaseRefused() {
         releaseStranded();
         releaseRefusedHandles();
+        host.releaseRefused();
     }
 
     private void releaseRefusedHandles() {
-        for (int i = refusedCount - 1; i >= 0; i--) {
-            if (refusal(refused[i], refusedSizes[i]) == null) {
-                refusedCount--;
-                refused[i] = refused[refusedCount];
-                refusedSizes[i] = refusedSizes[refusedCount];
-            }
-        }
+        refused.retry((handle, byteSize) -> refusal(handle, byteSize) == null);
     }
 
-    /// A handle that the driver does not know counts as released: it holds no memory, and another one may
-    /// get its number.
     private @Nullable CudaException refusal(long handle, long byteSize) {
-        try {
-            source.release(handle, byteSize, device);
-        } catch (CudaException failure) {
-            if (failure.result() != CudaResult.INVALID_VALUE) {
-                return failure;
-            }
+        CudaException refusal = refusal(() -> source.release(handle, byteSize, device));
+        if (refusal == null) {
+            reserved.destroyed(byteSize);
         }
-        reserved.destroyed(byteSize);
-        return null;
+        return refusal;
+    }
+
+    /// Releases a handle. One that the driver does not know counts as released: it holds no memory, and another
+    /// one may get its number.
+    ///
+    /// @return the driver's refusal, or null
+    static @Nullable CudaException refusal(Runnable release) {
+        try {
+            release.run();
+            return null;
+        } catch (CudaException failure) {
+            return failure.result() == CudaResult.INVALID_VALUE ? null : failure;
+        }
     }
 
     /// Bytes of handles that the driver would not take back, and of stranded pages.
     public synchronized long refusedBytes() {
-        long sum = 0;
-        for (int i = 0; i < refusedCount; i++) {
-            sum += refusedSizes[i];
-        }
+        long sum = refused.byteSize();
         for (int i = 0; i < stranded.size(); i++) {
-            sum += stranded.get(i).byteSize;
+            Page page = Objects.requireNonNull(stranded.get(i).page);
+            sum += page.isOnHost() ? 0 : page.byteSize;
         }
         return sum;
     }

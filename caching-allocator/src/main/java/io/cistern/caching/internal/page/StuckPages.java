@@ -77,7 +77,7 @@ public final class StuckPages {
         } finally {
             table.unlock();
         }
-        table.pages.release(page.handle, page.byteSize);
+        table.pages.release(page);
         return true;
     }
 

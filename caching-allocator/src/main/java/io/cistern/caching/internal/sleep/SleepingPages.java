@@ -128,7 +128,7 @@ public final class SleepingPages {
         sleeper.hasGone = true;
         page.home.owner.sleeps(page.byteSize, true);
         pages.reserved().announceReleased(sleeper.address(), page.byteSize);
-        pages.release(page.handle, page.byteSize);
+        pages.release(page);
         page.hasMemory = false;
     }
 
@@ -207,7 +207,7 @@ public final class SleepingPages {
             return;
         }
         if (page.hasMemory) {
-            pages.release(page.handle, page.byteSize);
+            pages.release(page);
             page.hasMemory = false;
         }
     }

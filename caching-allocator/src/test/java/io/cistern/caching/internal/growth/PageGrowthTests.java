@@ -35,8 +35,8 @@ class PageGrowthTests {
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final AddressRangeMap ranges = new AddressRangeMap();
     private final Reserved reserved = new Reserved(0, mock(EventSink.class), new DeviceCounters(Long.MAX_VALUE));
-    private final PageTable table = new PageTable(
-            new PhysicalPages(0, gpu.virtualMemory(), new GpuContext.GpuPages(gpu), reserved), ranges, false);
+    private final PageTable table =
+            new PageTable(new PhysicalPages(0, gpu, new GpuContext.GpuPages(gpu), reserved), ranges, false);
     private final MissClock clock = new MissClock();
     private final Fences fences = new Fences(0, gpu, new TestOrder(), reserved.counters);
     private final PageGrowth growth = new PageGrowth(
