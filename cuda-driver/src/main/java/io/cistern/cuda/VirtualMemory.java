@@ -43,7 +43,7 @@ public interface VirtualMemory {
     /// Opens a mapped range to a device, or closes it (`cuMemSetAccess`).
     ///
     /// Call it for adjacent mappings. A driver checks only the two ends of the range: driver 580 refuses a hole
-    /// at the end, and accepts one in the middle.
+    /// at the end. It accepts one in the middle, and opens nothing after it.
     ///
     /// @param address the start of a mapping
     /// @param byteSize bytes up to the end of that mapping or of a later one; not 0

@@ -152,18 +152,28 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             require(accessor.type() != MemoryLocation.Type.DEVICE
                     || (accessor.id() >= 0 && accessor.id() < machine.deviceCount()));
             List<Mapping> whole = wholeMappings(address, byteSize);
-            // An H200 refuses a hole at the end, but accepts holes between mappings.
+            // An H200 refuses a hole at the end. It accepts one between mappings, and opens none after it.
             require(!whole.isEmpty()
                     && whole.getFirst().address() == address
                     && whole.getLast().end() == address + byteSize);
             for (Mapping mapping : whole) {
                 require(mapping.kind() == Mapping.Kind.VIRTUAL);
             }
-            for (Mapping mapping : whole) {
+            List<Mapping> together = withoutHole(whole);
+            for (Mapping mapping : together) {
                 mapping.setRights(accessor, rights);
             }
-            charge(DriverCall.MEM_SET_ACCESS, whole);
+            charge(DriverCall.MEM_SET_ACCESS, together);
         });
+    }
+
+    private static List<Mapping> withoutHole(List<Mapping> mappings) {
+        int count = 1;
+        while (count < mappings.size()
+                && mappings.get(count).address() == mappings.get(count - 1).end()) {
+            count++;
+        }
+        return mappings.subList(0, count);
     }
 
     @Override

@@ -73,8 +73,8 @@ public final class CompactionCosts {
                 result.pages(),
                 result.nanos() / 1e6,
                 copyMillis,
-                figures.get("compaction.host_pages"),
-                figures.get("on_host_bytes") / MIB,
+                figures.getOrDefault("compaction.host_pages", 0L),
+                figures.getOrDefault("on_host_bytes", 0L) / MIB,
                 wrong,
                 result.obstacle());
         for (long address : live) {

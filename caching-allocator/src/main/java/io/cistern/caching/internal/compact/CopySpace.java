@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.compact;
 
+import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
@@ -8,6 +9,9 @@ import io.cistern.cuda.DeadContext;
 ///
 /// **Threads.** One at a time.
 final class CopySpace implements AutoCloseable {
+    /// The default stream, which exists as long as the context.
+    private static final long DEFAULT_STREAM = 0;
+
     private final CudaDriver driver;
     private final int device;
     private final long byteAlignment;
@@ -20,7 +24,19 @@ final class CopySpace implements AutoCloseable {
         this.driver = driver;
         this.device = device;
         this.byteAlignment = byteAlignment;
-        this.stream = driver.streams().create(device);
+        this.stream = newStream();
+    }
+
+    /// On a device without room the driver has no memory for a stream either.
+    private long newStream() {
+        try {
+            return driver.streams().create(device);
+        } catch (CudaException refusal) {
+            if (!MemoryRefusal.isOutOfMemory(refusal)) {
+                throw refusal;
+            }
+            return DEFAULT_STREAM;
+        }
     }
 
     /// Returns addresses for `wanted` bytes where nothing is mapped.
@@ -84,7 +100,8 @@ final class CopySpace implements AutoCloseable {
         try {
             forget();
         } finally {
-            boolean _ = DeadContext.isDone(() -> driver.streams().destroy(device, stream));
+            boolean _ = stream == DEFAULT_STREAM
+                    || DeadContext.isDone(() -> driver.streams().destroy(device, stream));
         }
     }
 }

@@ -192,8 +192,8 @@ public final class PhysicalPages {
         return refusal;
     }
 
-    /// Releases a handle. One that the driver does not know counts as released: it holds no memory, and another
-    /// one may get its number.
+    /// Releases a handle. A handle that the driver does not know counts as released: it holds no memory, and
+    /// another one may get its number.
     ///
     /// @return the driver's refusal, or null
     static @Nullable CudaException refusal(Runnable release) {

@@ -2,6 +2,8 @@ package io.cistern.benchmarks.figures;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /// Makes tables of programs short of memory, and of pools that sleep.
@@ -97,17 +99,36 @@ final class MemoryFigures {
     }
 
     static String compaction(RawOutput raw) {
-        Table table = new Table(List.of("MiB moved", "MiB set free", "pages", "ms", "ms of one copy", "wrong bytes"));
-        for (Rows.Row row : raw.json(COMPACTION)) {
-            table.row(List.of(
-                    row.text("movedMiB"),
-                    row.text("freedMiB"),
-                    row.text("pages"),
-                    Table.format("%.1f", row.number("millis")),
-                    Table.format("%.2f", row.number("copyMillis")),
-                    row.text("wrongBytes")));
-        }
+        Table table = new Table(List.of(
+                "device",
+                "MiB moved",
+                "MiB set free",
+                "pages",
+                "by way of the host",
+                "ms",
+                "ms of one copy",
+                "wrong bytes"));
+        Map<String, List<Rows.Row>> byHost = raw.json(COMPACTION).stream()
+                .collect(Collectors.groupingBy(row -> row.text("hostPages"), TreeMap::new, Collectors.toList()));
+        byHost.forEach((pages, rows) -> table.row(List.of(
+                pages.equals("0") ? "has room" : "full",
+                rows.getFirst().text("movedMiB"),
+                rows.getFirst().text("freedMiB"),
+                rows.getFirst().text("pages"),
+                pages,
+                spread(rows),
+                Table.format("%.2f", rows.getFirst().number("copyMillis")),
+                Long.toString(rows.stream()
+                        .mapToLong(row -> (long) row.number("wrongBytes"))
+                        .sum()))));
         return table + "\n" + raw.source(COMPACTION) + ".\n";
+    }
+
+    private static String spread(List<Rows.Row> rows) {
+        double[] millis =
+                rows.stream().mapToDouble(row -> row.number("millis")).sorted().toArray();
+        double median = (millis[millis.length / 2] + millis[(millis.length - 1) / 2]) / 2;
+        return Table.format("%.0f (%.0f to %.0f)", median, millis[0], millis[millis.length - 1]);
     }
 
     /// Makes the table of generated programs on devices hardly larger than they need.
