@@ -231,7 +231,17 @@ public final class OwnerTable {
 
     /// Returns the owner of a live block, or [#NONE]. The answer is stale if another thread frees the block
     /// meanwhile.
-    synchronized long ownerOf(long address) {
+    long ownerOf(long address) {
+        long owner = seenOwnerOf(address);
+        return owner != NONE ? owner : lockedOwnerOf(address);
+    }
+
+    /// Searches again under the lock, where no race hides a chunk.
+    private synchronized long lockedOwnerOf(long address) {
+        return seenOwnerOf(address);
+    }
+
+    private long seenOwnerOf(long address) {
         long[] chunk = chunkOf(address, FINE_SHIFT);
         if (chunk != null) {
             return chunk[slotOf(address, FINE_SHIFT) + 1];

@@ -43,6 +43,19 @@ final class CompactionWorkload {
         program.freeAll(0);
     }
 
+    /// Something else takes all that the device has left, also what a page on the host sets free.
+    static void withoutRoom(GpuProgram program) {
+        fragment(program);
+        program.gpu.holdBack(0, program.gpu.devices().totalBytes(0));
+        try {
+            program.allocator.compact(0);
+        } finally {
+            program.gpu.holdBack(0, 0);
+        }
+        program.allocator.compact(0);
+        program.freeAll(0);
+    }
+
     private static void goOn() {}
 
     private static void fragment(GpuProgram program) {

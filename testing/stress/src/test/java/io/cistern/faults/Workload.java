@@ -111,6 +111,7 @@ enum Workload {
         void run(GpuProgram program) {
             CompactionWorkload.onDemand(program);
             CompactionWorkload.forRequest(program);
+            CompactionWorkload.withoutRoom(program);
         }
     },
 

@@ -15,7 +15,7 @@ import io.cistern.cuda.PhysicalMemory;
 public final class HostPages {
     private final CudaDriver driver;
     private final int device;
-    private final RefusedHandles refused = new RefusedHandles();
+    private final RefusedHandles refused = new RefusedHandles(this::isReleased);
 
     public HostPages(CudaDriver driver, int device) {
         this.driver = driver;
@@ -43,7 +43,7 @@ public final class HostPages {
     /// Java heap.
     synchronized void release(long handle, long byteSize) {
         if (isReleased(handle, byteSize)) {
-            refused.retry(this::isReleased);
+            refused.retry();
         } else {
             refused.keep(handle, byteSize);
         }
@@ -51,10 +51,15 @@ public final class HostPages {
 
     /// Tries again to release handles that the driver refused.
     synchronized void releaseRefused() {
-        refused.retry(this::isReleased);
+        refused.retry();
     }
 
     private boolean isReleased(long handle, long byteSize) {
-        return PhysicalPages.refusal(() -> driver.virtualMemory().release(device, handle)) == null;
+        try {
+            driver.virtualMemory().release(device, handle);
+            return true;
+        } catch (CudaException refusal) {
+            return PhysicalPages.isUnknown(refusal);
+        }
     }
 }

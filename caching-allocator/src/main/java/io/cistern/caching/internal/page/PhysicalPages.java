@@ -30,7 +30,7 @@ public final class PhysicalPages {
     private final PageSource source;
     private final Reserved reserved;
     private final HostPages host;
-    private final RefusedHandles refused = new RefusedHandles();
+    private final RefusedHandles refused = new RefusedHandles((handle, byteSize) -> refusal(handle, byteSize) == null);
     private final ReservedList<Stranded> stranded = new ReservedList<>();
 
     /// Whether a copy to a stranded page may be under way.
@@ -161,7 +161,7 @@ public final class PhysicalPages {
     public synchronized void release(long handle, long byteSize) {
         CudaException refusal = refusal(handle, byteSize);
         if (refusal == null) {
-            releaseRefusedHandles();
+            refused.retry();
             return;
         }
         refused.keep(handle, byteSize);
@@ -176,33 +176,26 @@ public final class PhysicalPages {
     /// Tries again to release refused handles and stranded pages. They stay reserved until the driver agrees.
     public synchronized void releaseRefused() {
         releaseStranded();
-        releaseRefusedHandles();
+        refused.retry();
         host.releaseRefused();
     }
 
-    private void releaseRefusedHandles() {
-        refused.retry((handle, byteSize) -> refusal(handle, byteSize) == null);
-    }
-
     private @Nullable CudaException refusal(long handle, long byteSize) {
-        CudaException refusal = refusal(() -> source.release(handle, byteSize, device));
-        if (refusal == null) {
-            reserved.destroyed(byteSize);
+        try {
+            source.release(handle, byteSize, device);
+        } catch (CudaException failure) {
+            if (!isUnknown(failure)) {
+                return failure;
+            }
         }
-        return refusal;
+        reserved.destroyed(byteSize);
+        return null;
     }
 
-    /// Releases a handle. A handle that the driver does not know counts as released: it holds no memory, and
-    /// another one may get its number.
-    ///
-    /// @return the driver's refusal, or null
-    static @Nullable CudaException refusal(Runnable release) {
-        try {
-            release.run();
-            return null;
-        } catch (CudaException failure) {
-            return failure.result() == CudaResult.INVALID_VALUE ? null : failure;
-        }
+    /// Whether the driver does not know a handle, which then counts as released: it holds no memory, and another
+    /// one may get its number.
+    static boolean isUnknown(CudaException refusal) {
+        return refusal.result() == CudaResult.INVALID_VALUE;
     }
 
     /// Bytes of handles that the driver would not take back, and of stranded pages.

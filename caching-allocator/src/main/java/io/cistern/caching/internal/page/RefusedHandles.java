@@ -10,9 +10,14 @@ final class RefusedHandles {
     /// More than the threads that release at one time.
     private static final int ROOM = 64;
 
+    private final Release release;
     private long[] handles = new long[2 * ROOM];
     private long[] byteSizes = new long[2 * ROOM];
     private int count;
+
+    RefusedHandles(Release release) {
+        this.release = release;
+    }
 
     /// Gives a handle back.
     interface Release {
@@ -42,7 +47,7 @@ final class RefusedHandles {
     }
 
     /// Tries again to give all back.
-    void retry(Release release) {
+    void retry() {
         for (int i = count - 1; i >= 0; i--) {
             if (release.isDone(handles[i], byteSizes[i])) {
                 count--;
