@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. Find obstacles: no pages, a pool that sleeps, a capture, another thread that compacts.
 /// 2. Wait for the device, and free blocks that waited for its streams.
-/// 3. Plan. For a request, nothing moves unless the request fits afterwards.
+/// 3. Move pages to the device that an earlier compaction left on the host. Plan. For a request, nothing else moves
+///    unless the request fits afterwards.
 /// 4. Carry out the plan. The driver takes memory too, for the stream of the copies and for mappings, so a
 ///    request may lack a little again; then the framework asks once more.
 ///
