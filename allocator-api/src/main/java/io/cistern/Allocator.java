@@ -213,7 +213,7 @@ public final class Allocator implements AutoCloseable {
     }
 
     /// Moves live memory on a device together and gives the memory that this frees back to the driver, for
-    /// example before a server's rush hour. No address changes. Pages that are registered, exported, captured
+    /// example before a server's rush hour. No address changes. Pages that their source needs, that are captured
     /// or asleep stay.
     ///
     /// **Other threads.** The caller promises that until this returns no other thread gives the device work

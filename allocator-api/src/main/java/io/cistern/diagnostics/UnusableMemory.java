@@ -17,10 +17,6 @@ public record UnusableMemory(Reason reason, long byteSize, String holder, String
         IDLE_ELSEWHERE("idle"),
         /// Freed blocks that work of a stream may still use.
         WAITING("freed, waiting for work that may use it"),
-        /// Idle memory that is registered with a network card or a communicator.
-        REGISTERED("idle, registered"),
-        /// Idle memory that is exported to another process.
-        EXPORTED("idle, exported"),
         /// Idle memory whose addresses are in a captured graph.
         CAPTURED("idle, in a captured graph"),
         /// Another allocator or pool of the process holds it.

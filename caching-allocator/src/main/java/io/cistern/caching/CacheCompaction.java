@@ -8,22 +8,25 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.diagnostics.CompactionResult;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /// Moves live memory of one device's cache together: see [CompactionPlan] and
 /// [PageSplit][io.cistern.caching.internal.compact.PageSplit].
 ///
-/// 1. Find obstacles: no pages, a pool that sleeps, a capture, another thread that compacts.
+/// 1. Find obstacles: no pages, a pool that sleeps, a capture.
 /// 2. Wait for the device, and free blocks that waited for its streams.
 /// 3. Move pages to the device that an earlier compaction left on the host. Plan. For a request, nothing else moves
 ///    unless the request fits afterwards.
 /// 4. Carry out the plan. The driver takes memory too, for the stream of the copies and for mappings, so a
 ///    request may lack a little again; then the framework asks once more.
 ///
-/// **Threads.** Any; one thread compacts at a time, and another one is told so. The caller makes sure that no
-/// work is given to the device meanwhile.
+/// **Threads.** One at a time, and not while pages fall asleep, wake or are opened to other devices. The caller sees
+/// to it, and makes sure that no work is given to the device meanwhile.
 final class CacheCompaction {
+    /// The result while another thread has the pages.
+    static final CompactionResult BUSY =
+            CompactionResult.nothing("a thread compacts, wakes the memory, or opens it to another device");
+
     private static final String CAPTURED = "a stream is being captured";
 
     private final CacheParts parts;
@@ -33,7 +36,6 @@ final class CacheCompaction {
     private final boolean hasFixedPages;
     private final long capBytes;
     private final FreeMemory freeMemory;
-    private final ReentrantLock lock = new ReentrantLock();
 
     CacheCompaction(CacheParts parts, CacheReturns returns, CudaDriver driver, CachingOptions options) {
         this.parts = parts;
@@ -54,14 +56,7 @@ final class CacheCompaction {
         if (table == null || !obstacle.isEmpty()) {
             return CompactionResult.nothing(obstacle);
         }
-        if (!lock.tryLock()) {
-            return CompactionResult.nothing("another thread compacts");
-        }
-        try {
-            return compact(table, asked);
-        } finally {
-            lock.unlock();
-        }
+        return compact(table, asked);
     }
 
     private String obstacle(@Nullable PageTable table) {
@@ -102,26 +97,25 @@ final class CacheCompaction {
         for (StreamShard shard : parts.allShards()) {
             returns.settle(shard, false);
         }
-        returnFromHost(table);
+        try (Compaction compaction = new Compaction(driver, table)) {
+            return planAndRun(table, compaction, asked, begun);
+        }
+    }
+
+    private CompactionResult planAndRun(PageTable table, Compaction compaction, long asked, long begun) {
+        if (parts.hostBytes() > 0) {
+            returns.giveBackIdle(); // rather than move idle memory to the device
+            compaction.returnFromHost();
+        }
         long room = room(table);
         long lacking = asked == 0 ? Long.MAX_VALUE : lacking(table, asked, room);
-        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes, room, table.pages.canUseHost());
+        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes, room, compaction.canUseHost());
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
             return CompactionResult.nothing(plan.freeBytes() + " bytes would come free"
                     + (asked == 0 ? "" : ", of " + lacking + " that the request lacks")
                     + "; there is room for copies of " + room + " bytes at first");
         }
-        try (Compaction compaction = new Compaction(driver, table)) {
-            return compaction.run(plan, begun);
-        }
-    }
-
-    private void returnFromHost(PageTable table) {
-        if (!table.onHost().isEmpty()) {
-            try (Compaction compaction = new Compaction(driver, table)) {
-                compaction.returnFromHost();
-            }
-        }
+        return compaction.run(plan, begun);
     }
 
     /// Returns the bytes of whole slots that new pages can take.

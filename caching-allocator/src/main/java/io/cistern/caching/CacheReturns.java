@@ -166,8 +166,9 @@ final class CacheReturns {
         growth.releaseRefused();
         shards.endOrphans(1);
         long returned = 0;
+        long onHost = parts.hostBytes(); // nobody keeps idle memory there
         for (StreamShard shard : shards.all()) {
-            long excess = parts.reserved().bytes() - keepBytes;
+            long excess = parts.reserved().bytes() + onHost - keepBytes;
             if (excess > 0) {
                 returned += giveBack(shard, excess, wait);
             }

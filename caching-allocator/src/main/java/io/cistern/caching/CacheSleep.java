@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 
 /// Puts a caching allocator to sleep and wakes it, on all its devices or on none.
 ///
@@ -131,6 +132,21 @@ final class CacheSleep implements MemorySleep {
         lock.lock();
         try {
             action.run();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Calls a function like [#exclude], unless the lock is taken, by this thread too: a wake may run for long, and
+    /// may itself be what lacks memory.
+    ///
+    /// @return `otherwise` if the function was not called
+    <T> T exclude(Supplier<T> function, T otherwise) {
+        if (lock.isHeldByCurrentThread() || !lock.tryLock()) {
+            return otherwise;
+        }
+        try {
+            return function.get();
         } finally {
             lock.unlock();
         }

@@ -298,7 +298,9 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     public Optional<CompactionResult> compact(int device, long byteSize) {
         DeviceCache cache = caches.get(device);
         return Optional.of(
-                cache == null ? CompactionResult.nothing("it has no memory") : cache.compaction.compact(byteSize));
+                cache == null
+                        ? CompactionResult.nothing("it has no memory")
+                        : sleep.exclude(() -> cache.compaction.compact(byteSize), CacheCompaction.BUSY));
     }
 
     @Override

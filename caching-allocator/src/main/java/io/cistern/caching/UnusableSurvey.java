@@ -78,8 +78,8 @@ final class UnusableSurvey {
             boolean isWhole = at == home.address && end == home.end();
             long slots = Math.max(0, arena.slotStart(end + 1 - arena.slotBytes) - arena.slotStart(at));
             long byteSize = isWhole ? end - at : slots;
-            if (!home.page.isAsleep() && byteSize > 0) {
-                add(reason(home.page, isWhole), stream, home.page.isOnHost() ? 0 : byteSize);
+            if (!home.page.isAsleep() && !home.page.isOnHost() && byteSize > 0) {
+                add(reason(home.page, isWhole), stream, byteSize);
                 explained.merge(stream, byteSize, Long::sum);
             }
             at = end;
@@ -87,13 +87,10 @@ final class UnusableSurvey {
     }
 
     private static Reason reason(Page page, boolean isWhole) {
-        if (!page.isPinned()) {
-            return isWhole ? Reason.IDLE_ELSEWHERE : Reason.BESIDE_LIVE_BLOCKS;
+        if (page.isPinned()) {
+            return Reason.CAPTURED;
         }
-        if (page.isPinned(Page.Pin.REGISTERED)) {
-            return Reason.REGISTERED;
-        }
-        return page.isPinned(Page.Pin.EXPORTED) ? Reason.EXPORTED : Reason.CAPTURED;
+        return isWhole ? Reason.IDLE_ELSEWHERE : Reason.BESIDE_LIVE_BLOCKS;
     }
 
     private void surveyShards(Reason ofTheRest, Map<Long, Long> explained) {
@@ -124,8 +121,6 @@ final class UnusableSurvey {
         return switch (reason) {
             case BESIDE_LIVE_BLOCKS, IDLE_ELSEWHERE -> settings;
             case WAITING -> "free blocks on the stream that used them last, or synchronize it before";
-            case REGISTERED -> "closing the registration lets it go";
-            case EXPORTED -> "closing the export lets it go";
             case CAPTURED -> "closing the graph lets it go";
             case SMALLER_THAN_A_PAGE, ROUNDING, OTHER_ALLOCATOR -> "";
         };

@@ -108,6 +108,44 @@ final class CompactionTests extends CompactionFixture {
         assertContents();
     }
 
+    /// More pages than one fit into what is left then.
+    @Test
+    void pagesThatFitGoWhileBytesWaitOnTheHost() {
+        fragment("caching", 0);
+        gpu.holdBack(DEVICE, CAPACITY);
+        memory.current(DEVICE).compact(DEVICE);
+        gpu.holdBack(DEVICE, 0);
+        long before = gpu.memory().freeBytes(DEVICE);
+        assertThat(memory.current(DEVICE).compact(DEVICE).freedBytes()).isPositive();
+        assertThat(gpu.memory().freeBytes(DEVICE)).isGreaterThan(before);
+        assertThat(figure("on_host_bytes")).isZero();
+        assertContents();
+    }
+
+    @Test
+    void aPageThatTheHostRefusesStaysWhereItIs() {
+        fragment("caching", 0);
+        gpu.faults().failOn(DriverCall.MEM_CREATE, 1, 1, CudaResult.NOT_SUPPORTED);
+        CompactionResult result = memory.current(DEVICE).compact(DEVICE);
+        assertThat(result.obstacle()).contains("no room for a copy");
+        assertThat(result.freedBytes()).isPositive();
+        assertContents();
+    }
+
+    @Test
+    void idleMemoryOnTheHostGoesRatherThanComesBack() {
+        fragment("caching", 0);
+        gpu.holdBack(DEVICE, CAPACITY);
+        memory.current(DEVICE).compact(DEVICE);
+        gpu.holdBack(DEVICE, 0);
+        live.keySet().forEach(address -> memory.free(address, stream));
+        live.clear();
+        gpu.streams().synchronize(DEVICE, stream);
+        memory.current(DEVICE).compact(DEVICE);
+        assertThat(memory.current(DEVICE).reservedBytes(DEVICE)).hasValue(0);
+        assertThat(figure("on_host_bytes")).isZero();
+    }
+
     @Test
     void bytesThatWaitOnTheHostMayBeFreedThere() {
         fragment("caching", 0);

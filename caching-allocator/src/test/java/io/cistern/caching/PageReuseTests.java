@@ -264,14 +264,14 @@ class PageReuseTests {
     @Test
     void pinnedPagesStayUntilTheyAreUnpinned() {
         long block = allocate(40 * MIB, a);
-        caching.pin(0, block, 40 * MIB, Page.Pin.REGISTERED);
+        caching.pin(0, block, 40 * MIB, Page.Pin.CAPTURED);
         free(block, a);
         free(allocate(40 * MIB, b), b);
         assertThat(context.movedBytes).isZero();
         assertThat(caching.trim(0, 0)).isEqualTo(40 * MIB);
         assertThat(caching.reservedBytes(0)).hasValue(40 * MIB);
         assertThat(allocate(40 * MIB, a)).isEqualTo(block);
-        caching.unpinAll(Page.Pin.REGISTERED);
+        caching.unpinAll(Page.Pin.CAPTURED);
         free(block, a);
         assertThat(caching.trim(0, 0)).isEqualTo(40 * MIB);
     }

@@ -201,12 +201,12 @@ class RecycledShardsTests {
     void pagesThatSomebodyNeedsWhereTheyAreStayOutOfUse() {
         long former = gpu.streams().create(0);
         long block = allocate(8 * MIB, former);
-        caching.pin(0, block, 8 * MIB, Page.Pin.EXPORTED);
+        caching.pin(0, block, 8 * MIB, Page.Pin.CAPTURED);
         free(block, former);
         end(former);
         long next = gpu.streams().create(0);
         assertThat(allocate(8 * MIB, next)).isNotEqualTo(block);
-        caching.unpinAll(Page.Pin.EXPORTED);
+        caching.unpinAll(Page.Pin.CAPTURED);
         assertThat(allocate(8 * MIB, gpu.streams().create(0))).isEqualTo(block);
     }
 

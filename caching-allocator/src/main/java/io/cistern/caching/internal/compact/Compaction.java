@@ -9,14 +9,13 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
-import java.util.Iterator;
 
 /// Carries out a [plan][CompactionPlan], page by page. After each page everything is consistent, so a failure
 /// may end it at any page.
 ///
 /// A page that the device had no room to copy leaves its bytes on the host, at their addresses, and makes room by
-/// that. They come back at once. If something else has taken the room meanwhile, this compaction ends, and the next
-/// one begins with them.
+/// that. They come back at once. If something else has taken the room meanwhile, no more bytes go there, and each
+/// page that goes, and the next compaction, is a chance for these to come back.
 ///
 /// **Threads.** One at a time; no work of the device uses the pages meanwhile.
 public final class Compaction implements AutoCloseable {
@@ -42,9 +41,8 @@ public final class Compaction implements AutoCloseable {
         DeviceCounters counters = table.pages.reserved().counters;
         counters.count(CacheEvent.COMPACTION);
         try {
-            Iterator<SparsePage> left = plan.pages().iterator();
-            while (left.hasNext() && table.onHost().isEmpty()) {
-                split(left.next());
+            for (SparsePage each : plan.pages()) {
+                split(each);
                 returnFromHost();
             }
         } finally {
@@ -55,7 +53,7 @@ public final class Compaction implements AutoCloseable {
     }
 
     private void split(SparsePage sparse) {
-        if (isReplaced(sparse)) {
+        if (isReplaced(sparse, canUseHost())) {
             table.pages.reserved().counters.count(CacheEvent.PAGE_SPLIT);
             freedBytes += sparse.freeBytes();
             movedBytes += sparse.keptBytes();
@@ -63,18 +61,23 @@ public final class Compaction implements AutoCloseable {
         }
     }
 
+    /// Whether bytes may wait on the host: those of one page at a time.
+    public boolean canUseHost() {
+        return table.onHost().isEmpty() && table.pages.canUseHost();
+    }
+
     /// Moves the pages on the host to the device, as far as it has room.
     ///
     /// @throws CudaException if the driver refuses
     public void returnFromHost() {
         for (Page each : table.onHost()) {
-            boolean _ = isReplaced(new SparsePage(each));
+            boolean _ = isReplaced(new SparsePage(each), false);
         }
     }
 
-    private boolean isReplaced(SparsePage sparse) {
+    private boolean isReplaced(SparsePage sparse, boolean mayUseHost) {
         try {
-            return new PageSplit(table, space, sparse).run();
+            return new PageSplit(table, space, sparse, mayUseHost).run();
         } catch (DeviceOutOfMemoryException | CudaException failure) {
             if (!MemoryRefusal.isOutOfMemory(failure)) {
                 throw failure;

@@ -15,7 +15,8 @@ final class CopySpace implements AutoCloseable {
     private final CudaDriver driver;
     private final int device;
     private final long byteAlignment;
-    private final long stream;
+    private boolean hasStream;
+    private long stream;
     private long address;
     private long byteSize;
     private boolean isIdle = true;
@@ -24,7 +25,6 @@ final class CopySpace implements AutoCloseable {
         this.driver = driver;
         this.device = device;
         this.byteAlignment = byteAlignment;
-        this.stream = newStream();
     }
 
     /// On a device without room the driver has no memory for a stream either.
@@ -69,6 +69,10 @@ final class CopySpace implements AutoCloseable {
     ///
     /// @throws CudaException if the driver refuses; the copies may then still be [under way][#isIdle]
     void copy(long[] targets, long[] sources, long[] byteSizes) {
+        if (!hasStream) {
+            stream = newStream();
+            hasStream = true;
+        }
         isIdle = false;
         for (int i = 0; i < targets.length; i++) {
             driver.copies().onDevice(device, targets[i], sources[i], byteSizes[i], stream);
@@ -100,7 +104,8 @@ final class CopySpace implements AutoCloseable {
         try {
             forget();
         } finally {
-            boolean _ = stream == DEFAULT_STREAM
+            boolean _ = !hasStream
+                    || stream == DEFAULT_STREAM
                     || DeadContext.isDone(() -> driver.streams().destroy(device, stream));
         }
     }

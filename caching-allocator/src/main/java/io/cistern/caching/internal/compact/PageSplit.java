@@ -42,6 +42,8 @@ final class PageSplit {
     private final PhysicalPages pages;
     private final CopySpace space;
     private final Page page;
+    private final Mapping home;
+    private final boolean mayUseHost;
     private final long[] froms;
     private final long[] tos;
     private final int[] parts;
@@ -62,11 +64,14 @@ final class PageSplit {
     private boolean isAway;
     private boolean isClaimed;
 
-    PageSplit(PageTable table, CopySpace space, SparsePage sparse) {
+    /// @param mayUseHost whether smaller pages that the device has no room for may be on the host
+    PageSplit(PageTable table, CopySpace space, SparsePage sparse, boolean mayUseHost) {
         this.table = table;
         this.pages = table.pages;
         this.space = space;
         this.page = sparse.page;
+        this.home = sparse.home;
+        this.mayUseHost = mayUseHost;
         this.froms = sparse.froms();
         this.tos = sparse.tos();
         this.parts = new int[froms.length];
@@ -91,10 +96,10 @@ final class PageSplit {
     }
 
     private boolean claim(List<@Nullable Page> pinned) {
-        StreamShard shard = StreamShard.of(page.home.arena);
+        StreamShard shard = StreamShard.of(home.arena);
         shard.driverLock.lock();
         try {
-            table.beginChange(shard.memory, each -> each == page && each.mayBeReplaced(), pinned);
+            table.beginChange(shard.memory, each -> each == page && each.home == home && each.mayBeReplaced(), pinned);
         } finally {
             shard.driverLock.unlock();
         }
@@ -102,18 +107,18 @@ final class PageSplit {
             return false;
         }
         makeHomes();
-        isClaimed = page.home.owner.claimFree(page.home.arena, froms, tos, parts);
+        isClaimed = home.owner.claimFree(home.arena, froms, tos, parts);
         return isClaimed;
     }
 
     /// Makes all objects that later steps need of the Java heap.
     private void makeHomes() {
-        long at = page.home.address;
+        long at = home.address;
         for (int i = 0; i <= froms.length; i++) {
-            long to = i < froms.length ? froms[i] : page.home.end();
+            long to = i < froms.length ? froms[i] : home.end();
             if (at < to) {
                 spares.add(new PhysicalPages.Stranded());
-                homes.add(new Page(0, to - at, page.home.arena, at).home);
+                homes.add(new Page(0, to - at, home.arena, at).home);
             }
             at = i < froms.length ? tos[i] : at;
         }
@@ -126,7 +131,7 @@ final class PageSplit {
             create();
             copy();
             unmapElsewhere();
-            if (!pages.mayUnmap(page.home)) {
+            if (!pages.mayUnmap(home)) {
                 undo(null);
                 return false;
             }
@@ -149,10 +154,20 @@ final class PageSplit {
         try {
             smaller.handle = pages.create(smaller.byteSize);
         } catch (DeviceOutOfMemoryException | CudaException refusal) {
-            if (page.isOnHost() || !MemoryRefusal.isOutOfMemory(refusal) || !pages.canUseHost()) {
+            if (!mayUseHost || !MemoryRefusal.isOutOfMemory(refusal)) {
                 throw refusal;
             }
+            createOnHost(smaller, refusal);
+        }
+    }
+
+    /// @throws RuntimeException the device's refusal, if the host has no memory for the device either
+    private void createOnHost(Page smaller, RuntimeException refusal) {
+        try {
             pages.createOnHost(smaller);
+        } catch (CudaException second) {
+            refusal.addSuppressed(second);
+            throw second.result().endsContext() ? second : refusal;
         }
     }
 
@@ -195,22 +210,29 @@ final class PageSplit {
     }
 
     private void exchange() {
-        pages.memory.unmap(pages.device, page.home.address, page.byteSize);
+        pages.memory.unmap(pages.device, home.address, page.byteSize);
         isAway = true;
-        for (Mapping home : homes) {
-            pages.memory.map(pages.device, home.address, home.page.byteSize, home.page.handle);
+        for (Mapping each : homes) {
+            pages.memory.map(pages.device, each.address, each.page.byteSize, each.page.handle);
             mappedHome++;
             pages.memory.setAccess(
-                    pages.device, home.address, home.page.byteSize, pages.accessors, AccessRights.READ_WRITE);
+                    pages.device, each.address, each.page.byteSize, pages.accessors, AccessRights.READ_WRITE);
         }
         homes.forEach(pages::mapped);
     }
 
     private void publish() {
         table.exchange(page, homes, parts);
-        pages.reserved().announceReleased(page.home.address, page.byteSize);
+        if (page.isOnHost()) {
+            home.owner.sleeps(page.byteSize, false);
+        }
+        pages.reserved().announceReleased(home.address, page.byteSize);
         for (int i = 0; i < homes.size(); i++) { // an iterator would need the Java heap
-            pages.reserved().announceAcquired(homes.get(i).address, homes.get(i).page.byteSize);
+            Page smaller = homes.get(i).page;
+            pages.reserved().announceAcquired(homes.get(i).address, smaller.byteSize);
+            if (smaller.isOnHost()) {
+                home.owner.sleeps(smaller.byteSize, true);
+            }
         }
         pages.release(page);
     }
@@ -240,7 +262,7 @@ final class PageSplit {
     /// Tells the source that the page is still mapped: it may have been asked whether the page may be unmapped.
     private void tell(Throwable failure) {
         try {
-            pages.mapped(page.home);
+            pages.mapped(home);
         } catch (RuntimeException second) {
             failure.addSuppressed(second);
         }
@@ -265,24 +287,23 @@ final class PageSplit {
         }
         if (!isBack && failure != null) {
             failure.addSuppressed(new IllegalStateException("the driver does not map the memory at 0x"
-                    + Long.toHexString(page.home.address) + " again: " + page.byteSize + " bytes there are lost"));
+                    + Long.toHexString(home.address) + " again: " + page.byteSize + " bytes there are lost"));
         }
     }
 
     private boolean tryRestore(@Nullable Throwable failure) {
         try {
             while (mappedHome > 0) {
-                Mapping home = homes.get(mappedHome - 1);
-                pages.memory.unmap(pages.device, home.address, home.page.byteSize);
+                Mapping last = homes.get(mappedHome - 1);
+                pages.memory.unmap(pages.device, last.address, last.page.byteSize);
                 mappedHome--;
             }
             if (isAway) {
-                pages.memory.map(pages.device, page.home.address, page.byteSize, page.handle);
+                pages.memory.map(pages.device, home.address, page.byteSize, page.handle);
                 isAway = false;
             }
-            pages.memory.setAccess(
-                    pages.device, page.home.address, page.byteSize, pages.accessors, AccessRights.READ_WRITE);
-            pages.mapped(page.home);
+            pages.memory.setAccess(pages.device, home.address, page.byteSize, pages.accessors, AccessRights.READ_WRITE);
+            pages.mapped(home);
             return true;
         } catch (CudaException refusal) {
             if (failure != null) {
@@ -300,7 +321,7 @@ final class PageSplit {
         }
         try {
             if (isClaimed) {
-                page.home.owner.freeClaimed(parts);
+                home.owner.freeClaimed(parts);
             }
         } finally {
             if (!pinned.isEmpty()) {

@@ -1,5 +1,6 @@
 package io.cistern.caching.internal.compact;
 
+import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 
 /// A page with live blocks and with whole slots that are free.
@@ -7,12 +8,17 @@ import io.cistern.caching.internal.page.Page;
 /// `page = kept + free`; the free ranges are sorted by address and don't touch.
 final class SparsePage {
     final Page page;
+
+    /// The home when the page was found; an idle page may move.
+    final Mapping home;
+
     private long[] froms = {};
     private long[] tos = {};
     private long freeBytes;
 
     SparsePage(Page page) {
         this.page = page;
+        this.home = page.home;
     }
 
     /// Adds a range of whole slots inside a free block.

@@ -17,10 +17,6 @@ import io.cistern.caching.internal.base.ReservedList;
 public final class Page {
     /// The reason why a page must stay where it is.
     public enum Pin {
-        /// Registered with a network card or a communicator.
-        REGISTERED,
-        /// Exported to another process.
-        EXPORTED,
         /// Its addresses are in a captured graph.
         CAPTURED,
         /// It sleeps: it has addresses and no memory.

@@ -35,6 +35,9 @@ public final class PageTable {
     private final List<PageOwner> owners = new ArrayList<>();
     private final ReservedList<Page> all = new ReservedList<>();
 
+    /// Pages that the next [#exchange] may add; others leave room for them.
+    private int promised;
+
     public final AliasMappings lent = new AliasMappings(this);
     public final StuckPages stuck = new StuckPages(this);
 
@@ -99,7 +102,7 @@ public final class PageTable {
     public void reserveFor(Mapping mapping, int newPages) {
         ranges.reserve(mapping.address, mapping.page.byteSize);
         if (mapping.isHome()) {
-            all.reserve(newPages);
+            all.reserve(newPages + promised);
         } else {
             mapping.page.mappings.reserve(1);
         }
@@ -153,7 +156,7 @@ public final class PageTable {
             stuck.add(mapping);
         }
         if (mapping.page.number < 0) {
-            all.reserve(1);
+            all.reserve(1 + promised);
             add(mapping.page);
         }
         mapping.page.mappings.reserve(1);
@@ -162,9 +165,9 @@ public final class PageTable {
 
     /// Unmaps all mappings of a page and releases it. Its block is claimed, and no work uses it any more.
     ///
-    /// @return the bytes released (0 for a sleeping page), or [AddressRange#STAYS] if another thread is
-    ///     unmapping one of its mappings, its source needs one, or the page is about to sleep or wake; it then
-    ///     keeps its home
+    /// @return the bytes released (0 for a page that sleeps or is on the host), or [AddressRange#STAYS] if
+    ///     another thread is unmapping one of its mappings, its source needs one, or the page is about to sleep
+    ///     or wake; it then keeps its home
     /// @throws CudaException if the driver refuses; the page then keeps its home too
     long giveBack(PageArena arena, long from, long to) {
         Page page = pageAt(arena, from);
@@ -180,7 +183,7 @@ public final class PageTable {
             return 0;
         }
         pages.reserved().announceReleased(from, to - from);
-        return to - from;
+        return page.isOnHost() ? 0 : to - from;
     }
 
     private boolean tryUnmapHome(Page page) {
@@ -219,11 +222,13 @@ public final class PageTable {
         mapping.owner.unmapped(mapping);
     }
 
-    /// Makes room for `more` pages, so that [#exchange] needs no memory of the Java heap.
+    /// Makes room for `more` pages, so that [#exchange] needs no memory of the Java heap. The room stays, whatever
+    /// others add meanwhile. One thread at a time.
     public void reserve(int more) {
         lock.lock();
         try {
             all.reserve(more);
+            promised = more;
         } finally {
             lock.unlock();
         }
@@ -236,6 +241,7 @@ public final class PageTable {
     public void exchange(Page page, List<Mapping> homes, int[] parts) {
         lock.lock();
         try {
+            promised = 0;
             remove(page);
             long at = page.home.address;
             for (int i = 0; i < homes.size(); i++) {
