@@ -12,9 +12,10 @@ import java.util.OptionalLong;
 
 /// Gives back one device's idle memory, and then reports for each shard which memory stayed and why.
 ///
-/// `Σ left = reserved`, if no thread allocates meanwhile. Each byte of a shard is in use, waits for another
-/// stream, is idle beside a block in use, or is idle in a whole page or segment. The last kind stayed because
-/// it was to be kept, because its stream was not known to have finished, or because the driver refused it.
+/// `Σ left = reserved`, if no thread allocates meanwhile and no live bytes wait on the host. Each byte of a shard
+/// is in use, waits for another stream, is idle beside a block in use, or is idle in a whole page or segment. The
+/// last kind stayed because it was to be kept, because its stream was not known to have finished, or because the
+/// driver refused it.
 final class CacheTrim {
     private final List<Left> left = new ArrayList<>();
 
