@@ -23,7 +23,10 @@ public final class ObserveTraining {
     private static final int DEVICE = 0;
     private static final long STREAM = 0;
     private static final long MIB = 1 << 20;
-    private static final int STEPS = 5;
+
+    /// Enough for the report to tell a leak from a start.
+    private static final int STEPS = 30;
+
 
     private final DeviceMemory memory = DeviceMemory.system();
     private final List<DeviceBuffer> weights = new ArrayList<>();

@@ -43,10 +43,10 @@ class ExamplesTests {
         assertThat(lines)
                 .as("between log lines of the snapshot")
                 .containsSubsequence(
-                        "Counts[bytes=72351744, blocks=9, peakBytes=81788928, peakBlocks=12]",
+                        "Counts[bytes=98566144, blocks=34, peakBytes=108003328, peakBlocks=37]",
                         "function                              calls       blocks            bytes             peak",
-                        "forward                                   5           20         52428800         10485760",
-                        "logLoss                                   5            5          5242880          1048576",
+                        "forward                                  30          120        314572800         10485760",
+                        "logLoss                                  30           30         31457280          1048576",
                         "refused; see cistern-oom-PID-1.json");
         assertThat(Files.readString(folder.resolve("training.json"))).contains("logLoss(ObserveTraining.java:");
         try (Stream<Path> files = Files.list(folder)) {
