@@ -76,6 +76,10 @@ final class ReportCommandTests {
 
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.err()).startsWith("cistern: --output /dev/full can't be written");
+        assertThat(ProgramRun.inProcess("report", file.toString(), "-o", "/no/such/page.html")
+                        .err()
+                        .strip())
+                .isEqualTo("cistern: --output /no/such/page.html can't be written: there is no such folder");
     }
 
     private String refusal(String name, String content) throws Exception {
