@@ -69,6 +69,15 @@ final class ReportCommandTests {
     }
 
     @Test
+    void aPickleIsForAnotherViewer() throws Exception {
+        Path pickle = Files.write(folder.resolve("x.pickle"), new byte[] {(byte) 0x80, 4, '.'});
+
+        assertThat(ProgramRun.inProcess("report", pickle.toString()).err().strip())
+                .isEqualTo(
+                        "cistern: " + pickle + ": is a pickle, for PyTorch's viewer; report reads snapshots in .json");
+    }
+
+    @Test
     void anOutputThatCannotBeWrittenIsNamed() throws Exception {
         Path file = SampleSnapshots.healthy(folder.resolve("healthy.json"));
 
