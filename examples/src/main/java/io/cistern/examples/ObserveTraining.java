@@ -12,6 +12,7 @@ import io.cistern.observability.MemorySnapshot;
 import io.cistern.observability.OutOfMemorySnapshots;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -23,7 +24,10 @@ public final class ObserveTraining {
     private static final int DEVICE = 0;
     private static final long STREAM = 0;
     private static final long MIB = 1 << 20;
-    private static final int STEPS = 5;
+
+    private static final int STEPS = 30;
+    /// The time of a step's kernels, which this program does not have. The report judges growth over time.
+    private static final Duration STEP_TIME = Duration.ofMillis(5);
 
     private final DeviceMemory memory = DeviceMemory.system();
     private final List<DeviceBuffer> weights = new ArrayList<>();
@@ -34,11 +38,11 @@ public final class ObserveTraining {
     private ObserveTraining() {}
 
     /// Runs the example.
-    public static void main(String[] arguments) throws IOException {
+    public static void main(String[] arguments) throws IOException, InterruptedException {
         new ObserveTraining().run(Path.of(arguments.length == 0 ? "." : arguments[0]));
     }
 
-    private void run(Path folder) throws IOException {
+    private void run(Path folder) throws IOException, InterruptedException {
         MemoryHistory.of(memory).start(HistoryOptions.withStacks());
         try (Registration _ = OutOfMemorySnapshots.writeTo(memory, folder, 1);
                 MemoryPeaks peaks = MemoryPeaks.open(memory, DEVICE);
@@ -50,6 +54,7 @@ public final class ObserveTraining {
                 memory.listeners().annotate("step " + step);
                 try (MemoryProfiler.Call _ = profiler.begin("forward")) {
                     forward();
+                    Thread.sleep(STEP_TIME);
                 }
                 try (MemoryProfiler.Call _ = profiler.begin("logLoss")) {
                     logLoss();

@@ -2,6 +2,7 @@ package io.cistern.examples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.jr.ob.JSON;
 import io.cistern.jvm.CCompiler;
 import io.cistern.jvm.JavaProgram;
 import java.io.IOException;
@@ -14,6 +15,8 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
@@ -43,15 +46,39 @@ class ExamplesTests {
         assertThat(lines)
                 .as("between log lines of the snapshot")
                 .containsSubsequence(
-                        "Counts[bytes=72351744, blocks=9, peakBytes=81788928, peakBlocks=12]",
+                        "Counts[bytes=98566144, blocks=34, peakBytes=108003328, peakBlocks=37]",
                         "function                              calls       blocks            bytes             peak",
-                        "forward                                   5           20         52428800         10485760",
-                        "logLoss                                   5            5          5242880          1048576",
+                        "forward                                  30          120        314572800         10485760",
+                        "logLoss                                  30           30         31457280          1048576",
                         "refused; see cistern-oom-PID-1.json");
         assertThat(Files.readString(folder.resolve("training.json"))).contains("logLoss(ObserveTraining.java:");
+        assertThatTheLeakGrowsAllTheTime(folder.resolve("training.json"));
         try (Stream<Path> files = Files.list(folder)) {
             assertThat(files).anyMatch(file -> file.getFileName().toString().matches("cistern-oom-\\d+-1.json"));
         }
+    }
+
+    /// The report names a leak that grew in each of the last five tenths of the time.
+    private static void assertThatTheLeakGrowsAllTheTime(Path snapshot) throws IOException {
+        Map<String, Object> read = JSON.std.mapFrom(Files.readString(snapshot));
+        List<?> frames = (List<?>) read.get("frames");
+        List<?> events = (List<?>) ((Map<?, ?>) read.get("history")).get("events");
+        long first = nanos(events.getFirst());
+        long last = nanos(events.getLast());
+        Set<Long> tenths = new TreeSet<>();
+        for (Object event : events) {
+            if (((Map<?, ?>) event).get("frames") instanceof List<?> stack
+                    && !stack.isEmpty()
+                    && String.valueOf(frames.get(((Number) stack.getFirst()).intValue()))
+                            .contains(".logLoss(")) {
+                tenths.add(Math.min(9, 10 * (nanos(event) - first) / (last - first)));
+            }
+        }
+        assertThat(tenths).as("tenths of the time in which logLoss allocated").contains(4L, 5L, 6L, 7L, 8L);
+    }
+
+    private static long nanos(Object event) {
+        return ((Number) ((Map<?, ?>) event).get("nanos")).longValue();
     }
 
     @Test

@@ -32,7 +32,7 @@ import jdk.jfr.FlightRecorder;
 /// | `cistern.Leak` | blocks are live at the close, or on [demand][#recordLeaks]: one for each place |
 ///
 /// Events carry the program's stack if it is informative. Their settings are changed like those of the JDK's
-/// events: `jcmd 4711 JFR.start cistern.AllocationSample#interval=1MiB`.
+/// events: `jcmd 4711 JFR.start +cistern.AllocationSample#interval=1MiB`.
 ///
 /// Without a recording, events cost an allocation nothing. With a recording, they cost every allocation a
 /// little, whether or not it is written. The recorder never makes these methods throw.

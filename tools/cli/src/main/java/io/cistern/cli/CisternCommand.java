@@ -63,6 +63,9 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "                            directory of plug-ins; doctor lists all settings",
             "and CISTERN_JAVA_OPTS may hold options for the JVM.",
             "",
+            "In a distribution, cistern gpu-tests runs Cistern's tests on this machine's",
+            "GPU; its options are those of JUnit's console.",
+            "",
             "Exit codes: 0 fine; 1 a defect; 2 bad usage or bad input; 3 an allocation",
             "failed; 4 contents of a block were lost; 5 doctor --strict found a problem;",
             "134 native code of a plug-in ended the process; 141 nobody reads the output."
@@ -107,7 +110,7 @@ public final class CisternCommand implements Runnable {
     static CommandLine commandLine() {
         return new CommandLine(new CisternCommand())
                 .registerConverter(BenchScenario.class, new WordConverter<>(BenchScenario.class))
-                .registerConverter(Column.class, new WordConverter<>(Column.class))
+                .registerConverter(Column.class, Column::named)
                 .registerConverter(Layer.class, new WordConverter<>(Layer.class))
                 .registerConverter(OutputFormat.class, new WordConverter<>(OutputFormat.class))
                 .registerConverter(Work.class, new WordConverter<>(Work.class))

@@ -20,6 +20,7 @@ final class HelpTests {
         assertThat(ProgramRun.inProcess("help")).isEqualTo(ProgramRun.inProcess("--help"));
         assertThat(ProgramRun.inProcess("help", "replay")).isEqualTo(ProgramRun.inProcess("replay", "--help"));
         assertThat(ProgramRun.inProcess("help").exitCode()).isZero();
+        assertThat(ProgramRun.inProcess("help").out()).contains("cistern gpu-tests");
         assertThat(ProgramRun.inProcess("help", "repaly").exitCode()).isEqualTo(2);
     }
 

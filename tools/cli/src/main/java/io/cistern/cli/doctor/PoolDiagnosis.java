@@ -21,7 +21,8 @@ import java.util.stream.Stream;
 /// @param support whether the device has pools and answers; if not, the rest is empty
 /// @param current whether `cuMemAllocAsync` takes from the default pool
 /// @param attributes the attributes of the default pool
-/// @param handleTypes how pools can be exported
+/// @param handleTypes how pools can be exported; fabric only where the device makes fabric handles, since drivers
+///     name it without an IMEX channel too
 record PoolDiagnosis(
         Support support, boolean current, Map<PoolAttribute, Long> attributes, List<HandleType> handleTypes) {
     /// Asks the driver. Does not throw.
@@ -46,8 +47,13 @@ record PoolDiagnosis(
             attributes.put(attribute, pools.attribute(device, pool, attribute));
         }
         int types = driver.devices().attribute(device, DeviceAttribute.MEMPOOL_SUPPORTED_HANDLE_TYPES);
+        boolean fabric = driver.capabilities()
+                .devices()
+                .get(device)
+                .supports(DriverFeature.FABRIC)
+                .supported();
         List<HandleType> handleTypes = Stream.of(HandleType.POSIX_FILE_DESCRIPTOR, HandleType.FABRIC)
-                .filter(type -> (types & type.bit()) != 0)
+                .filter(type -> (types & type.bit()) != 0 && (type != HandleType.FABRIC || fabric))
                 .toList();
         return new PoolDiagnosis(Support.yes(), pools.currentPool(device) == pool, attributes, handleTypes);
     }

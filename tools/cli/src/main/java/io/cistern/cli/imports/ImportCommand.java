@@ -1,7 +1,7 @@
 package io.cistern.cli.imports;
 
 import io.cistern.cli.common.ExitCode;
-import io.cistern.cli.common.UsageException;
+import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.Version;
 import io.cistern.cli.trace.TraceException;
 import java.io.BufferedInputStream;
@@ -55,6 +55,7 @@ public final class ImportCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws TraceException {
+        OutputFile.check("--output", output);
         ForeignLog log = read();
         PrintWriter told = Objects.requireNonNull(command).commandLine().getErr();
         ForeignTrace.Summary summary = write(log);
@@ -102,7 +103,7 @@ public final class ImportCommand implements Callable<Integer> {
             out.flush();
             return summary;
         } catch (IOException e) {
-            throw new UsageException("--output " + output + " can't be written: " + e.getMessage());
+            throw OutputFile.unwritable("--output", output, e);
         }
     }
 

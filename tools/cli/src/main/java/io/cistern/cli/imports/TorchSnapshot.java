@@ -23,6 +23,9 @@ import org.jspecify.annotations.Nullable;
 final class TorchSnapshot {
     private static final long NANOS_PER_MICRO = 1_000;
 
+    /// The first byte of a pickle.
+    private static final int PICKLE = 0x80;
+
     private final String file;
     private long firstMicros = Long.MAX_VALUE;
 
@@ -33,13 +36,21 @@ final class TorchSnapshot {
     /// Reads a snapshot.
     ///
     /// @param file its name, for errors
+    /// @param in with marks
     /// @throws TraceException if the file is not a PyTorch snapshot, or has no history
     static ForeignLog read(String file, InputStream in) throws TraceException, IOException {
+        in.mark(1);
+        boolean isPickle = in.read() == PICKLE;
+        in.reset();
         Object unpickled;
         try {
             unpickled = new Unpickler().load(in);
         } catch (PickleException | ClassCastException | IndexOutOfBoundsException | NegativeArraySizeException e) {
-            throw new TraceException(file, "is no pickle that can be read: " + e.getMessage());
+            throw new TraceException(
+                    file,
+                    isPickle
+                            ? "is no pickle that can be read: " + e.getMessage()
+                            : "is neither a pickle of PyTorch's nor an RMM log with the columns " + RmmLog.HEADER);
         }
         if (!(unpickled instanceof Map<?, ?> snapshot && snapshot.get("device_traces") instanceof List<?> traces)) {
             throw new TraceException(

@@ -1,6 +1,7 @@
 package io.cistern.cli.replay;
 
-import io.cistern.cli.common.UsageException;
+import io.cistern.cli.common.ByteSize;
+import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.report.ReportPage;
 import io.cistern.cli.report.Snapshot;
 import io.cistern.observability.MemorySnapshot;
@@ -21,9 +22,11 @@ import org.jspecify.annotations.Nullable;
 /// @param html the file for the report, or null
 /// @param several whether there is more than one replay, so that each needs a file of its own
 /// @param shown the snapshots in the report
-record PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several, List<Snapshot> shown) {
+/// @param written the files so far with their sizes, for people
+record PeakFiles(
+        @Nullable Path snapshot, @Nullable Path html, boolean several, List<Snapshot> shown, List<String> written) {
     PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several) {
-        this(snapshot, html, several, new ArrayList<>());
+        this(snapshot, html, several, new ArrayList<>(), new ArrayList<>());
     }
 
     boolean isWanted() {
@@ -34,10 +37,16 @@ record PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several, 
     ///
     /// @param replay the replay's name, for people
     void add(String replay, MemorySnapshot taken) {
-        try {
-            if (snapshot != null) {
-                taken.write(several ? sibling(snapshot, replay) : snapshot);
+        if (snapshot != null) {
+            Path file = several ? sibling(snapshot, replay) : snapshot;
+            try {
+                taken.write(file);
+                tell(file);
+            } catch (IOException e) {
+                throw OutputFile.unwritable("--snapshot", file, e);
             }
+        }
+        try {
             if (html != null) {
                 var json = new ByteArrayOutputStream();
                 taken.writeJson(json);
@@ -58,17 +67,24 @@ record PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several, 
     }
 
     /// Writes the report after all replays.
-    void finish() throws IOException {
+    void finish() {
         if (html != null) {
-            try (Writer out = Files.newBufferedWriter(html)) {
-                ReportPage.write(shown, out);
+            try {
+                write(html);
+                tell(html);
+            } catch (IOException e) {
+                throw OutputFile.unwritable("--html", html, e);
             }
         }
     }
 
-    /// Returns the error for a file that can't be written.
-    UsageException unwritable(Exception failure) {
-        return new UsageException((snapshot != null ? "--snapshot " + snapshot : "--html " + html)
-                + " can't be written: " + failure.getMessage());
+    private void write(Path page) throws IOException {
+        try (Writer out = Files.newBufferedWriter(page)) {
+            ReportPage.write(shown, out);
+        }
+    }
+
+    private void tell(Path file) throws IOException {
+        written.add(file + ", " + ByteSize.format(Files.size(file)));
     }
 }

@@ -4,6 +4,7 @@ import io.cistern.cli.common.AllocatorChoice;
 import io.cistern.cli.common.DeviceChoice;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.MeasureOptions;
+import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.OutputFormat;
 import io.cistern.cli.common.Plugins;
 import io.cistern.cli.common.Progress;
@@ -24,10 +25,7 @@ import io.cistern.internal.names.NearestName;
 import io.cistern.spi.catalog.Catalog;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.io.UncheckedIOException;
-import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -172,6 +170,9 @@ public final class ReplayCommand implements Callable<Integer> {
         if (ahead != null && (!threads || ahead < 0)) {
             throw new UsageException("--ahead must be at least 0 and needs --threads");
         }
+        OutputFile.check("--series", series);
+        OutputFile.check("--snapshot", snapshot);
+        OutputFile.check("--html", html);
         List<Trace> traces = readTraces();
         try (ReplayDevice gpu = DeviceChoice.open(
                 options.device(),
@@ -183,7 +184,7 @@ public final class ReplayCommand implements Callable<Integer> {
             AllocatorChoice.leftOut(catalog, options.allocators()).ifPresent(options::tell);
             return report(replayAll(spread(traces, gpu), specs, gpu, catalog));
         } catch (IOException e) {
-            throw new UsageException("--series " + series + " can't be written: " + why(e));
+            throw OutputFile.unwritable("--series", series, e);
         }
     }
 
@@ -192,15 +193,6 @@ public final class ReplayCommand implements Callable<Integer> {
         return traces.stream()
                 .map(trace -> spread.of(trace, gpu, options::tell))
                 .toList();
-    }
-
-    /// Some file system exceptions have only the file's name as a message; their class says what is wrong.
-    private static String why(IOException e) {
-        return switch (e) {
-            case NoSuchFileException _ -> "there is no such folder";
-            case AccessDeniedException _ -> "permission denied";
-            default -> String.valueOf(e.getMessage());
-        };
     }
 
     private List<Trace> readTraces() throws TraceException {
@@ -294,9 +286,8 @@ public final class ReplayCommand implements Callable<Integer> {
                 }
             }
             peaks.finish();
-        } catch (IOException | UncheckedIOException e) {
-            throw peaks.unwritable(e);
         }
+        peaks.written().forEach(options::tell);
         return results;
     }
 

@@ -2,7 +2,7 @@ package io.cistern.cli.report;
 
 import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.ExitCode;
-import io.cistern.cli.common.UsageException;
+import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.Version;
 import java.io.IOException;
 import java.io.Writer;
@@ -46,6 +46,7 @@ public final class ReportCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
+        OutputFile.check("--output", output);
         List<Snapshot> snapshots = new ArrayList<>();
         for (Path file : files) {
             snapshots.add(Snapshot.read(file));
@@ -57,7 +58,7 @@ public final class ReportCommand implements Callable<Integer> {
                     .getErr()
                     .printf("cistern: %s, %s%n", output, ByteSize.format(Files.size(output)));
         } catch (IOException e) {
-            throw new UsageException("--output " + output + " can't be written: " + e.getMessage());
+            throw OutputFile.unwritable("--output", output, e);
         }
         return ExitCode.OK;
     }

@@ -11,6 +11,7 @@ import com.fasterxml.jackson.core.SerializableString;
 import com.fasterxml.jackson.core.io.CharacterEscapes;
 import com.fasterxml.jackson.core.io.SerializedString;
 import io.cistern.cli.common.UsageException;
+import java.io.BufferedInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serial;
@@ -29,6 +30,9 @@ public record Snapshot(String name, String json) {
     private static final String FORMAT = "cistern-snapshot";
     private static final int VERSION = 1;
 
+    /// The first byte of a pickle.
+    private static final int PICKLE = 0x80;
+
     private static final JsonFactory JSON =
             new JsonFactoryBuilder().characterEscapes(new ForHtml()).build();
 
@@ -37,8 +41,9 @@ public record Snapshot(String name, String json) {
     /// @throws UsageException if the file can't be read or is not a snapshot; the message names the file
     static Snapshot read(Path file) {
         try (InputStream bytes = Files.newInputStream(file);
-                InputStream in = file.toString().endsWith(".gz") ? new GZIPInputStream(bytes) : bytes;
-                JsonParser parser = JSON.createParser(in)) {
+                InputStream in =
+                        new BufferedInputStream(file.toString().endsWith(".gz") ? new GZIPInputStream(bytes) : bytes);
+                JsonParser parser = JSON.createParser(notPickled(file, in))) {
             return new Snapshot(String.valueOf(file.getFileName()), copy(file, parser));
         } catch (NoSuchFileException e) {
             throw new UsageException(file + ": no such file");
@@ -47,6 +52,15 @@ public record Snapshot(String name, String json) {
         } catch (IOException e) {
             throw new UsageException(file + ": can't be read: " + e.getMessage());
         }
+    }
+
+    private static InputStream notPickled(Path file, InputStream in) throws IOException {
+        in.mark(1);
+        if (in.read() == PICKLE) {
+            throw new UsageException(file + ": is a pickle, for PyTorch's viewer; report reads snapshots in .json");
+        }
+        in.reset();
+        return in;
     }
 
     /// Returns a snapshot from JSON text.

@@ -1,6 +1,8 @@
 package io.cistern.cli.top;
 
 import io.cistern.cli.common.ByteSize;
+import io.cistern.cli.common.WordConverter;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
@@ -72,6 +74,16 @@ public enum Column {
 
     private static String rate(OptionalDouble perSecond) {
         return perSecond.isPresent() ? String.format(Locale.ROOT, "%,.0f", perSecond.getAsDouble()) : "-";
+    }
+
+    /// Returns the column of a name on the command line, or of a heading.
+    ///
+    /// @throws picocli.CommandLine.TypeConversionException if there is none; it names those nearest
+    public static Column named(String text) {
+        return Arrays.stream(values())
+                .filter(each -> each.heading.equalsIgnoreCase(text))
+                .findFirst()
+                .orElseGet(() -> new WordConverter<>(Column.class).convert(text));
     }
 
     /// Formats bytes for people.

@@ -44,6 +44,9 @@ final class TraceLines {
         }
         while (next >= 0 && next != '\n') {
             if (length == MAX_LINE_BYTES) {
+                if (lineNumber == 1 && line[0] == '{') {
+                    throw error("JSON is no trace; of a snapshot, cistern report makes a page");
+                }
                 throw error("line longer than " + MAX_LINE_BYTES + " bytes");
             }
             line[length++] = (byte) next;

@@ -30,7 +30,7 @@ function refusals(run) {
 
 /**
  * Sites whose live bytes only grow: the least of each tenth of the time is above the least of the one before, in
- * nearly all tenths or in the last half.
+ * nearly all tenths or in the last half. Blocks without a call stack are of many sites, so they tell nothing.
  */
 function leaks(run) {
   const history = run.history;
@@ -42,8 +42,9 @@ function leaks(run) {
   for (const [site, floors] of floorsBySite(run, time.tenths)) {
     const rises = floors.filter((floor, i) => i > 0 && floor > floors[i - 1]).length;
     const growth = floors[9] - floors[0];
+    const isKnown = run.sites.texts[site] !== NO_STACK;
     const isMuch = growth > Math.max(2 ** 16, run.requestedBytes / 50) && floors[9] > 1.5 * floors[1];
-    if (isMuch && (rises >= 8 || lastRises(floors) >= 5)) {
+    if (isKnown && isMuch && (rises >= 8 || lastRises(floors) >= 5)) {
       found.push({ site, growth, rises });
     }
   }
@@ -145,7 +146,7 @@ function floorsBySite(run, tenths) {
 function leaksByAge(run) {
   const bySite = new Map();
   for (const block of run.liveBlocks) {
-    if (block.ageNanos != null) {
+    if (block.ageNanos != null && run.sites.texts[block.site] !== NO_STACK) {
       bySite.set(block.site, bySite.get(block.site) || []);
       bySite.get(block.site).push(block);
     }

@@ -75,7 +75,7 @@ final class ReplayCommandTests {
         assertThat(Files.readString(file))
                 .contains("\"reason\":\"peak of a replay\"", "\"requestedBytes\":" + 4 * MIB)
                 .contains("\"event\":\"allocated\"");
-        assertThat(replay("--snapshot", folder + "/none/peak.json").exitCode()).isEqualTo(2);
+        assertThat(run.err()).contains("cistern: " + file + ", ");
     }
 
     @Test
@@ -86,6 +86,11 @@ final class ReplayCommandTests {
                 options[0], options[1], options[2], options[3], "--allocator", "direct", "--allocator", "caching");
 
         assertThat(run.exitCode()).isZero();
+        assertThat(run.err())
+                .contains(
+                        "cistern: " + folder.resolve("peak-tiny-direct.pickle") + ", ",
+                        "cistern: " + folder.resolve("peak-tiny-caching.pickle") + ", ",
+                        "cistern: " + report + ", ");
         assertThat(Files.readAllBytes(folder.resolve("peak-tiny-direct.pickle")))
                 .startsWith(0x80);
         assertThat(Files.readAllBytes(folder.resolve("peak-tiny-caching.pickle")))
@@ -240,6 +245,9 @@ final class ReplayCommandTests {
         --repeat=x                      | 'x' is not a whole number
         --repeat=99999999999            | '99999999999' is too large
         --unknown                       | there is no option --unknown
+        --html=/no/such/x.html          | --html /no/such/x.html can't be written: there is no such folder
+        --snapshot=/no/such/s.json      | --snapshot /no/such/s.json can't be written: there is no such folder
+        --html=/tmp                     | --html /tmp can't be written: it is a folder
         --series=/no/such/series.csv    | /no/such/series.csv can't be written: there is no such folder
         none.csv                        | none.csv: no such file
         gpt2_trian                      | no trace of that name; known, nearest first: gpt2_train, generation

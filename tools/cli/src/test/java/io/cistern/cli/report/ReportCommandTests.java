@@ -69,6 +69,15 @@ final class ReportCommandTests {
     }
 
     @Test
+    void aPickleIsForAnotherViewer() throws Exception {
+        Path pickle = Files.write(folder.resolve("x.pickle"), new byte[] {(byte) 0x80, 4, '.'});
+
+        assertThat(ProgramRun.inProcess("report", pickle.toString()).err().strip())
+                .isEqualTo(
+                        "cistern: " + pickle + ": is a pickle, for PyTorch's viewer; report reads snapshots in .json");
+    }
+
+    @Test
     void anOutputThatCannotBeWrittenIsNamed() throws Exception {
         Path file = SampleSnapshots.healthy(folder.resolve("healthy.json"));
 
@@ -76,6 +85,10 @@ final class ReportCommandTests {
 
         assertThat(run.exitCode()).isEqualTo(2);
         assertThat(run.err()).startsWith("cistern: --output /dev/full can't be written");
+        assertThat(ProgramRun.inProcess("report", file.toString(), "-o", "/no/such/page.html")
+                        .err()
+                        .strip())
+                .isEqualTo("cistern: --output /no/such/page.html can't be written: there is no such folder");
     }
 
     private String refusal(String name, String content) throws Exception {

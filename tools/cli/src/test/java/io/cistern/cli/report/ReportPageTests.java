@@ -74,6 +74,13 @@ final class ReportPageTests {
     }
 
     @Test
+    void growthWithoutCallStacksIsNotCalledALeak() throws Exception {
+        show("light", WIDE, SampleSnapshots.growthWithoutStacks(folder.resolve("unknown.json")));
+
+        assertThat(findings()).isEmpty();
+    }
+
+    @Test
     void aFragmentedPoolIsNamedWithWhatLiesBetween() throws Exception {
         show("light", WIDE, SampleSnapshots.fragmented(folder.resolve("fragmented.json")));
 

@@ -149,6 +149,15 @@ final class SampleSnapshots {
         return program.write(file, "on demand");
     }
 
+    /// Growth whose call stacks are not recorded, as a replay's.
+    static Path growthWithoutStacks(Path file) throws IOException {
+        SampleProgram program = new SampleProgram(24L << 30, 64 * MIB);
+        for (int step = 0; step < 200; step++) {
+            program.after(3 * MILLISECOND).allocate(3 * MIB, TRAINING);
+        }
+        return program.write(file, "on demand");
+    }
+
     /// A service that sleeps, and leaks when work comes at last.
     static Path leakAfterAPause(Path file) throws IOException {
         SampleProgram program = new SampleProgram(24L << 30, 64 * MIB);

@@ -50,4 +50,12 @@ final class RowTests {
                 Map.of());
         return new Reading(memory, nanoTime, List.of(new Reading.OfDevice(0, "GPU", 8, 8, List.of(figures))));
     }
+
+    @Test
+    void columnsAreNamedByWordOrHeading() {
+        assertThat(Column.named("largest")).isEqualTo(Column.LARGEST);
+        assertThat(Column.named("Largest free")).isEqualTo(Column.LARGEST);
+        assertThat(Column.named("hits %")).isEqualTo(Column.HITS);
+        assertThat(Column.named("allocs/s")).isEqualTo(Column.ALLOCATIONS);
+    }
 }

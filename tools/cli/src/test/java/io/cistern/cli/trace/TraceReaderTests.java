@@ -212,6 +212,14 @@ final class TraceReaderTests {
     }
 
     @Test
+    void aSnapshotIsNoTrace() {
+        byte[] json = ("{\"format\":\"cistern-snapshot\"" + " ".repeat(300) + "}").getBytes(StandardCharsets.UTF_8);
+
+        assertThatThrownBy(() -> TraceReader.read("s.json", new ByteArrayInputStream(json)))
+                .hasMessage("s.json:1: JSON is no trace; of a snapshot, cistern report makes a page");
+    }
+
+    @Test
     void anEndlessLineEndsAfterAFewHundredBytes() {
         InputStream endless = new InputStream() {
             @Override
