@@ -81,19 +81,26 @@ record Diagnosis(
     /// @param source where it was set, or `default`
     /// @param followed false for a value that was set and can't be followed
     record Settled(String key, String value, String source, boolean followed) {
-        static List<Settled> all(Settings set, SettingChecks checks) {
+        static List<Settled> all(Settings set, SettingChecks checks, List<String> problems) {
             List<Settled> all = new ArrayList<>();
             for (Setting setting : Setting.values()) {
                 List<Settings.Value> values = set.all().stream()
                         .filter(value -> value.setting() == setting)
                         .toList();
-                values.forEach(value ->
-                        all.add(new Settled(value.key(), value.text(), value.source(), checks.isFollowed(value))));
+                values.forEach(value -> all.add(new Settled(
+                        value.key(),
+                        value.text(),
+                        value.source(),
+                        checks.isFollowed(value) && problems.stream().noneMatch(one -> blames(value, one)))));
                 if (values.isEmpty()) {
                     all.add(new Settled(setting.key(), setting.otherwise().replace("`", ""), "default", true));
                 }
             }
             return all;
+        }
+
+        private static boolean blames(Settings.Value value, String problem) {
+            return problem.startsWith(value.source() + ":") || problem.contains("(" + value.source() + ")");
         }
     }
 
@@ -174,7 +181,7 @@ record Diagnosis(
                         .toList(),
                 current,
                 reason,
-                Settled.all(Settings.ofProcess(), checks),
+                Settled.all(Settings.ofProcess(), checks, problems),
                 problems.stream().distinct().toList());
     }
 

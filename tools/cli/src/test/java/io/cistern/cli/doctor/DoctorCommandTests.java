@@ -3,6 +3,7 @@ package io.cistern.cli.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cli.ProgramRun;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -69,6 +70,7 @@ final class DoctorCommandTests {
                 "cistern.simulated.devices | 1000 | : '1000' is not a number from 1 to 999",
                 "cistern.simulated.capacity | much | : 'much' is not a number of bytes",
                 "cistern.cudnn.library | /no/such.so | : the library can't be loaded: tried /no/such.so",
+                "cistern.device.5.limit | 1GiB | : there is no device 5",
                 "cistern.plugins.allowed | /no/such | : '/no/such' is no file that can be read"
             })
     void aValueThatCannotBeFollowedIsAProblem(String key, String value, String why) {
@@ -99,6 +101,25 @@ final class DoctorCommandTests {
         } finally {
             System.clearProperty("cistern.define.foo");
             System.clearProperty("cistern.allocator");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"cistern.driver, foo", "cistern.plugins, /no/such"})
+    void aDriverOrFolderThatIsNotThereIsNotShownAsInForce(String key, String value) {
+        @Nullable String before = System.getProperty(key);
+        System.setProperty(key, value);
+        try {
+            ProgramRun run = ProgramRun.inProcess("doctor", "--strict");
+
+            assertThat(run.exitCode()).isEqualTo(5);
+            assertThat(run.out()).contains("'" + value + "', which can't be followed  (property " + key + ")");
+        } finally {
+            if (before == null) {
+                System.clearProperty(key);
+            } else {
+                System.setProperty(key, before);
+            }
         }
     }
 }
