@@ -126,7 +126,7 @@ record Diagnosis(
             try (DeviceMemory memory = withoutLimits ? withoutLimits(driver, catalog) : gpu.open(driver, catalog)) {
                 checks.open(memory);
                 problems.addAll(checks.problems());
-                return of(drivers, gpu.notice(), driver, catalog, memory.environment(), problems, checks);
+                return of(drivers, gpu.notice(), driver, catalog, memory, problems, checks);
             } finally {
                 gpu.release(driver);
             }
@@ -145,9 +145,10 @@ record Diagnosis(
             Optional<String> driverNotice,
             CudaDriver driver,
             Catalog catalog,
-            DeviceEnvironment environment,
+            DeviceMemory memory,
             List<String> problems,
             SettingChecks checks) {
+        DeviceEnvironment environment = memory.environment();
         problems.addAll(SettingProblems.ofAbsentDevices(Settings.ofProcess(), environment.deviceCount()));
         catalog.entries()
                 .forEach(entry -> entry.problem().ifPresent(problem -> problems.add(entry.name() + ": " + problem)));
@@ -156,7 +157,12 @@ record Diagnosis(
         try {
             Catalog.Choice choice =
                     environment.deviceCount() > 0 ? catalog.choose(environment, 0) : catalog.choose(environment);
-            current = Optional.of(choice.spec().text());
+            String spec = choice.spec().text();
+            Optional<String> failure = SettingChecks.failure(spec, memory);
+            if (failure.isPresent()) {
+                throw new ConfigurationException(failure.get());
+            }
+            current = Optional.of(spec);
             reason = choice.reason();
         } catch (ConfigurationException e) {
             reason = String.valueOf(e.getMessage());

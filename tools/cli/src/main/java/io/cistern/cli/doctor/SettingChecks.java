@@ -98,17 +98,27 @@ final class SettingChecks {
     }
 
     private void open(Settings.Value set, String spec, DeviceMemory memory) {
-        try (MemoryPool pool = memory.pools().open(spec)) {
-            pool.spec();
-        } catch (RuntimeException | LinkageError e) { // A plug-in may do anything; the diagnosis goes on.
-            String message = String.valueOf(e.getMessage());
-            if (!isKnown(message)) {
+        failure(spec, memory).ifPresent(message -> {
+            if (isKnown(message)) {
+                problems.putIfAbsent(set, new ArrayList<>()); // it can't be followed because of another setting
+            } else {
                 add(set, message.startsWith(set.source()) ? message : set.source() + ": " + message);
             }
+        });
+    }
+
+    /// Opens an allocator and closes it again.
+    ///
+    /// @return why it can't be opened; empty if it can
+    static Optional<String> failure(String spec, DeviceMemory memory) {
+        try (MemoryPool pool = memory.pools().open(spec)) {
+            pool.spec();
+            return Optional.empty();
+        } catch (RuntimeException | LinkageError e) { // A plug-in may do anything; the diagnosis goes on.
+            return Optional.of(String.valueOf(e.getMessage()));
         }
     }
 
-    /// An allocator that can't be opened because of another setting is no problem of its own.
     private boolean isKnown(String message) {
         return problems().stream().anyMatch(message::endsWith);
     }

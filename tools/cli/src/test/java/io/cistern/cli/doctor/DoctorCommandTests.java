@@ -97,6 +97,8 @@ final class DoctorCommandTests {
         try {
             assertThat(ProgramRun.inProcess("doctor", "--strict").out())
                     .contains("Problems\n  property cistern.define.foo: no allocator is named 'asink'")
+                    .contains("'foo', which can't be followed  (property cistern.allocator)")
+                    .contains("Current allocator\n  none: property cistern.define.foo: no allocator is named 'asink'")
                     .doesNotContain("property cistern.allocator: ");
         } finally {
             System.clearProperty("cistern.define.foo");
