@@ -11,6 +11,7 @@ module io.cistern.cuda {
     exports io.cistern.cuda.kernels;
     exports io.cistern.cuda.library to
             io.cistern.buffers,
+            io.cistern.cli,
             io.cistern.handles,
             io.cistern.nccl,
             io.cistern.observability,

@@ -21,14 +21,14 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
     ///
     /// @throws CudaException if the driver refuses
     public static CudaEvent open(DeviceMemory memory, int device) {
-        return new CudaEvent(memory, device, memory.driver().events().create(device), true);
+        return new CudaEvent(memory, device, memory.driver().events().create(checked(memory, device)), true);
     }
 
     /// Creates an event that measures time: see [#millisSince].
     ///
     /// @throws CudaException if the driver refuses
     public static CudaEvent openTimed(DeviceMemory memory, int device) {
-        return new CudaEvent(memory, device, memory.driver().events().createTimed(device), true);
+        return new CudaEvent(memory, device, memory.driver().events().createTimed(checked(memory, device)), true);
     }
 
     /// Wraps an event that other code made and will destroy. Closing it does nothing.

@@ -38,7 +38,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
     ///
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device) {
-        return new CudaStream(memory, device, memory.driver().streams().create(device), true);
+        return new CudaStream(memory, device, memory.driver().streams().create(checked(memory, device)), true);
     }
 
     /// Creates a stream with a priority, which does not wait for the legacy default stream.
@@ -46,7 +46,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
     /// @param priority lower numbers go first, 0 is usual; clamped to the range of the device
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device, int priority) {
-        return new CudaStream(memory, device, memory.driver().streams().create(device, true, priority), true);
+        return new CudaStream(
+                memory, device, memory.driver().streams().create(checked(memory, device), true, priority), true);
     }
 
     /// Wraps a stream that other code made and will destroy, such as another library's. Closing it does

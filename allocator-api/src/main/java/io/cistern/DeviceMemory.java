@@ -764,17 +764,18 @@ public final class DeviceMemory implements AutoCloseable {
         MemoryLimit[] deviceLimits(int deviceCount) {
             @Nullable MemoryLimit[] limits = new MemoryLimit[deviceCount];
             for (int device = 0; device < deviceCount; device++) {
-                long most = limitBytes < 0 ? setLimit(device) : limitBytes;
-                limits[device] = most < 0 ? null : MemoryLimit.of("device " + device, most);
+                limits[device] = limitBytes < 0 ? setLimit(device) : MemoryLimit.of("device " + device, limitBytes);
             }
             return limits;
         }
 
+        /// Returns the limit that a setting makes. Its name says which, for the message of a refusal.
+        ///
         /// @throws ConfigurationException if the setting is not a number of bytes
-        private long setLimit(int device) {
-            return settings.get(Setting.DEVICE_LIMIT, Setting.LIMIT, device)
-                    .map(Builder::bytes)
-                    .orElse(-1L);
+        private @Nullable MemoryLimit setLimit(int device) {
+            Settings.Value set =
+                    settings.get(Setting.DEVICE_LIMIT, Setting.LIMIT, device).orElse(null);
+            return set == null ? null : MemoryLimit.of("device " + device + " (" + set.source() + ")", bytes(set));
         }
 
         private static long bytes(Settings.Value set) {

@@ -1,5 +1,7 @@
 package io.cistern;
 
+import io.cistern.internal.names.Devices;
+
 /// A stream or an event as an object. Its driver handle was made here and ends with the object's close, or
 /// other code made the handle and will destroy it.
 ///
@@ -19,6 +21,14 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         this.device = device;
         this.raw = raw;
         this.own = own;
+    }
+
+    /// Checks the ordinal before the driver does, whose error would not say which devices there are.
+    ///
+    /// @return the ordinal
+    /// @throws IndexOutOfBoundsException if there is no such device
+    static int checked(DeviceMemory memory, int device) {
+        return Devices.check(device, memory.driver().devices().count());
     }
 
     /// Returns the driver's handle: a `CUstream`, a `CUevent`.

@@ -8,6 +8,7 @@ import io.cistern.internal.order.EventStreams;
 import io.cistern.internal.routing.BlockUses;
 import io.cistern.internal.routing.Router;
 import io.cistern.spi.StreamOrder;
+import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 
@@ -52,6 +53,14 @@ public final class ModuleSupport {
         this.streams = streams;
         this.eventStreams = eventStreams;
         this.leakLevel = leakLevel;
+    }
+
+    /// Returns what is wrong with a value of the setting `cistern.observe`: a line for each name that no observer
+    /// has.
+    ///
+    /// @param names separated by commas
+    public static List<String> problemsOfObservers(String names) {
+        return NamedObservers.problems(names);
     }
 
     /// Returns the process's own device memory if the program has asked for it already: for integrations that

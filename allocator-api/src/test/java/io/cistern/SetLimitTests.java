@@ -40,9 +40,10 @@ class SetLimitTests {
         try (DeviceMemory memory = builder().open()) {
             assertThatThrownBy(() -> memory.allocate(3 * MIB, 0, 0))
                     .isInstanceOf(DeviceOutOfMemoryException.class)
-                    .hasMessageContaining("limit of " + 2 * MIB);
+                    .hasMessageContaining("device 0 (property cistern.limit): limit of " + 2 * MIB);
             memory.free(memory.allocate(3 * MIB, 1, 0), 0);
-            assertThatThrownBy(() -> memory.allocate(9 * MIB, 1, 0)).hasMessageContaining("limit of " + 8 * MIB);
+            assertThatThrownBy(() -> memory.allocate(9 * MIB, 1, 0))
+                    .hasMessageContaining("device 1 (property cistern.device.1.limit): limit of " + 8 * MIB);
         }
     }
 

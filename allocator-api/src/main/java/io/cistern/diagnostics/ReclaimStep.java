@@ -9,7 +9,7 @@ public enum ReclaimStep {
     /// Freed blocks that other streams used, if those streams have got past their uses.
     PASSED_FENCES("passed fences"),
     /// Idle pages of other addresses and streams, moved.
-    IDLE_PAGES("idle pages, moved"),
+    IDLE_PAGES("moved idle pages"),
     /// Memory of graphs that are gone.
     GRAPHS("graphs that are gone"),
     /// Memory that [listeners][io.cistern.Listeners#onMemoryPressure] free.

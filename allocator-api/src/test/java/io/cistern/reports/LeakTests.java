@@ -219,8 +219,7 @@ class LeakTests {
                     .doesNotThrowAnyException();
             assertThat(levels.messages())
                     .containsExactly(
-                            "property cistern.leaks is 'some', which is none of off, sampled, sites, all; taken"
-                                    + " as off");
+                            "property cistern.leaks: 'some' is none of off, sampled, sites, all; taken as off");
         } finally {
             if (before == null) {
                 System.clearProperty("cistern.leaks");

@@ -80,8 +80,7 @@ class ScopeReportTests {
             inWorker(() -> pair(memory, 0));
             assertThat(log.messages()).isEmpty();
             assertThat(settings.messages())
-                    .containsExactly("property cistern.scopes.report is 'some', which is none of true, false; taken as"
-                            + " false");
+                    .containsExactly("property cistern.scopes.report: 'some' is none of true, false; taken as false");
         } finally {
             System.clearProperty("cistern.scopes.report");
         }

@@ -54,9 +54,17 @@ public final class OutOfMemorySnapshots {
         try {
             Files.createDirectories(folder);
             MemorySnapshot.take(memory, report).write(file);
-            LOG.log(Level.WARNING, "device {0} is out of memory: see {1}", report.device(), file);
+            LOG.log(Level.WARNING, refusal(report) + ": see " + file);
         } catch (IOException failure) {
             LOG.log(Level.WARNING, "the snapshot " + file + " could not be written", failure);
         }
+    }
+
+    /// The report does not say whether the device or a limit refused, so the text does not either.
+    private static String refusal(OutOfMemoryReport report) {
+        String by = report.allocators().isEmpty()
+                ? ""
+                : " by '" + report.allocators().getFirst().name() + "'";
+        return "a request of " + report.byteSize() + " bytes on device " + report.device() + " was refused" + by;
     }
 }

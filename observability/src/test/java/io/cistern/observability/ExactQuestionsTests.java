@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
+import io.cistern.MemoryPool;
 import io.cistern.Registration;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.io.IOException;
@@ -12,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.logging.Logger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -111,5 +113,30 @@ final class ExactQuestionsTests extends ObservedMemory {
                     .allSatisfy(file -> assertThat(Files.readString(file))
                             .contains("\"reason\":\"out of memory\"", "\"steps\":[{"));
         }
+    }
+
+    @Test
+    void aRefusalByALimitIsNotLoggedAsLackOfMemory(@TempDir Path folder) {
+        Logger logger = Logger.getLogger(OutOfMemorySnapshots.class.getName());
+        List<String> told = new ArrayList<>();
+        logger.setFilter(line -> {
+            told.add(line.getMessage());
+            return false;
+        });
+        try (Registration _ = OutOfMemorySnapshots.writeTo(memory, folder, 1);
+                MemoryPool pool = MemoryPool.builder(memory)
+                        .tag("weights")
+                        .limitBytes(MIB)
+                        .open()) {
+            assertThatThrownBy(() -> pool.allocate(2 * MIB, DEVICE, stream))
+                    .isInstanceOf(DeviceOutOfMemoryException.class);
+        } finally {
+            logger.setFilter(null);
+        }
+        assertThat(told)
+                .singleElement()
+                .asString()
+                .startsWith("a request of " + 2 * MIB + " bytes on device 0 was refused by '")
+                .contains("weights", ": see ");
     }
 }

@@ -6,13 +6,16 @@ import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.options.AllocatorSpec;
+import org.jspecify.annotations.Nullable;
 
 /// An allocator whose name stands for a spec. The setting `cistern.define.NAME` defines it, or a library in the
 /// plug-in directory does.
 ///
 /// @param name the name
 /// @param spec the spec that it stands for
-record DefinedAllocator(String name, AllocatorSpec spec) implements AllocatorProvider {
+/// @param setting the source of the setting that defines it, for messages; null for a library
+record DefinedAllocator(
+        String name, AllocatorSpec spec, @Nullable String setting) implements AllocatorProvider {
     /// The names that the thread is opening, so that a name that leads back to itself is reported and not
     /// followed for ever.
     private static final ThreadLocal<String> OPENING = ThreadLocal.withInitial(() -> "");
@@ -33,6 +36,8 @@ record DefinedAllocator(String name, AllocatorSpec spec) implements AllocatorPro
         OPENING.set(opening + mine);
         try {
             return new AllocatorAdaptor(context.upstream(spec.text())) {}; // the framework closes the upstream
+        } catch (ConfigurationException e) {
+            throw setting == null ? e : new ConfigurationException(setting + ": " + e.getMessage(), e);
         } finally {
             OPENING.set(opening);
         }

@@ -9,6 +9,7 @@ import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /// Collects the allocators whose names stand for specs.
 final class Definitions {
@@ -18,12 +19,12 @@ final class Definitions {
         List<DiscoveredProvider<AllocatorProvider>> found = new ArrayList<>();
         for (Settings.Value set : settings.all()) {
             if (set.setting() == Setting.DEFINE) {
-                found.add(defined(set.part(), set.text(), set.source()));
+                found.add(defined(set.part(), set.text(), set.source(), set.source()));
             }
         }
         for (PluginDirectory.Library library : libraries) {
             String spec = "library:path=\"" + quoted(library.file().toString()) + "\",sha256=" + library.digest();
-            found.add(defined(library.name(), spec, Digest.origin(library.file().toString(), library.digest())));
+            found.add(defined(library.name(), spec, Digest.origin(library.file().toString(), library.digest()), null));
         }
         return found;
     }
@@ -32,10 +33,11 @@ final class Definitions {
         return text.replace("\\", "\\\\").replace("\"", "\\\"");
     }
 
-    private static DiscoveredProvider<AllocatorProvider> defined(String name, String spec, String origin) {
+    private static DiscoveredProvider<AllocatorProvider> defined(
+            String name, String spec, String origin, @Nullable String setting) {
         String className = DefinedAllocator.class.getName();
         try {
-            AllocatorProvider provider = new DefinedAllocator(name, AllocatorSpec.parse(spec));
+            AllocatorProvider provider = new DefinedAllocator(name, AllocatorSpec.parse(spec), setting);
             return DiscoveredProvider.sound(Service.ALLOCATORS, className, origin, name, 0, provider);
         } catch (ConfigurationException e) {
             return DiscoveredProvider.broken(

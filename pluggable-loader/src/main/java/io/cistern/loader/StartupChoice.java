@@ -97,7 +97,7 @@ final class StartupChoice {
         warnOfLost(broken, best.getFirst());
         return new Choice(
                 AllocatorSpec.parse(best.getFirst().name()),
-                "highest priority of those available"
+                Choice.HIGHEST_PRIORITY
                         + (broken.isEmpty() ? "" : "; left out, since they can't be used: " + broken.size()));
     }
 

@@ -19,7 +19,6 @@ import io.cistern.cuda.Streams;
 import io.cistern.cuda.Support;
 import io.cistern.cuda.UnifiedMemory;
 import io.cistern.cuda.VirtualMemory;
-import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import java.util.ArrayList;
@@ -42,6 +41,9 @@ public final class SimulatedGpu implements CudaDriver {
     /// The most memory that a device may have, in bytes: many times that of any GPU, and little enough that
     /// several arenas of that size fit into the 128 TiB of addresses that a process has.
     public static final long MAX_CAPACITY_BYTES = 8L << 40;
+
+    /// The most devices that the setting `cistern.simulated.devices` may ask for.
+    public static final int MAX_SET_DEVICES = 999;
 
     private static final int VERSION = 13_000;
 
@@ -322,35 +324,33 @@ public final class SimulatedGpu implements CudaDriver {
         /// The bytes that the primary context of an H200 takes.
         private static final long H200_CONTEXT_BYTES = 552_402_944L;
 
-        private int devices = 1;
-        private long totalBytes = H200_TOTAL_BYTES;
-        private long contextBytes = H200_CONTEXT_BYTES;
+        private final Settings settings = Settings.ofProcess();
+        private int devices = -1;
+        private long totalBytes = -1;
+        private long contextBytes;
         private CallCosts costs = CallCosts.h200();
 
-        private Builder() {
-            Settings settings = Settings.ofProcess();
-            settings.get(Setting.SIMULATED_DEVICES).ifPresent(set -> devices(number(set)));
-            settings.get(Setting.SIMULATED_CAPACITY).ifPresent(set -> capacityBytes(bytes(set)));
-        }
+        private Builder() {}
 
-        private static int number(Settings.Value set) {
-            if (!set.text().matches("[1-9][0-9]{0,2}")) {
-                throw illegal(set);
+        /// Takes from the settings what no code has set. So a setting that can't be followed stops only those
+        /// who need it.
+        ///
+        /// @throws io.cistern.cuda.settings.IllegalSettingException if such a setting has no legal value
+        private void completeFromSettings() {
+            if (devices < 0) {
+                devices = settings.get(Setting.SIMULATED_DEVICES)
+                        .map(set -> set.number(MAX_SET_DEVICES))
+                        .orElse(1);
             }
-            return Integer.parseInt(set.text());
-        }
-
-        private static long bytes(Settings.Value set) {
-            long bytes = set.bytes();
-            if (bytes < 1 || bytes > MAX_CAPACITY_BYTES) {
-                throw illegal(set);
+            if (totalBytes < 0) {
+                settings.get(Setting.SIMULATED_CAPACITY)
+                        .ifPresentOrElse(set -> capacityBytes(set.bytes(MAX_CAPACITY_BYTES)), this::takeH200);
             }
-            return bytes;
         }
 
-        private static IllegalSettingException illegal(Settings.Value set) {
-            return new IllegalSettingException(
-                    set, "'" + set.text() + "' is not " + set.setting().legal());
+        private void takeH200() {
+            totalBytes = H200_TOTAL_BYTES;
+            contextBytes = H200_CONTEXT_BYTES;
         }
 
         /// Sets the number of devices; by default the setting `cistern.simulated.devices`, or 1.
@@ -386,7 +386,10 @@ public final class SimulatedGpu implements CudaDriver {
         }
 
         /// Builds the machine.
+        ///
+        /// @throws IllegalArgumentException if a setting that decides has no legal value
         public SimulatedGpu build() {
+            completeFromSettings();
             return new SimulatedGpu(this);
         }
     }

@@ -43,7 +43,7 @@ final class MachineSettingsTests {
     void whatIsNotLegalIsAnErrorThatSaysWhoSetItAndWhatWouldBe(String key, String text, String why) {
         System.setProperty(key, text);
         assertThatIllegalArgumentException()
-                .isThrownBy(SimulatedGpu::builder)
+                .isThrownBy(() -> SimulatedGpu.builder().build())
                 .withMessageStartingWith("property " + key + ": '" + text + "' " + why);
     }
 
@@ -53,6 +53,16 @@ final class MachineSettingsTests {
         System.setProperty(CAPACITY, "8TiB");
         try (SimulatedGpu gpu = SimulatedGpu.builder().build()) {
             assertThat(gpu.memory().freeBytes(998)).isEqualTo(8L << 40);
+        }
+    }
+
+    @Test
+    void aBadSettingThatCodeOverridesStopsNothing() {
+        System.setProperty(DEVICES, "two");
+        System.setProperty(CAPACITY, "much");
+        try (SimulatedGpu gpu =
+                SimulatedGpu.builder().devices(2).capacityBytes(4096).build()) {
+            assertThat(gpu.memory().freeBytes(1)).isEqualTo(4096);
         }
     }
 

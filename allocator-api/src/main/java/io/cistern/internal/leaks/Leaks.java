@@ -1,5 +1,6 @@
 package io.cistern.internal.leaks;
 
+import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.diagnostics.KeptBlock;
@@ -42,19 +43,15 @@ public final class Leaks {
     /// diagnostic never throws.
     public static LeakLevel levelIn(Settings settings) {
         Optional<Settings.Value> set = settings.get(Setting.LEAKS);
-        String name = set.map(Settings.Value::text).orElse("off");
-        for (LeakLevel level : LeakLevel.values()) {
-            if (level.name().equals(name.toUpperCase(Locale.ROOT))) {
-                return level;
-            }
+        try {
+            return set.map(Settings.Value::word)
+                    .map(word -> LeakLevel.valueOf(word.toUpperCase(Locale.ROOT)))
+                    .orElse(LeakLevel.OFF);
+        } catch (IllegalSettingException e) {
+            System.getLogger(LeakLevel.class.getName())
+                    .log(System.Logger.Level.WARNING, e.getMessage() + "; taken as off");
+            return LeakLevel.OFF;
         }
-        System.getLogger(LeakLevel.class.getName())
-                .log(
-                        System.Logger.Level.WARNING,
-                        "{0} is ''{1}'', which is none of off, sampled, sites, all; taken as off",
-                        set.orElseThrow().source(),
-                        name);
-        return LeakLevel.OFF;
     }
 
     public BlockSites sites() {

@@ -38,14 +38,14 @@ final class ConfiguredAllocators {
     }
 
     /// @throws ConfigurationException if the spec can't be followed, or its plug-in throws an exception of its
-    ///     own. The message names the source of the setting
+    ///     own. The message names the source of the setting, if one named the allocator
     /// @throws IllegalStateException if the device memory is closed
     private OpenAllocator open(Catalog.Choice choice) {
         registry.requireOpen();
         try {
             return registry.open(choice.spec(), null);
         } catch (ConfigurationException e) {
-            throw new ConfigurationException(choice.reason() + ": " + e.getMessage(), e);
+            throw choice.isByPriority() ? e : new ConfigurationException(choice.reason() + ": " + e.getMessage(), e);
         } catch (CisternException known) {
             throw known;
         } catch (RuntimeException e) {

@@ -115,5 +115,13 @@ public interface Catalog {
     /// @param spec the allocator
     /// @param reason for people, for example `highest priority of those available` or `property
     ///     cistern.allocator`
-    record Choice(AllocatorSpec spec, String reason) {}
+    record Choice(AllocatorSpec spec, String reason) {
+        /// How a reason begins if no setting named the allocator.
+        public static final String HIGHEST_PRIORITY = "highest priority of those available";
+
+        /// Returns whether its priority decided, and no setting.
+        public boolean isByPriority() {
+            return reason.startsWith(HIGHEST_PRIORITY);
+        }
+    }
 }

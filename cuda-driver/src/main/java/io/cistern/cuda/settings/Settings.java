@@ -55,6 +55,45 @@ public final class Settings {
                 throw new IllegalSettingException(this, e.getMessage());
             }
         }
+
+        /// Returns the value as a number of bytes from 1 to the given one.
+        ///
+        /// @throws IllegalSettingException if it is not one
+        public long bytes(long most) {
+            long bytes = bytes();
+            if (bytes < 1 || bytes > most) {
+                throw illegal();
+            }
+            return bytes;
+        }
+
+        /// Returns the value as a whole number from 1 to the given one.
+        ///
+        /// @throws IllegalSettingException if it is not one
+        public int number(int most) {
+            if (!text.matches("[1-9][0-9]{0,8}") || Integer.parseInt(text) > most) {
+                throw illegal();
+            }
+            return Integer.parseInt(text);
+        }
+
+        private IllegalSettingException illegal() {
+            return new IllegalSettingException(this, "'" + text + "' is not " + setting.legal());
+        }
+
+        /// Returns which of the setting's words the value is, in any letter case; for a setting whose legal values
+        /// are a list of words.
+        ///
+        /// @throws IllegalSettingException if it is none of them
+        public String word() {
+            String words = setting.legal().replace("`", "");
+            for (String word : words.split(", ", -1)) {
+                if (word.equalsIgnoreCase(text)) {
+                    return word;
+                }
+            }
+            throw new IllegalSettingException(this, "'" + text + "' is none of " + words);
+        }
     }
 
     /// A key that was set but does not exist.
@@ -194,18 +233,13 @@ public final class Settings {
     /// a warning: a wrong value here is no reason to stop a program.
     public boolean isTrue(Setting setting) {
         Value set = value(new Id(setting, ""));
-        if (set == null || set.text().equalsIgnoreCase("true")) {
-            return set != null;
-        }
-        if (!set.text().equalsIgnoreCase("false")) {
+        try {
+            return set != null && set.word().equals("true");
+        } catch (IllegalSettingException e) {
             System.getLogger(Settings.class.getName())
-                    .log(
-                            System.Logger.Level.WARNING,
-                            "{0} is ''{1}'', which is none of true, false; taken as false",
-                            set.source(),
-                            set.text());
+                    .log(System.Logger.Level.WARNING, e.getMessage() + "; taken as false");
+            return false;
         }
-        return false;
     }
 
     /// Returns the value for a device. The source with the highest precedence that has a value for this device

@@ -104,8 +104,8 @@ final class LibraryScriptTests {
         assertThat(doctor.out())
                 .containsPattern("\"name\":\"careless\",\"origin\":\"[^\"]*libcareless.so, sha256 [0-9a-f]{12}\"")
                 .contains("{\"key\":\"cistern.plugins\",\"value\":\"" + library.getParent()
-                        + "\",\"source\":\"property cistern.plugins\"}")
-                .contains("{\"key\":\"cistern.leaks\",\"value\":\"off\",\"source\":\"default\"}");
+                        + "\",\"source\":\"property cistern.plugins\",\"followed\":true}")
+                .contains("{\"key\":\"cistern.leaks\",\"value\":\"off\",\"source\":\"default\",\"followed\":true}");
 
         ProgramRun replay = run(
                 "replay", plugins, trace.toString(), "--device=simulated", "--allocator=careless", "--format=jsonl");

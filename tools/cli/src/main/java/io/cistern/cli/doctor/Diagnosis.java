@@ -59,6 +59,9 @@ record Diagnosis(
         String currentReason,
         List<Settled> settings,
         List<String> problems) {
+    /// The memory of a simulated device whose setting can't be followed.
+    private static final long STAND_IN_BYTES = 1L << 37;
+
     /// A way to a GPU.
     ///
     /// @param name `cuda`, `simulated`
@@ -74,38 +77,67 @@ record Diagnosis(
     /// A setting and its value.
     ///
     /// @param key the setting's name
-    /// @param value the value in use, set or default
+    /// @param value the value that was set, or the default
     /// @param source where it was set, or `default`
-    record Settled(String key, String value, String source) {
-        static List<Settled> all(Settings set) {
+    /// @param followed false for a value that was set and can't be followed
+    record Settled(String key, String value, String source, boolean followed) {
+        static List<Settled> all(Settings set, SettingChecks checks, List<String> problems) {
             List<Settled> all = new ArrayList<>();
             for (Setting setting : Setting.values()) {
                 List<Settings.Value> values = set.all().stream()
                         .filter(value -> value.setting() == setting)
                         .toList();
-                values.forEach(value -> all.add(new Settled(value.key(), value.text(), value.source())));
+                values.forEach(value -> all.add(new Settled(
+                        value.key(),
+                        value.text(),
+                        value.source(),
+                        checks.isFollowed(value) && problems.stream().noneMatch(one -> blames(value, one)))));
                 if (values.isEmpty()) {
-                    all.add(new Settled(setting.key(), setting.otherwise().replace("`", ""), "default"));
+                    all.add(new Settled(setting.key(), setting.otherwise().replace("`", ""), "default", true));
                 }
             }
             return all;
         }
+
+        private static boolean blames(Settings.Value value, String problem) {
+            return problem.startsWith(value.source() + ":") || problem.contains("(" + value.source() + ")");
+        }
     }
 
     /// Looks at everything and returns the findings.
-    static Diagnosis make() {
+    ///
+    /// @param evenSo whether to go on, without the settings concerned, if a program could not begin here because
+    ///     of a limit or of the simulated GPU's memory
+    /// @throws ConfigurationException if not, and the setting of a limit can't be followed
+    /// @throws IllegalSettingException if not, and the setting of the simulated GPU's memory can't be followed
+    static Diagnosis make(boolean evenSo) {
         List<Driver> drivers =
                 CudaDrivers.providers().stream().map(Diagnosis::driver).toList();
-        List<String> problems = new ArrayList<>(SettingProblems.of(Settings.ofProcess()));
-        try (ReplayDevice gpu = open(problems)) {
+        Settings settings = Settings.ofProcess();
+        List<String> problems = new ArrayList<>(SettingProblems.of(settings));
+        SettingChecks checks = new SettingChecks(settings);
+        OptionalLong capacity = evenSo && checks.isBad(Setting.SIMULATED_CAPACITY)
+                ? OptionalLong.of(STAND_IN_BYTES)
+                : OptionalLong.empty();
+        boolean withoutLimits = evenSo && (checks.isBad(Setting.LIMIT) || checks.isBad(Setting.DEVICE_LIMIT));
+        try (ReplayDevice gpu = open(problems, capacity)) {
             CudaDriver driver = gpu.driver();
             Catalog catalog = Plugins.catalogWhateverIsSet();
-            try (DeviceMemory memory = gpu.open(driver, catalog)) {
-                return of(drivers, gpu.notice(), driver, catalog, memory.environment(), problems);
+            try (DeviceMemory memory = withoutLimits ? withoutLimits(driver, catalog) : gpu.open(driver, catalog)) {
+                checks.open(memory);
+                problems.addAll(checks.problems());
+                return of(drivers, gpu.notice(), driver, catalog, memory, problems, checks);
             } finally {
                 gpu.release(driver);
             }
         }
+    }
+
+    private static DeviceMemory withoutLimits(CudaDriver driver, Catalog catalog) {
+        return DeviceMemory.builder(driver)
+                .catalog(catalog)
+                .limitBytes(Long.MAX_VALUE)
+                .open();
     }
 
     private static Diagnosis of(
@@ -113,20 +145,30 @@ record Diagnosis(
             Optional<String> driverNotice,
             CudaDriver driver,
             Catalog catalog,
-            DeviceEnvironment environment,
-            List<String> problems) {
+            DeviceMemory memory,
+            List<String> problems,
+            SettingChecks checks) {
+        DeviceEnvironment environment = memory.environment();
         problems.addAll(SettingProblems.ofAbsentDevices(Settings.ofProcess(), environment.deviceCount()));
         catalog.entries()
                 .forEach(entry -> entry.problem().ifPresent(problem -> problems.add(entry.name() + ": " + problem)));
         Optional<String> current = Optional.empty();
         String reason;
         try {
-            Catalog.Choice choice = catalog.choose(environment);
-            current = Optional.of(choice.spec().text());
+            Catalog.Choice choice =
+                    environment.deviceCount() > 0 ? catalog.choose(environment, 0) : catalog.choose(environment);
+            String spec = choice.spec().text();
+            Optional<String> failure = SettingChecks.failure(spec, memory);
+            if (failure.isPresent()) {
+                throw new ConfigurationException(failure.get());
+            }
+            current = Optional.of(spec);
             reason = choice.reason();
         } catch (ConfigurationException e) {
             reason = String.valueOf(e.getMessage());
-            problems.add("no allocator is current: " + reason);
+            if (problems.stream().noneMatch(reason::endsWith)) {
+                problems.add("no allocator is current: " + reason);
+            }
         }
         return new Diagnosis(
                 System.getProperty("java.vm.name") + " " + Runtime.version(),
@@ -145,7 +187,7 @@ record Diagnosis(
                         .toList(),
                 current,
                 reason,
-                Settled.all(Settings.ofProcess()),
+                Settled.all(Settings.ofProcess(), checks, problems),
                 problems.stream().distinct().toList());
     }
 
@@ -156,16 +198,16 @@ record Diagnosis(
 
     /// Opens the device that a program gets if it names no driver. If that fails, it notes the problem and
     /// opens a simulated GPU.
-    private static ReplayDevice open(List<String> problems) {
+    private static ReplayDevice open(List<String> problems, OptionalLong capacity) {
         try {
-            ReplayDevice gpu = DeviceChoice.open("auto", OptionalLong.empty());
+            ReplayDevice gpu = DeviceChoice.open("auto", capacity);
             if (gpu instanceof ReplayDevice.Simulated simulated && !simulated.asked()) {
                 problems.add("nobody asked for a simulated GPU, but no real one can be used: " + simulated.why());
             }
             return gpu;
         } catch (UsageException | IllegalSettingException e) {
             problems.add(String.valueOf(e.getMessage()));
-            return new ReplayDevice.Simulated(OptionalLong.empty(), false, String.valueOf(e.getMessage()));
+            return new ReplayDevice.Simulated(capacity, false, String.valueOf(e.getMessage()));
         }
     }
 

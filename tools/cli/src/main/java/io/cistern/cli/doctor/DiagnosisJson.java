@@ -34,7 +34,15 @@ final class DiagnosisJson {
                                 .toList(),
                 "settings",
                         diagnosis.settings().stream()
-                                .map(one -> object("key", one.key(), "value", one.value(), "source", one.source()))
+                                .map(one -> object(
+                                        "key",
+                                        one.key(),
+                                        "value",
+                                        one.value(),
+                                        "source",
+                                        one.source(),
+                                        "followed",
+                                        one.followed()))
                                 .toList(),
                 "problems", diagnosis.problems(),
                 "current", object("allocator", diagnosis.current().orElse(null), "reason", diagnosis.currentReason()));

@@ -37,7 +37,7 @@ public final class DoctorCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
-        Diagnosis diagnosis = Diagnosis.make();
+        Diagnosis diagnosis = Diagnosis.make(strict);
         switch (format) {
             case TEXT -> out.print(DiagnosisText.format(diagnosis));
             case JSON, JSONL -> out.println(ResultWriter.line(DiagnosisJson.of(diagnosis, Version.number())));

@@ -3,7 +3,10 @@ package io.cistern.cli.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cli.ProgramRun;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /// What `cistern doctor` tells, with or without a GPU.
 final class DoctorCommandTests {
@@ -46,5 +49,79 @@ final class DoctorCommandTests {
         assertThat(out)
                 .startsWith("{\"cistern\":")
                 .contains("\"java\":{", "\"drivers\":[{", "\"devices\":[{", "\"providers\":[{", "\"current\":{");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "cistern.device.0.allocator | asink | : no allocator is named 'asink'",
+                "cistern.allocator | asink | : no allocator is named 'asink'",
+                "cistern.allocator | caching:bogus=1 | : ",
+                "cistern.check | foo | is 'foo', which is none of [off, checked, paranoid]",
+                "cistern.define.foo | asink | : no allocator is named 'asink'",
+                "cistern.leaks | foo | : 'foo' is none of off, sampled, sites, all",
+                "cistern.observe | foo | : there is no observer 'foo'; known: ",
+                "cistern.scopes.report | maybe | : 'maybe' is none of true, false",
+                "cistern.copies.report | maybe | : 'maybe' is none of true, false",
+                "cistern.copies.direct | maybe | : 'maybe' is none of true, false",
+                "cistern.limit | foo | : 'foo' is not a number of bytes",
+                "cistern.device.0.limit | x | : 'x' is not a number of bytes",
+                "cistern.simulated.devices | 1000 | : '1000' is not a number from 1 to 999",
+                "cistern.simulated.capacity | much | : 'much' is not a number of bytes",
+                "cistern.cudnn.library | /no/such.so | : the library can't be loaded: tried /no/such.so",
+                "cistern.device.5.limit | 1GiB | : there is no device 5",
+                "cistern.plugins.allowed | /no/such | : '/no/such' is no file that can be read"
+            })
+    void aValueThatCannotBeFollowedIsAProblem(String key, String value, String why) {
+        System.setProperty(key, value);
+        try {
+            ProgramRun run = ProgramRun.inProcess("doctor", "--strict");
+
+            assertThat(run.exitCode()).isEqualTo(5);
+            assertThat(run.out().substring(run.out().indexOf("\nProblems\n")).lines())
+                    .filteredOn(line -> line.contains(key))
+                    .singleElement()
+                    .asString()
+                    .startsWith("  property " + key + (why.startsWith(":") ? "" : " ") + why);
+            assertThat(run.out()).contains("'" + value + "', which can't be followed  (property " + key + ")");
+        } finally {
+            System.clearProperty(key);
+        }
+    }
+
+    @Test
+    void anAllocatorIsNotToBlameForItsDefinition() {
+        System.setProperty("cistern.define.foo", "asink");
+        System.setProperty("cistern.allocator", "foo");
+        try {
+            assertThat(ProgramRun.inProcess("doctor", "--strict").out())
+                    .contains("Problems\n  property cistern.define.foo: no allocator is named 'asink'")
+                    .contains("'foo', which can't be followed  (property cistern.allocator)")
+                    .contains("Current allocator\n  none: property cistern.define.foo: no allocator is named 'asink'")
+                    .doesNotContain("property cistern.allocator: ");
+        } finally {
+            System.clearProperty("cistern.define.foo");
+            System.clearProperty("cistern.allocator");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"cistern.driver, foo", "cistern.plugins, /no/such"})
+    void aDriverOrFolderThatIsNotThereIsNotShownAsInForce(String key, String value) {
+        @Nullable String before = System.getProperty(key);
+        System.setProperty(key, value);
+        try {
+            ProgramRun run = ProgramRun.inProcess("doctor", "--strict");
+
+            assertThat(run.exitCode()).isEqualTo(5);
+            assertThat(run.out()).contains("'" + value + "', which can't be followed  (property " + key + ")");
+        } finally {
+            if (before == null) {
+                System.clearProperty(key);
+            } else {
+                System.setProperty(key, before);
+            }
+        }
     }
 }
