@@ -108,13 +108,19 @@ final class CompactionTests extends CompactionFixture {
         assertContents();
     }
 
-    /// More pages than one fit into what is left then.
-    @Test
-    void pagesThatFitGoWhileBytesWaitOnTheHost() {
+    /// Something else takes what the first page sets free.
+    private void leaveBytesOnTheHost() {
         fragment("caching", 0);
         gpu.holdBack(DEVICE, CAPACITY);
         memory.current(DEVICE).compact(DEVICE);
         gpu.holdBack(DEVICE, 0);
+        assertThat(figure("on_host_bytes")).isPositive();
+    }
+
+    /// More pages than one fit into what is left then.
+    @Test
+    void pagesThatFitGoWhileBytesWaitOnTheHost() {
+        leaveBytesOnTheHost();
         long before = gpu.memory().freeBytes(DEVICE);
         assertThat(memory.current(DEVICE).compact(DEVICE).freedBytes()).isPositive();
         assertThat(gpu.memory().freeBytes(DEVICE)).isGreaterThan(before);
@@ -134,10 +140,7 @@ final class CompactionTests extends CompactionFixture {
 
     @Test
     void idleMemoryOnTheHostGoesRatherThanComesBack() {
-        fragment("caching", 0);
-        gpu.holdBack(DEVICE, CAPACITY);
-        memory.current(DEVICE).compact(DEVICE);
-        gpu.holdBack(DEVICE, 0);
+        leaveBytesOnTheHost();
         live.keySet().forEach(address -> memory.free(address, stream));
         live.clear();
         gpu.streams().synchronize(DEVICE, stream);
@@ -148,10 +151,7 @@ final class CompactionTests extends CompactionFixture {
 
     @Test
     void bytesThatWaitOnTheHostMayBeFreedThere() {
-        fragment("caching", 0);
-        gpu.holdBack(DEVICE, CAPACITY);
-        memory.current(DEVICE).compact(DEVICE);
-        assertThat(figure("on_host_bytes")).isPositive();
+        leaveBytesOnTheHost();
         live.keySet().forEach(address -> memory.free(address, stream));
         live.clear();
         memory.current(DEVICE).trim(DEVICE, 0, TrimMode.SYNCHRONIZE);

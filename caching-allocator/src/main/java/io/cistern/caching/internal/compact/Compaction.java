@@ -14,8 +14,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 /// may end it at any page.
 ///
 /// A page that the device had no room to copy leaves its bytes on the host, at their addresses, and makes room by
-/// that. They come back at once. If something else has taken the room meanwhile, no more bytes go there, and each
-/// page that goes, and the next compaction, is a chance for these to come back.
+/// that. They come back at once. If something else has taken the room meanwhile, no other page's bytes go there.
+/// They come back as soon as another page makes room, or with the next compaction.
 ///
 /// **Threads.** One at a time; no work of the device uses the pages meanwhile.
 public final class Compaction implements AutoCloseable {

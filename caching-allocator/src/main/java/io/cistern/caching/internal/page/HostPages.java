@@ -12,18 +12,18 @@ import io.cistern.cuda.PhysicalMemory;
 /// Source: `cuMemCreate` with `CU_MEM_LOCATION_TYPE_HOST_NUMA` (CUDA 12.2).
 ///
 /// **Threads.** Any.
-public final class HostPages {
+final class HostPages {
     private final CudaDriver driver;
     private final int device;
     private final RefusedHandles refused = new RefusedHandles(this::isReleased);
 
-    public HostPages(CudaDriver driver, int device) {
+    HostPages(CudaDriver driver, int device) {
         this.driver = driver;
         this.device = device;
     }
 
     /// Whether a device can map memory of the host.
-    public boolean isAvailable() {
+    boolean isAvailable() {
         try {
             return driver.devices().attribute(device, DeviceAttribute.HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED)
                     == 1;
