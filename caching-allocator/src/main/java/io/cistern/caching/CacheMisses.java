@@ -17,7 +17,8 @@ import java.util.function.LongSupplier;
 
 /// Handles requests for which no free block of a shard fits.
 ///
-/// 1. Thread caches that hold enough are emptied; above a threshold, idle memory is given back.
+/// 1. Thread caches that hold enough are emptied, unless only pages of the stream have to come back; above a
+///    threshold, idle memory is given back.
 /// 2. Under the shard's driver lock: blocks whose fences have passed are freed, the shard is searched once
 ///    more, then memory [grows][io.cistern.caching.internal.growth.Growth].
 /// 3. If the driver has no memory, a [ReclaimSearch] follows, unless the limit demands an error at once.
@@ -70,7 +71,9 @@ final class CacheMisses implements MissHandler {
         StackRoom.require();
         long size = shards.rounded(asked);
         shard.missed();
-        parts.threadCaches().empty(shard, shard.small ? WORTH_EMPTYING : 1);
+        if (!shard.missedOwnPages()) {
+            parts.threadCaches().empty(shard, shard.small ? WORTH_EMPTYING : 1);
+        }
         boolean collects = excess() > 0;
         long obtained = parts.reserved().obtainedBytes();
         long address;

@@ -281,7 +281,7 @@ record CachingOptions(
     private static ThreadCacheLimit readThreadCaches(OptionReader reader) {
         Long threadCacheBytes = reader.value(CachingOption.THREAD_CACHE_BYTES);
         if (threadCacheBytes != null
-                && (threadCacheBytes < Sizes.SMALL_LIMIT || threadCacheBytes > ThreadCacheLimit.LARGEST)) {
+                && (threadCacheBytes < ThreadCacheLimit.LEAST || threadCacheBytes > ThreadCacheLimit.LARGEST)) {
             throw CachingOption.THREAD_CACHE_BYTES.illegal(threadCacheBytes);
         }
         boolean used = reader.value(CachingOption.THREAD_CACHES, true);

@@ -102,7 +102,7 @@ class AliasMappingsTests {
             latch.release();
         }
         gpu.devices().synchronize(0);
-        grow(400);
+        grow(3000);
         assertThat(lent()).isLessThanOrEqualTo(16 * pages() + 128);
     }
 

@@ -249,7 +249,7 @@ class CacheStatisticsTests extends PoolFixture {
             assertPages(caching, 0, 1);
             memory.free(caching.allocate(40 * MIB, DEVICE, other), other);
             assertPages(caching, 0, 2);
-            memory.free(caching.allocate(MIB, DEVICE, other), other); // into the arena of small blocks
+            memory.free(caching.allocate(64 << 10, DEVICE, other), other); // into the arena of small blocks
             assertPages(caching, 0, 3);
             memory.free(caching.allocate(40 * MIB, DEVICE, other), other);
             assertPages(caching, 1, 3);

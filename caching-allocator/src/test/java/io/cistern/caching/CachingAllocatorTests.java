@@ -74,13 +74,13 @@ class CachingAllocatorTests {
 
     @Test
     void smallAndLargeBlocksLieInArenasOfTheirOwn() {
-        long small = allocate(MIB, A);
-        long large = allocate(MIB + 1, A);
+        long small = allocate(64 * KIB, A);
+        long large = allocate(64 * KIB + 1, A);
         assertThat(Math.abs(large - small)).isGreaterThan(FAR_BYTES);
     }
 
     @Test
-    void blocksOfMoreThanAMebibyteShareAnArena() {
+    void largeBlocksOfAllSizesShareAnArena() {
         long large = allocate(16 * MIB, A);
         free(large, A);
         assertThat(allocate(4 * MIB, A)).isEqualTo(large);

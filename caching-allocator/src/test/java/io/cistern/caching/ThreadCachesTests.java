@@ -263,10 +263,10 @@ class ThreadCachesTests {
         });
         long reserved = caching.reservedBytes();
         assertThat(caching.threadCacheBytes()).isGreaterThan(MIB / 2);
-        long block = caching.allocate(MIB, a);
+        long[] blocks = allocate(8, 64 * KIB, a);
         assertThat(caching.reservedBytes()).isEqualTo(reserved);
         assertThat(caching.threadCacheBytes()).isZero();
-        caching.free(block, a);
+        free(a, blocks);
     }
 
     @Test
@@ -280,7 +280,7 @@ class ThreadCachesTests {
         free(a, live);
     }
 
-    /// Some passes of one program, which frees one of its blocks and allocates one of any size up to 1 MiB, over
+    /// Some passes of one program, which frees one of its blocks and allocates one of any size up to 64 KiB, over
     /// and over.
     private void run(long seed, int passes, long[] live) {
         for (int pass = 0; pass < passes; pass++) {
@@ -290,7 +290,7 @@ class ThreadCachesTests {
                 if (live[place] != 0) {
                     caching.free(live[place], a);
                 }
-                live[place] = caching.allocate((long) Math.pow(2, random.nextDouble(20)), a);
+                live[place] = caching.allocate((long) Math.pow(2, random.nextDouble(16)), a);
             }
         }
     }

@@ -1,12 +1,12 @@
 package io.cistern.caching.internal.base;
 
 /// The sizes of the blocks that thread caches keep: every granule up to 8 KiB, then 8 sizes a
-/// doubling up to 1 MiB.
+/// doubling up to 64 KiB.
 ///
 /// ```
-/// granules − 1   0 … 15         16 … 31     32 … 63     …   1024 … 2047
-/// class          0 … 15         16 … 23     24 … 31     …   64 … 71
-/// a class is     512 B          1 KiB       2 KiB       …   64 KiB      wide
+/// granules − 1   0 … 15         16 … 31     32 … 63     64 … 127
+/// class          0 … 15         16 … 23     24 … 31     32 … 39
+/// a class is     512 B          1 KiB       2 KiB       4 KiB       wide
 /// ```
 ///
 /// There are eight sizes a doubling, because on recorded programs the rounding then adds far less than one
@@ -17,7 +17,7 @@ public final class SizeClasses {
     private static final int STEPS = 1 << STEP_SHIFT;
 
     /// Doublings between 8 KiB and [Sizes#SMALL_LIMIT].
-    private static final int DOUBLINGS = 7;
+    private static final int DOUBLINGS = 3;
 
     public static final int COUNT = (DOUBLINGS + 2) * STEPS;
 

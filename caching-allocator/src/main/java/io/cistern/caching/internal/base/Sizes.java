@@ -9,7 +9,7 @@ public final class Sizes {
     public static final int GRANULE_SHIFT = 9;
 
     /// Blocks up to this size live in arenas of their own, so that they do not fragment the room of large ones.
-    public static final long SMALL_LIMIT = 1L << 20;
+    public static final long SMALL_LIMIT = 64L << 10;
 
     /// The smallest page, and the granularity of physical memory on every GPU so far.
     public static final long SLOT = 2L << 20;

@@ -11,6 +11,7 @@ import io.cistern.caching.internal.heap.BlockHeap;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.heap.FreeRuns;
 import io.cistern.caching.internal.heap.RangeOwner;
+import io.cistern.caching.internal.heap.SmallerRuns;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Mapping;
@@ -37,6 +38,7 @@ public final class GrowingShard implements PageOwner {
     private final FreeRuns freeRuns;
     private final IdleMarks marks;
     private final WindowSearch search;
+    private final UsablePages maybeUsable = page -> page.home.owner.mayBeIdle(page.home);
 
     /// How far the stream has got; replaced when another stream [takes over][#passTo] the shard.
     private StreamTimeline timeline;
@@ -50,9 +52,21 @@ public final class GrowingShard implements PageOwner {
         this.counters = new ShardCounters(shard.isSmall(), reserved.counters);
         this.blocks = new Blocks();
         this.marks = new IdleMarks(blocks, clock);
-        this.heap = new BlockHeap(blocks, splitPolicy, marks, counters);
+        this.heap = new BlockHeap(
+                blocks, splitPolicy, marks, shard.isSmall() ? SmallerRuns.NONE : this::smallerRun, counters);
         this.freeRuns = heap.freeRuns;
         this.search = new WindowSearch(blocks);
+    }
+
+    /// Small blocks are placed by the best fit alone: a page for them is the smallest there is.
+    private int smallerRun(int block, long byteSize) {
+        return search.ready(freeRuns, maybeUsable, block, byteSize);
+    }
+
+    @Override
+    public boolean mayBeIdle(Mapping home) {
+        marks.asked();
+        return !marks.areKept() || (home.idle && !home.page.isPinned());
     }
 
     /// Allocates a block of exactly this size.

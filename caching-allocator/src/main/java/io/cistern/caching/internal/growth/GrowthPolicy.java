@@ -14,15 +14,16 @@ import io.cistern.caching.options.PageReuse;
 ///    memory that may be had is reserved, memory costs less than time: such pages stay, and a missing page is
 ///    created. Memory that others use can't be had.
 /// 4. A driver call for a page takes about the same time for any size, and a page is idle only as a whole. So a
-///    page for large blocks is a share of the peak of live bytes, rounded to a power of two so that a page that
+///    page for large blocks is a share of the peak of live bytes, and half of that while several streams have such
+///    blocks, because each keeps pages that it uses in part. There are two sizes a doubling, so that a page that
 ///    moves fits into many places. A page for small blocks has the smallest size.
 /// 5. When little of the device is left, pages are smaller: the part of a page that its blocks do not use
 ///    can't serve others.
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
 final class GrowthPolicy {
-    private static final int USUAL_SHARE_SHIFT = 7;
-    private static final int TIGHT_SHARE_SHIFT = 10;
+    private static final int USUAL_SHARE = 96;
+    private static final int TIGHT_SHARE = 1024;
 
     /// A 1024th of the device is too little to save.
     private static final int LITTLE_SHIFT = 10;
@@ -42,7 +43,7 @@ final class GrowthPolicy {
 
     private final long fixedBytes;
     private final long largestBytes;
-    private final int shareShift;
+    private final int share;
     private final boolean takesPlenty;
 
     private final long capBytes;
@@ -57,12 +58,14 @@ final class GrowthPolicy {
     /// The peak of live bytes; at first the share that is too little to save.
     private long peakBytes;
 
+    private boolean haveSeveralStreams;
+
     GrowthPolicy(PagePolicy policy, long slotBytes, long deviceBytes, long capBytes) {
         this.slotBytes = slotBytes;
         this.fixedBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
         this.largestBytes = policy.largestBytes();
         boolean isTight = policy.fit() == PageFit.TIGHT;
-        this.shareShift = isTight ? TIGHT_SHARE_SHIFT : USUAL_SHARE_SHIFT;
+        this.share = isTight ? TIGHT_SHARE : USUAL_SHARE;
         this.takesPlenty = policy.reuse() == PageReuse.ADAPTIVE && !isTight;
         this.peakBytes = isTight ? 0 : deviceBytes >> LITTLE_SHIFT;
         this.capBytes = capBytes;
@@ -83,8 +86,11 @@ final class GrowthPolicy {
     }
 
     /// Raises the peak of live bytes.
-    void needed(long liveBytes) {
+    ///
+    /// @param ofSeveral whether several streams have large live blocks
+    void needed(long liveBytes, boolean ofSeveral) {
         peakBytes = Math.max(peakBytes, liveBytes);
+        haveSeveralStreams = ofSeveral;
     }
 
     /// Whether the peak of live bytes exceeds the reserved bytes.
@@ -111,8 +117,14 @@ final class GrowthPolicy {
             return unit();
         }
         long left = Math.max(0, roomBytes - reservedBytes);
-        long share = Math.min(peakBytes >> shareShift, left >> LEFT_SHIFT);
-        share = Math.min(Long.highestOneBit(share), largestBytes);
-        return Math.max(share / slotBytes * slotBytes, slotBytes);
+        long most = Math.min(peakBytes / (haveSeveralStreams ? 2L * share : share), left >> LEFT_SHIFT);
+        long size = Math.min(twoSizesADoubling(most), largestBytes);
+        return Math.max(size / slotBytes * slotBytes, slotBytes);
+    }
+
+    private static long twoSizesADoubling(long most) {
+        long power = Long.highestOneBit(most);
+        long between = power + power / 2;
+        return between <= most ? between : power;
     }
 }

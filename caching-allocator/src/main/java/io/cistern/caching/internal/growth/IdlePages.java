@@ -14,12 +14,13 @@ import java.util.Objects;
 /// asks its owner [again][PageOwner#lend].
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
-public final class IdlePages implements PageOwner.FreeBlocks {
+public final class IdlePages implements PageOwner.FreeBlocks, UsablePages {
     private final CrossStreamOrder order;
     private final List<Page> pages = new ArrayList<>();
     private List<PageOwner> shards = List.of();
     private long number;
     private long liveBytes;
+    private int liveLarge;
     private boolean sorted;
 
     IdlePages(CrossStreamOrder order) {
@@ -34,10 +35,13 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         this.shards = shards;
         sorted = false;
         liveBytes = 0;
+        liveLarge = 0;
         for (PageOwner shard : shards) {
             shard.lookedAt();
             lookAt(shard.timeline(), taker.timeline(), waits);
-            liveBytes += shard.liveBytes();
+            long live = shard.liveBytes();
+            liveBytes += live;
+            liveLarge += live > 0 && !shard.shard().isSmall() ? 1 : 0;
         }
     }
 
@@ -67,13 +71,14 @@ public final class IdlePages implements PageOwner.FreeBlocks {
         return liveBytes;
     }
 
-    /// The number of this survey.
-    long number() {
-        return number;
+    /// Whether several streams have large live blocks.
+    boolean haveSeveralStreams() {
+        return liveLarge > 1;
     }
 
     /// Whether a page is idle, may be taken, and was not taken in this survey.
-    boolean has(Page page) {
+    @Override
+    public boolean has(Page page) {
         Mapping home = page.home;
         PageOwner shard = home.owner;
         return home.idle

@@ -225,7 +225,7 @@ public final class PageGrowth implements Growth {
     }
 
     private Look look(long byteSize, WindowFill.Way way, WindowFill fill) {
-        growthPolicy.needed(idle.liveBytes() + byteSize);
+        growthPolicy.needed(idle.liveBytes() + byteSize, idle.haveSeveralStreams());
         if (!fill.claim(way)) {
             return Look.NO_WINDOW;
         }

@@ -12,7 +12,8 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import java.util.Optional;
 
-/// Grows by plain segments. Small blocks share segments of 2 MiB. Larger blocks below half of an option's value
+/// Grows by plain segments. A request of up to 1 MiB gets a segment of 2 MiB, which others share. Larger blocks below
+/// half of an option's value
 /// (usually 20 MiB) share segments of that size; others get a segment of their own size. If the source has no
 /// room for a shared segment, the growth asks for one that is just large enough. If blocks are not split, each
 /// block has a segment of its own, in whole 2 MiB.
@@ -20,6 +21,9 @@ public final class SegmentGrowth implements Growth {
     /// The alignment that every allocator promises and every source can give; a wider one is made
     /// from more bytes.
     private static final long ALIGNMENT = 256;
+
+    /// PyTorch's limit, too.
+    private static final long SMALL_SEGMENT_LIMIT = 1L << 20;
 
     /// If blocks are not split, those of this size and more serve no requests that are much smaller.
     private static final long UNCUT_KEPT_WHOLE = 20L << 20;
@@ -56,7 +60,7 @@ public final class SegmentGrowth implements Growth {
         }
         refused.begin();
         try {
-            return enterOrGiveBack(acquireFor(shard, byteSize), shard, byteSize);
+            return enterOrGiveBack(acquireFor(byteSize), shard, byteSize);
         } finally {
             refused.end();
         }
@@ -102,8 +106,8 @@ public final class SegmentGrowth implements Growth {
     }
 
     /// Acquires a segment that blocks share; if the source has no room for it, one that is just large enough.
-    private Segment acquireFor(GrowingShard shard, long byteSize) {
-        long usual = segmentBytes(shard, byteSize);
+    private Segment acquireFor(long byteSize) {
+        long usual = segmentBytes(byteSize);
         long least = Sizes.roundUp(byteSize, Sizes.SLOT);
         try {
             return acquire(usual);
@@ -180,11 +184,11 @@ public final class SegmentGrowth implements Growth {
                 .ofSegments(Math.max(large, 2 * policy.largeSegmentBytes()), Math.min(large, UNCUT_KEPT_WHOLE));
     }
 
-    private long segmentBytes(GrowingShard shard, long byteSize) {
+    private long segmentBytes(long byteSize) {
         if (!policy.splits()) {
             return Sizes.roundUp(byteSize, Sizes.SLOT);
         }
-        if (shard.isSmall()) {
+        if (byteSize <= SMALL_SEGMENT_LIMIT) {
             return Sizes.SLOT;
         }
         long shared = policy.largeSegmentBytes();

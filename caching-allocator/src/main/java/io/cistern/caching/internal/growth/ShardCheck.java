@@ -19,6 +19,7 @@ final class ShardCheck {
     private long liveBytes;
     private long live;
     private long free;
+    private long aliased;
 
     ShardCheck(BlockHeap heap, IdleMarks marks) {
         this.heap = heap;
@@ -38,6 +39,7 @@ final class ShardCheck {
             }
         }
         Invariant.check(free == freeRuns.checkInvariants(), "free blocks are listed", free);
+        Invariant.check(aliased == freeRuns.aliases(), "aliased blocks are counted", aliased);
         Invariant.check(liveBytes == heap.liveBytes(), "live bytes", liveBytes);
         Invariant.check(live == heap.liveCount(), "live blocks", live);
         return mapped;
@@ -72,6 +74,7 @@ final class ShardCheck {
         boolean hasMemory = state == Blocks.FREE || state == Blocks.LIVE || state == Blocks.FENCED;
         mapped += hasMemory ? blocks.byteSize[block] : 0;
         free += state == Blocks.FREE ? 1 : 0;
+        aliased += state == Blocks.LENT ? 1 : 0;
         if (range instanceof PageArena arena) {
             checkPages(arena, block, hasMemory);
         }

@@ -3,6 +3,7 @@ package io.cistern.caching.internal.growth;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.heap.FreeRuns;
+import io.cistern.caching.internal.heap.SmallerRuns;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
@@ -29,8 +30,9 @@ import org.jspecify.annotations.Nullable;
 final class WindowSearch {
     private final Blocks blocks;
     private final MappingWindow window;
+    private final SeenPages seen = new SeenPages();
     /// The pages that may come back to their aliased blocks; null for none.
-    private @Nullable IdlePages idle;
+    private @Nullable UsablePages usable;
 
     private long byteSize;
     private int first = Blocks.NONE;
@@ -56,18 +58,51 @@ final class WindowSearch {
     /// @param pages pages that may come back to their aliased blocks, or null for none
     /// @return the window, valid until the next search; null if none is long enough
     @Nullable
-    MappingWindow best(FreeRuns freeRuns, @Nullable IdlePages pages, long bytes) {
-        idle = pages;
-        byteSize = bytes;
-        bestFirst = Blocks.NONE;
-        bestMissing = Long.MAX_VALUE;
-        bestGap = Long.MAX_VALUE;
-        freeRuns.forEachGap(bytes, this::searchGap);
+    MappingWindow best(FreeRuns freeRuns, @Nullable UsablePages pages, long bytes) {
+        search(freeRuns, pages, bytes, Long.MAX_VALUE);
         if (bestFirst == Blocks.NONE) {
             return null;
         }
         window.look(bestStart, bestFirst, bestLast);
         return window;
+    }
+
+    /// Searches for a window for which nothing is missing, in a free run that is smaller than a block's.
+    ///
+    /// @see SmallerRuns#best
+    int ready(FreeRuns freeRuns, UsablePages pages, int block, long bytes) {
+        long most = block == Blocks.NONE ? Long.MAX_VALUE : blocks.gapBytes[block];
+        search(freeRuns, pages, bytes, most);
+        boolean isReady = bestFirst != Blocks.NONE && bestMissing == 0;
+        if (!isReady || bestGap > most || (bestGap == most && blocks.address[bestFirst] >= blocks.address[block])) {
+            return block;
+        }
+        return bestFirst == bestLast && blocks.state[bestFirst] == Blocks.FREE ? bestFirst : whoseArePages();
+    }
+
+    private int whoseArePages() {
+        for (int block = bestFirst; ; block = blocks.next[block]) {
+            if (blocks.state[block] == Blocks.LENT && isFromAnotherStream(mapping(block))) {
+                return SmallerRuns.OTHER_PAGES;
+            }
+            if (block == bestLast) {
+                return SmallerRuns.OWN_PAGES;
+            }
+        }
+    }
+
+    private static boolean isFromAnotherStream(Mapping lent) {
+        return lent.page.home.owner.timeline() != lent.owner.timeline();
+    }
+
+    private void search(FreeRuns freeRuns, @Nullable UsablePages pages, long bytes, long most) {
+        usable = pages;
+        byteSize = bytes;
+        bestFirst = Blocks.NONE;
+        bestMissing = Long.MAX_VALUE;
+        bestGap = Long.MAX_VALUE;
+        seen.clear();
+        freeRuns.forEachGap(bytes, most, this::searchGap);
     }
 
     /// Searches one free run; returns whether nothing is missing in the best window so far.
@@ -114,7 +149,7 @@ final class WindowSearch {
     }
 
     private boolean isUsable(Page page) {
-        return idle != null && idle.has(page);
+        return usable != null && usable.has(page);
     }
 
     private void empty() {
@@ -146,18 +181,17 @@ final class WindowSearch {
     private boolean clearForLent(int block, PageArena arena) {
         Mapping lent = mapping(block);
         Page page = lent.page;
-        if (idle == null || !idle.has(page)) {
+        if (!isUsable(page)) {
             return false;
         }
         Mapping home = page.home;
         if (home.arena == arena && home.address < lent.address) {
             dropUpTo(home.address);
         }
-        if (page.search == idle.number() && page.searchedAt < lent.address) {
-            dropUpTo(page.searchedAt);
+        long before = seen.meet(page, lent.address);
+        if (before < lent.address) {
+            dropUpTo(before);
         }
-        page.search = idle.number();
-        page.searchedAt = lent.address;
         if (home.arena == arena && home.address > lent.address) {
             addAhead(block);
         }

@@ -23,26 +23,46 @@ public final class BlockHeap {
     private final List<AddressRange> ranges = new ArrayList<>();
     private final SplitPolicy splitPolicy;
     private final ShardCounters counters;
+    private final SmallerRuns smallerRuns;
     /// The size of the last search that failed, if no block became free since; else 0.
     private long missedBytes;
 
-    public BlockHeap(Blocks blocks, SplitPolicy splitPolicy, FreeBlockObserver observer, ShardCounters counters) {
+    private boolean missedOwnPages;
+
+    /// @param smallerRuns asked where aliased blocks are
+    public BlockHeap(
+            Blocks blocks,
+            SplitPolicy splitPolicy,
+            FreeBlockObserver observer,
+            SmallerRuns smallerRuns,
+            ShardCounters counters) {
         this.blocks = blocks;
         this.splitPolicy = splitPolicy;
+        this.smallerRuns = smallerRuns;
         this.counters = counters;
         this.freeRuns = new FreeRuns(blocks, counters, observer);
     }
 
     /// Allocates from the start of the best free block.
     ///
-    /// @return its address, or 0 if none fits
+    /// @return its address, or 0 if none fits, or a smaller free run can serve once pages come back to it
     public long allocate(long byteSize) {
         int block = freeRuns.bestFit(byteSize);
-        if (block == Blocks.NONE || splitPolicy.wastes(blocks.byteSize[block], byteSize)) {
+        if (freeRuns.aliases() > 0) {
+            block = smallerRuns.best(block, byteSize);
+        }
+        if (block < 0 || splitPolicy.wastes(blocks.byteSize[block], byteSize)) {
             missedBytes = byteSize;
+            missedOwnPages = block == SmallerRuns.OWN_PAGES;
             return 0;
         }
         return handOut(block, byteSize);
+    }
+
+    /// Whether the last request that missed only needs pages of this stream to come back. Without the lock this is
+    /// a guess.
+    public boolean missedOwnPages() {
+        return missedOwnPages;
     }
 
     /// Like [#allocate], but also takes a block that should be kept whole: no other memory is left.
@@ -73,11 +93,11 @@ public final class BlockHeap {
         return block;
     }
 
-    /// Hands out a free block that begins a free run, or the start of it.
+    /// Hands out a free block, or the start of it.
     private long handOut(int block, long byteSize) {
         reserve(block, 1);
         long available = blocks.byteSize[block];
-        freeRuns.takeFirst(block, splitPolicy.cuts(available, byteSize) ? byteSize : available);
+        freeRuns.take(block, splitPolicy.cuts(available, byteSize) ? byteSize : available);
         return live(block);
     }
 

@@ -22,7 +22,8 @@ import java.util.function.IntPredicate;
 ///    together at one side, and the rest of the run is available in one piece, with pages from elsewhere. (If
 ///    blocks were binned by their own size, requests would be scattered over the free runs, and a workload that
 ///    repeats would come to rest late or never.)
-/// 3. Other free blocks are in one list, for searches for idle pages.
+/// 3. Where blocks are aliased, [smaller runs][SmallerRuns] that need pages back come first.
+/// 4. Other free blocks are in one list, for searches for idle pages.
 ///
 /// If no page was ever aliased, each free run is one free block.
 ///
@@ -41,6 +42,7 @@ public final class FreeRuns {
     /// The number of searches so far: the clock by which idle segments age.
     private long searches;
     private int inner = Blocks.NONE;
+    private int aliases;
 
     FreeRuns(Blocks blocks, ShardCounters counters, FreeBlockObserver observer) {
         this.blocks = blocks;
@@ -61,6 +63,11 @@ public final class FreeRuns {
         return bins.bestFit(byteSize);
     }
 
+    /// The number of aliased blocks. If there is none, a free run has one free block at most, and holes.
+    public int aliases() {
+        return aliases;
+    }
+
     private boolean inGap(int block) {
         return block != Blocks.NONE && isGap(blocks.state[block]);
     }
@@ -69,8 +76,24 @@ public final class FreeRuns {
         return state == Blocks.FREE || state == Blocks.HOLE || state == Blocks.LENT;
     }
 
-    /// Takes a free block that begins a free run, or the start of that block, out of the run.
-    void takeFirst(int block, long byteSize) {
+    /// Takes a free block, or its start, out of its free run.
+    void take(int block, long byteSize) {
+        if (inGap(blocks.previous[block])) {
+            takeInner(block, byteSize);
+        } else {
+            takeFirst(block, byteSize);
+        }
+    }
+
+    private void takeInner(int block, long byteSize) {
+        claim(block, block);
+        observer.served();
+        if (byteSize < blocks.byteSize[block]) {
+            add(blocks.split(block, byteSize), Blocks.FREE);
+        }
+    }
+
+    private void takeFirst(int block, long byteSize) {
         unlistFirst(block);
         observer.taken(block, blocks.address[block] + byteSize);
         observer.served();
@@ -92,6 +115,7 @@ public final class FreeRuns {
         if (!isGap(state)) {
             return;
         }
+        aliases += state == Blocks.LENT ? 1 : 0;
         long from = blocks.address[block];
         long to = blocks.end(block);
         int before = blocks.previous[block];
@@ -153,6 +177,7 @@ public final class FreeRuns {
                     unlist(block);
                 }
             }
+            aliases -= blocks.state[block] == Blocks.LENT ? 1 : 0;
             blocks.state[block] = Blocks.CLAIMED;
         }
         if (from != first) {
@@ -181,6 +206,7 @@ public final class FreeRuns {
         int part = from > blocks.address[block] ? blocks.split(block, from - blocks.address[block]) : block;
         int rest = to < blocks.end(part) ? blocks.split(part, to - blocks.address[part]) : Blocks.NONE;
         observer.taken(part, to);
+        aliases++;
         blocks.state[part] = Blocks.LENT;
         if (begins) {
             binsOf(block).insert(block, blocks.gapBytes[block]);
@@ -224,11 +250,12 @@ public final class FreeRuns {
         return blocks.state[first] == Blocks.FREE ? bins : others;
     }
 
-    /// Visits the free runs of about `byteSize` and more, smaller ones first.
+    /// Visits the free runs of about `byteSize` to about `most`, smaller ones first.
     ///
     /// @param seen gets the first block of each free run; returns whether to stop after the current bin
-    public void forEachGap(long byteSize, IntPredicate seen) {
+    public void forEachGap(long byteSize, long most, IntPredicate seen) {
         int bin = SizeBins.binOf(byteSize);
+        int last = SizeBins.binOf(most);
         boolean enough = false;
         while (!enough) {
             int next = bins.nextOccupied(bin);
@@ -237,6 +264,9 @@ public final class FreeRuns {
                 return;
             }
             bin = next < 0 || (other >= 0 && other < next) ? other : next;
+            if (bin > last) {
+                return;
+            }
             enough = bins.forEachIn(bin, seen);
             enough |= others.forEachIn(bin, seen);
             bin++;

@@ -7,11 +7,11 @@ import java.util.Arrays;
 ///
 /// ```
 /// small blocks:  a bucket is one granule, 512 bytes; live blocks start at granules
-/// large blocks:  a bucket is 1 MiB; live blocks are longer than that, so no two start in one bucket
+/// large blocks:  a bucket is 64 KiB; live blocks are longer than that, so no two start in one bucket
 /// ```
 ///
 /// Chunks of 1024 buckets are made when they are first needed: 4 KiB of Java heap for each 512 KiB of small
-/// blocks, or each GiB of large ones, that was ever in use. Guarded by the shard's lock.
+/// blocks, or each 64 MiB of large ones, that was ever in use. Guarded by the shard's lock.
 public final class LiveIndex {
     private static final int CHUNK_SHIFT = 10;
     private static final int CHUNK_MASK = (1 << CHUNK_SHIFT) - 1;
@@ -24,7 +24,7 @@ public final class LiveIndex {
 
     LiveIndex(long base, boolean small) {
         this.base = base;
-        this.bucketShift = small ? Sizes.GRANULE_SHIFT : 20;
+        this.bucketShift = small ? Sizes.GRANULE_SHIFT : Long.numberOfTrailingZeros(Sizes.SMALL_LIMIT);
     }
 
     /// Makes the entry of an address, so that [#put] needs no memory of the Java heap.

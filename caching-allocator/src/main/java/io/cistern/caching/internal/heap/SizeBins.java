@@ -30,8 +30,7 @@ import java.util.function.IntPredicate;
 /// Insertion and removal take constant time. Guarded by the shard's lock.
 final class SizeBins {
     private static final int GRANULE_SHIFT = Sizes.GRANULE_SHIFT;
-    /// The number of sizes with a bin of their own, in granules: up to 1 MiB, the limit between small
-    /// and large blocks.
+    /// The number of sizes with a bin of their own, in granules: up to 1 MiB.
     private static final int EXACT = 1 << 11;
     private static final int EXACT_SHIFT = 11;
     private static final int STEP_SHIFT = 6;

@@ -49,9 +49,6 @@ public final class Page {
     public long seenFreedAt;
     /// The last survey that took this page.
     public long takenIn;
-    /// The last search that met this page aliased, and the address there.
-    public long search;
-    public long searchedAt;
 
     /// Makes a page with one mapping, its home.
     ///
@@ -62,6 +59,11 @@ public final class Page {
         this.home = new Mapping(this, arena, address);
         mappings.reserve(1);
         add(home);
+    }
+
+    /// Its place among the pages of its table, or -1; without the table's lock, a guess.
+    public int number() {
+        return number;
     }
 
     /// Adds a mapping; the caller has [reserved][ReservedList#reserve] room.

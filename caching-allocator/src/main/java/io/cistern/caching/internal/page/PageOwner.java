@@ -28,6 +28,9 @@ public interface PageOwner {
     /// Reports all free blocks in which pages may lie.
     void findIdle(FreeBlocks seen);
 
+    /// Whether a page with its home here may be idle. Called without any lock of this owner, so it is a guess.
+    boolean mayBeIdle(Mapping home);
+
     /// Takes a page with its home here out of the free blocks.
     ///
     /// @param taker the owner that will be the page's new home

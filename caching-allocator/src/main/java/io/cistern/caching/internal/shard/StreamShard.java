@@ -142,6 +142,11 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
+    /// See [BlockHeap#missedOwnPages].
+    public boolean missedOwnPages() {
+        return heap.missedOwnPages();
+    }
+
     public void missed() {
         lock.lock();
         try {

@@ -8,7 +8,10 @@ public record ThreadCacheLimit(boolean used, long bytes) {
     /// The most that `bytes` may be: more than this, the small blocks of hardly any program take.
     public static final long LARGEST = 1L << 30;
 
-    /// Enough for 64 live blocks of mixed sizes. Misses that need memory empty the thread caches first.
+    /// The least that `bytes` may be.
+    public static final long LEAST = 1L << 20;
+
+    /// Enough for hundreds of live blocks of mixed sizes. Misses that need memory empty the thread caches first.
     private static final long USUAL_BYTES = 32L << 20;
 
     public static final ThreadCacheLimit USUAL = new ThreadCacheLimit(true, USUAL_BYTES);

@@ -162,11 +162,13 @@ public final class ThreadCacheRefill {
         return address != 0 ? address : growAndAllocate(threadCache, shard, byteSize);
     }
 
-    /// Grows. Before that, it empties the thread cache, for all streams, and the transfer cache. So the search
-    /// for pages sees the blocks as without thread caches. Thread caches hold different blocks each time, and a
-    /// program that repeats would else come to rest late.
+    /// Grows. Before that, it empties the thread cache, for all streams, and the transfer cache, unless only pages
+    /// of this stream have to come back. So the search for pages sees the blocks as without thread caches. Thread
+    /// caches hold different blocks each time, and a program that repeats would else come to rest late.
     private long growAndAllocate(ThreadCache threadCache, StreamShard shard, long byteSize) {
-        emptyOwn(threadCache, shard);
+        if (!shard.missedOwnPages()) {
+            emptyOwn(threadCache, shard);
+        }
         return misses.allocate(shard, byteSize);
     }
 

@@ -29,8 +29,8 @@ class GrowthPolicyTests {
     @Test
     void asMuchAsWasEverLiveIsNeeded() {
         GrowthPolicy growthPolicy = policy(PageFit.USUAL);
-        growthPolicy.needed(100 * MIB);
-        growthPolicy.needed(60 * MIB);
+        growthPolicy.needed(100 * MIB, false);
+        growthPolicy.needed(60 * MIB, false);
         assertThat(growthPolicy.isNeeded(100 * MIB - 1)).isTrue();
         assertThat(growthPolicy.isNeeded(100 * MIB)).isFalse();
     }
@@ -38,7 +38,7 @@ class GrowthPolicyTests {
     @Test
     void aThousandthOfTheDeviceIsLittle() {
         GrowthPolicy growthPolicy = policy(PageFit.USUAL);
-        growthPolicy.needed(4 * MIB);
+        growthPolicy.needed(4 * MIB, false);
         assertThat(growthPolicy.isNeeded(64 * MIB - 1)).isTrue();
         assertThat(growthPolicy.isNeeded(64 * MIB)).isFalse();
     }
@@ -46,41 +46,53 @@ class GrowthPolicyTests {
     @Test
     void withTightPagesNothingIsLittle() {
         GrowthPolicy growthPolicy = policy(PageFit.TIGHT);
-        growthPolicy.needed(4 * MIB);
+        growthPolicy.needed(4 * MIB, false);
         assertThat(growthPolicy.isNeeded(4 * MIB)).isFalse();
     }
 
     @ParameterizedTest
     @CsvSource({
         "USUAL, 1, 2",
-        "USUAL, 511, 2",
-        "USUAL, 512, 4",
-        "USUAL, 1023, 4",
-        "USUAL, 1024, 8",
+        "USUAL, 383, 2",
+        "USUAL, 384, 4",
+        "USUAL, 575, 4",
+        "USUAL, 576, 6",
+        "USUAL, 768, 8",
         "USUAL, 17000, 128",
+        "USUAL, 18432, 192",
         "USUAL, 100000, 512",
         "TIGHT, 1024, 2",
         "TIGHT, 4096, 4",
+        "TIGHT, 6144, 6",
         "TIGHT, 17000, 16",
     })
-    void aPageForLargeBlocksIsAPowerOfTwoBelowAShareOfThePeak(PageFit fit, long peakMib, long pageMib) {
+    void aPageForLargeBlocksIsAtMostAShareOfThePeak(PageFit fit, long peakMib, long pageMib) {
         GrowthPolicy growthPolicy = policy(fit);
-        growthPolicy.needed(peakMib * MIB);
+        growthPolicy.needed(peakMib * MIB, false);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(pageMib * MIB);
         assertThat(growthPolicy.pageBytes(true, 0)).as("for small blocks").isEqualTo(SLOT);
     }
 
     @Test
+    void pagesAreHalfAsLargeWhileSeveralStreamsHaveLargeBlocks() {
+        GrowthPolicy growthPolicy = policy(PageFit.USUAL);
+        growthPolicy.needed(768 * MIB, true);
+        assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(4 * MIB);
+        growthPolicy.needed(0, false);
+        assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(8 * MIB);
+    }
+
+    @Test
     void pagesStopGrowingAtTheLargest() {
         GrowthPolicy growthPolicy = policy(0, 20 * MIB, PageFit.USUAL);
-        growthPolicy.needed(17 * GIB);
+        growthPolicy.needed(17 * GIB, false);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(20 * MIB);
     }
 
     @Test
     void aFixedSizeIsThatOfEveryPage() {
         GrowthPolicy growthPolicy = policy(3 * MIB, PagePolicy.LARGEST_BYTES, PageFit.USUAL);
-        growthPolicy.needed(17 * GIB);
+        growthPolicy.needed(17 * GIB, false);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(4 * MIB);
         assertThat(growthPolicy.pageBytes(true, 0)).isEqualTo(4 * MIB);
         assertThat(growthPolicy.unit()).isEqualTo(4 * MIB);

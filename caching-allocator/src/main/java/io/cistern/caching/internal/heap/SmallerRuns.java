@@ -1,0 +1,22 @@
+package io.cistern.caching.internal.heap;
+
+/// Looks for a free run that is smaller than the one of the best free block, and can serve the request too: with
+/// free blocks that do not begin it, or with pages that come back to their aliased blocks. A request is placed as if
+/// these pages were there. So a program that repeats finds its former places wherever its pages are.
+@FunctionalInterface
+public interface SmallerRuns {
+    /// The best run needs pages of its own stream.
+    int OWN_PAGES = -2;
+
+    /// The best run also needs pages of other streams.
+    int OTHER_PAGES = -3;
+
+    /// Looks at the block that was found, and no further.
+    SmallerRuns NONE = (block, byteSize) -> block;
+
+    /// Returns the free block to take. Called under the shard's lock, so what it knows of other shards is a guess.
+    ///
+    /// @param block the best free block that begins a free run, or [Blocks#NONE]
+    /// @return a free block, `block` itself, [#OWN_PAGES] or [#OTHER_PAGES]
+    int best(int block, long byteSize);
+}
