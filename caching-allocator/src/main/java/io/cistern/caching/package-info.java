@@ -6,9 +6,10 @@
 /// pages           physical memory under the addresses of all shards                  driver calls
 /// ```
 ///
-/// **The life of a block.** A request of up to 1 MiB takes a block of its size class from the thread's cache,
-/// if there is one. Else the stream's shard splits one from the smallest free run that begins with enough free
-/// bytes. A block that is freed on its own stream goes back to the thread's cache, or to the shard, which
+/// **The life of a block.** A request of up to 64 KiB takes a block of its size class from the thread's cache,
+/// if there is one. Else the stream's shard splits one from the smallest free run that has enough free bytes. For
+/// a larger request, idle pages that left the run count as if they were there. A block that is freed on its own stream
+/// goes back to the thread's cache, or to the shard, which
 /// merges it with its free neighbours. A block that another stream used waits in the shard until a fence says
 /// that the other stream is done.
 ///
@@ -18,7 +19,7 @@
 /// page can come back without a driver call. A page goes back to the driver by `trim`, or when the driver has
 /// no memory left.
 ///
-/// **The life of a miss.** No free block fits.
+/// **The life of a miss.** No free block fits, or a smaller free run does once pages come back to it.
 ///
 /// 1. Thread caches that hold blocks of the shard are emptied.
 /// 2. Blocks whose fences have passed are freed, and the shard is searched once more.

@@ -41,8 +41,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "fit",
             "`usual`, `tight`; `tight` not with `page_size`",
             "`usual`",
-            "how fine the pages of large blocks are: a power of two of at most 1/128 of the most that was ever live at"
-                    + " once; or, tight, of 1/1024: the least memory, for a longer first pass",
+            "how fine the pages of large blocks are: at most 1/96 of the most that was ever live at once, or 1/192 with"
+                    + " several streams; or, tight, 1/1024 or 1/2048: the least memory, for a longer first pass",
             wordOf(PageFit.class));
 
     /// Whether idle pages of one stream serve another.

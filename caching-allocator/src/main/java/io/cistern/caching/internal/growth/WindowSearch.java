@@ -9,6 +9,7 @@ import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.function.IntPredicate;
 import org.jspecify.annotations.Nullable;
 
 /// Finds the window for a request. In each [free run][FreeRuns] it takes the first stretch of free blocks,
@@ -26,11 +27,15 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Smaller free runs come first, and the search ends at a window for which nothing is missing.
 ///
-/// A shard has one. Called under the shard's locks and the page table's. Takes time in the number of blocks.
+/// [#best] serves misses, [#ready] each allocation where blocks are aliased: both place a request in the same way.
+///
+/// A shard has one. [#best] is called under the shard's locks and the page table's, [#ready] only under the shard's
+/// short lock: what it knows of pages is then a guess. Takes time in the number of blocks.
 final class WindowSearch {
     private final Blocks blocks;
     private final MappingWindow window;
     private final SeenPages seen = new SeenPages();
+    private final IntPredicate searchGap = this::searchGap; // once: allocations search too
     /// The pages that may come back to their aliased blocks; null for none.
     private @Nullable UsablePages usable;
 
@@ -102,7 +107,7 @@ final class WindowSearch {
         bestMissing = Long.MAX_VALUE;
         bestGap = Long.MAX_VALUE;
         seen.clear();
-        freeRuns.forEachGap(bytes, most, this::searchGap);
+        freeRuns.forEachGap(bytes, most, searchGap);
     }
 
     /// Searches one free run; returns whether nothing is missing in the best window so far.
