@@ -32,10 +32,15 @@ import org.jspecify.annotations.Nullable;
 /// A shard has one. [#best] is called under the shard's locks and the page table's, [#ready] only under the shard's
 /// short lock: what it knows of pages is then a guess. Takes time in the number of blocks.
 final class WindowSearch {
+    /// How many smaller free runs an allocation looks at. Recorded programs rarely have more; one that tears its
+    /// memory has thousands.
+    private static final int SMALLER_RUNS = 16;
+
     private final Blocks blocks;
     private final MappingWindow window;
     private final SeenPages seen = new SeenPages();
-    private final IntPredicate searchGap = this::searchGap; // once: allocations search too
+    private final IntPredicate searchGap = this::searchGap;
+    private final IntPredicate searchGapIfFew = this::searchGapIfFew;
     /// The pages that may come back to their aliased blocks; null for none.
     private @Nullable UsablePages usable;
 
@@ -46,6 +51,9 @@ final class WindowSearch {
     /// Aliased blocks of the stretch whose pages have their home at higher addresses of the arena.
     private int[] ahead = new int[8];
     private int aheadCount;
+
+    /// How many free runs are still looked at.
+    private int left;
 
     private int bestStart;
     private int bestFirst;
@@ -64,7 +72,8 @@ final class WindowSearch {
     /// @return the window, valid until the next search; null if none is long enough
     @Nullable
     MappingWindow best(FreeRuns freeRuns, @Nullable UsablePages pages, long bytes) {
-        search(freeRuns, pages, bytes, Long.MAX_VALUE);
+        begin(pages, bytes);
+        freeRuns.forEachGap(bytes, Long.MAX_VALUE, searchGap);
         if (bestFirst == Blocks.NONE) {
             return null;
         }
@@ -77,7 +86,9 @@ final class WindowSearch {
     /// @see SmallerRuns#best
     int ready(FreeRuns freeRuns, UsablePages pages, int block, long bytes) {
         long most = block == Blocks.NONE ? Long.MAX_VALUE : blocks.gapBytes[block];
-        search(freeRuns, pages, bytes, most);
+        begin(pages, bytes);
+        left = SMALLER_RUNS;
+        freeRuns.forEachGap(bytes, most, searchGapIfFew);
         boolean isReady = bestFirst != Blocks.NONE && bestMissing == 0;
         if (!isReady || bestGap > most || (bestGap == most && blocks.address[bestFirst] >= blocks.address[block])) {
             return block;
@@ -100,14 +111,18 @@ final class WindowSearch {
         return lent.page.home.owner.timeline() != lent.owner.timeline();
     }
 
-    private void search(FreeRuns freeRuns, @Nullable UsablePages pages, long bytes, long most) {
+    private void begin(@Nullable UsablePages pages, long bytes) {
         usable = pages;
         byteSize = bytes;
         bestFirst = Blocks.NONE;
         bestMissing = Long.MAX_VALUE;
         bestGap = Long.MAX_VALUE;
         seen.clear();
-        freeRuns.forEachGap(bytes, most, searchGap);
+    }
+
+    private boolean searchGapIfFew(int gapFirst) {
+        left--;
+        return left < 0 || searchGap(gapFirst);
     }
 
     /// Searches one free run; returns whether nothing is missing in the best window so far.

@@ -28,9 +28,8 @@ final class ReservedRatioTests {
     /// The only one with several streams: each call orders one after another.
     private static final String STREAMS = "vit_streams";
 
-    /// Calls a pass from then on. Small blocks that threads keep differ from pass to pass, and with them a
-    /// few pages.
-    private static final int MAX_CALLS = 100;
+    /// Calls a pass from then on, for each wait of a stream for another.
+    private static final int MAX_CALLS_OF_STREAMS = 100;
 
     @Test
     void recordedProgramsReserveWhatTheyNeedAndComeToRest() throws TraceException {
@@ -38,14 +37,16 @@ final class ReservedRatioTests {
         assertRatios(outcomes, 1.03, 1.08);
         outcomes.forEach((name, outcome) -> {
             for (Replay.Pass pass : outcome.passes().subList(FIRST_PASSES, PASSES)) {
-                assertThat(pass.driverCalls()).as(name).isLessThanOrEqualTo(MAX_CALLS);
+                assertThat(pass.driverCalls())
+                        .as(name)
+                        .isLessThanOrEqualTo(name.equals(STREAMS) ? MAX_CALLS_OF_STREAMS : 0);
             }
         });
     }
 
     @Test
     void aTightFitReservesHardlyMoreThanIsNeeded() throws TraceException {
-        assertRatios(recorded("caching:fit=tight"), 1.02, 1.065);
+        assertRatios(recorded("caching:fit=tight"), 1.015, 1.05);
     }
 
     @ParameterizedTest
@@ -66,7 +67,7 @@ final class ReservedRatioTests {
     /// Some of these never come to rest: only what they reserve is asked for.
     @ParameterizedTest
     @CsvSource({
-        "long_lived,    1.28, 1.06",
+        "long_lived,    1.30, 1.06",
         "drifting,      1.09, 1.03",
         "short_streams, 1.04, 1.035",
         "sawtooth,      1.02, 1.01",
