@@ -32,15 +32,14 @@ import org.jspecify.annotations.Nullable;
 /// A shard has one. [#best] is called under the shard's locks and the page table's, [#ready] only under the shard's
 /// short lock: what it knows of pages is then a guess. Takes time in the number of blocks.
 final class WindowSearch {
-    /// How many smaller free runs an allocation looks at. Recorded programs rarely have more; one that tears its
-    /// memory has thousands.
-    private static final int SMALLER_RUNS = 16;
+    /// How many free runs and blocks of smaller runs an allocation looks at. Most recorded programs have fewer; one
+    /// that tears its memory has thousands.
+    private static final int FEW = 32;
 
     private final Blocks blocks;
     private final MappingWindow window;
     private final SeenPages seen = new SeenPages();
     private final IntPredicate searchGap = this::searchGap;
-    private final IntPredicate searchGapIfFew = this::searchGapIfFew;
     /// The pages that may come back to their aliased blocks; null for none.
     private @Nullable UsablePages usable;
 
@@ -52,7 +51,7 @@ final class WindowSearch {
     private int[] ahead = new int[8];
     private int aheadCount;
 
-    /// How many free runs are still looked at.
+    /// How many free runs and blocks are still looked at.
     private int left;
 
     private int bestStart;
@@ -72,7 +71,7 @@ final class WindowSearch {
     /// @return the window, valid until the next search; null if none is long enough
     @Nullable
     MappingWindow best(FreeRuns freeRuns, @Nullable UsablePages pages, long bytes) {
-        begin(pages, bytes);
+        begin(pages, bytes, Integer.MAX_VALUE);
         freeRuns.forEachGap(bytes, Long.MAX_VALUE, searchGap);
         if (bestFirst == Blocks.NONE) {
             return null;
@@ -86,9 +85,8 @@ final class WindowSearch {
     /// @see SmallerRuns#best
     int ready(FreeRuns freeRuns, UsablePages pages, int block, long bytes) {
         long most = block == Blocks.NONE ? Long.MAX_VALUE : blocks.gapBytes[block];
-        begin(pages, bytes);
-        left = SMALLER_RUNS;
-        freeRuns.forEachGap(bytes, most, searchGapIfFew);
+        begin(pages, bytes, FEW);
+        freeRuns.forEachGap(bytes, most, searchGap);
         boolean isReady = bestFirst != Blocks.NONE && bestMissing == 0;
         if (!isReady || bestGap > most || (bestGap == most && blocks.address[bestFirst] >= blocks.address[block])) {
             return block;
@@ -111,7 +109,8 @@ final class WindowSearch {
         return lent.page.home.owner.timeline() != lent.owner.timeline();
     }
 
-    private void begin(@Nullable UsablePages pages, long bytes) {
+    private void begin(@Nullable UsablePages pages, long bytes, int most) {
+        left = most;
         usable = pages;
         byteSize = bytes;
         bestFirst = Blocks.NONE;
@@ -120,22 +119,17 @@ final class WindowSearch {
         seen.clear();
     }
 
-    private boolean searchGapIfFew(int gapFirst) {
-        left--;
-        return left < 0 || searchGap(gapFirst);
-    }
-
     /// Searches one free run; returns whether nothing is missing in the best window so far.
     private boolean searchGap(int gapFirst) {
         PageArena arena = (PageArena) blocks.range[gapFirst];
         int end = blocks.next[blocks.gapEnd[gapFirst]];
         long gap = blocks.gapBytes[gapFirst];
-        if (gap < byteSize) {
-            return false;
+        if (gap < byteSize || --left < 0) {
+            return left < 0;
         }
         long gapEnd = blocks.address[gapFirst] + gap;
         empty();
-        for (int block = gapFirst; block != end; block = blocks.next[block]) {
+        for (int block = gapFirst; block != end && --left >= 0; block = blocks.next[block]) {
             if (first == Blocks.NONE) {
                 block = skip(block, gapEnd, arena);
                 if (block == Blocks.NONE) {
