@@ -22,7 +22,7 @@ final class SeenPages {
     ///
     /// @return the address where it met the page before, or [#NOWHERE]
     long meet(Page page, long address) {
-        int number = Math.max(0, page.number()); // that of a page on its way out; then the answer is of no use
+        int number = Math.max(0, page.number()); // a page that is being removed has none: the guess is wrong then
         if (number >= searches.length) {
             addresses = Arrays.copyOf(addresses, 2 * number);
             searches = Arrays.copyOf(searches, 2 * number);

@@ -13,10 +13,9 @@ import io.cistern.spi.Segment;
 import java.util.Optional;
 
 /// Grows by plain segments. A request of up to 1 MiB gets a segment of 2 MiB, which others share. Larger blocks below
-/// half of an option's value
-/// (usually 20 MiB) share segments of that size; others get a segment of their own size. If the source has no
-/// room for a shared segment, the growth asks for one that is just large enough. If blocks are not split, each
-/// block has a segment of its own, in whole 2 MiB.
+/// half of an option's value (usually 20 MiB) share segments of that size; others get a segment of their own size. If
+/// the source has no room for a shared segment, the growth asks for one that is just large enough. If blocks are not
+/// split, each block has a segment of its own, in whole 2 MiB.
 public final class SegmentGrowth implements Growth {
     /// The alignment that every allocator promises and every source can give; a wider one is made
     /// from more bytes.

@@ -63,7 +63,7 @@ public final class FreeRuns {
         return bins.bestFit(byteSize);
     }
 
-    /// The number of aliased blocks. If there is none, a free run has one free block at most, and holes.
+    /// The number of aliased blocks. Without any, a free run has one free block at most, and holes.
     public int aliases() {
         return aliases;
     }
