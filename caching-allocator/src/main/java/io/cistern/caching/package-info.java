@@ -23,8 +23,8 @@
 ///
 /// 1. Thread caches that hold blocks of the shard are emptied.
 /// 2. Blocks whose fences have passed are freed, and the shard is searched once more.
-/// 3. The search looks for the window of free blocks, idle aliases and holes for which the fewest
-///    bytes are missing.
+/// 3. The search looks for the smallest free run with a *window*: free blocks, idle aliases and holes in a row that
+///    are long enough.
 /// 4. A missing page is created while less is reserved than was ever live at once. Above that an idle page is
 ///    moved, and a page is created only if none is idle. If the idle pages were used by a stream that is still
 ///    at work, pages are created as long as most of the device is free.

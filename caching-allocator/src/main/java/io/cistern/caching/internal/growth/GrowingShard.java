@@ -118,8 +118,8 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    /// Claims the window for which the fewest bytes of pages are missing; the previous window must be done
-    /// with. The caller holds the page table's lock.
+    /// Claims the window in the smallest free run that has one; the previous window must be done with. The caller holds
+    /// the page table's lock.
     ///
     /// @param idle pages that count as present, or null for none
     /// @return null if no window is large enough

@@ -18,7 +18,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.function.LongSupplier;
 
-/// Grows by pages: into the window of the shard's arenas for which the fewest bytes are missing, or else into a
+/// Grows by pages: into the window in the smallest free run of the shard's arenas that has one, or else into a
 /// new arena. Idle pages of other places, or [new ones][GrowthPolicy], fill the missing bytes.
 ///
 /// An arena's reservation costs no memory. One for large blocks has room for the device's memory and an eighth

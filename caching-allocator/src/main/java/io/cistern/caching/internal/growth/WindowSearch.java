@@ -1,6 +1,5 @@
 package io.cistern.caching.internal.growth;
 
-import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.heap.FreeRuns;
 import io.cistern.caching.internal.heap.SmallerRuns;
@@ -12,10 +11,8 @@ import java.util.Objects;
 import java.util.function.IntPredicate;
 import org.jspecify.annotations.Nullable;
 
-/// Finds the window for a request. In each [free run][FreeRuns] it takes the first stretch of free blocks,
-/// holes and aliased blocks with idle pages that is long enough. Of these it returns the one for which the
-/// fewest bytes of pages are missing, and among equals the one in the smallest free run. The end of an arena is
-/// the largest free run.
+/// Finds the window for a request: in the smallest [free run][FreeRuns] that has one, the first stretch of free
+/// blocks, holes and aliased blocks with idle pages that is long enough. The end of an arena is the largest free run.
 ///
 /// 1. A stretch takes in the blocks of a free run, one by one, until it is long enough. An aliased block whose
 ///    page is in use elsewhere ends it; the next stretch begins after that block.
@@ -24,8 +21,6 @@ import org.jspecify.annotations.Nullable;
 ///    over pages that are aliased inside the stretch.
 ///
 /// Windows begin where free runs begin, if possible, so that a workload that repeats finds its former windows.
-///
-/// Smaller free runs come first, and the search ends at a window for which nothing is missing.
 ///
 /// [#best] serves misses, [#ready] each allocation where blocks are aliased: both place a request in the same way.
 ///
@@ -46,7 +41,7 @@ final class WindowSearch {
     private long byteSize;
     private int first = Blocks.NONE;
     private long length;
-    private long holes;
+    private int holes;
     /// Aliased blocks of the stretch whose pages have their home at higher addresses of the arena.
     private int[] ahead = new int[8];
     private int aheadCount;
@@ -57,8 +52,9 @@ final class WindowSearch {
     private int bestStart;
     private int bestFirst;
     private int bestLast;
-    private long bestMissing;
     private long bestGap;
+    /// Whether pages are missing in the best window.
+    private boolean isLacking;
 
     WindowSearch(Blocks blocks) {
         this.blocks = blocks;
@@ -80,14 +76,14 @@ final class WindowSearch {
         return window;
     }
 
-    /// Searches for a window for which nothing is missing, in a free run that is smaller than a block's.
+    /// Searches for a window for which no page is missing, in a free run that is smaller than a block's.
     ///
     /// @see SmallerRuns#best
     int ready(FreeRuns freeRuns, UsablePages pages, int block, long bytes) {
         long most = block == Blocks.NONE ? Long.MAX_VALUE : blocks.gapBytes[block];
         begin(pages, bytes, FEW);
         freeRuns.forEachGap(bytes, most, searchGap);
-        boolean isReady = bestFirst != Blocks.NONE && bestMissing == 0;
+        boolean isReady = bestFirst != Blocks.NONE && !isLacking;
         if (!isReady || bestGap > most || (bestGap == most && blocks.address[bestFirst] >= blocks.address[block])) {
             return block;
         }
@@ -114,18 +110,20 @@ final class WindowSearch {
         usable = pages;
         byteSize = bytes;
         bestFirst = Blocks.NONE;
-        bestMissing = Long.MAX_VALUE;
         bestGap = Long.MAX_VALUE;
         seen.clear();
     }
 
-    /// Searches one free run; returns whether nothing is missing in the best window so far.
+    /// Searches one free run; returns whether to stop after the runs of about its size.
     private boolean searchGap(int gapFirst) {
         PageArena arena = (PageArena) blocks.range[gapFirst];
         int end = blocks.next[blocks.gapEnd[gapFirst]];
         long gap = blocks.gapBytes[gapFirst];
-        if (gap < byteSize || --left < 0) {
-            return left < 0;
+        if (gap < byteSize) {
+            return false;
+        }
+        if (--left < 0) {
+            return true;
         }
         long gapEnd = blocks.address[gapFirst] + gap;
         empty();
@@ -138,8 +136,8 @@ final class WindowSearch {
             }
             takeIn(block, arena);
             if (length >= byteSize) {
-                compare(block, gapFirst);
-                return bestMissing == 0;
+                compare(block, gapFirst, gap);
+                return true;
             }
         }
         return false;
@@ -186,7 +184,7 @@ final class WindowSearch {
             first = block;
         }
         length += blocks.byteSize[block];
-        holes += state == Blocks.HOLE ? blocks.byteSize[block] : 0;
+        holes += state == Blocks.HOLE ? 1 : 0;
     }
 
     /// Pushes the start of the stretch past other places of an aliased block's page.
@@ -232,7 +230,7 @@ final class WindowSearch {
     private void dropUpTo(long address) {
         while (first != Blocks.NONE && blocks.address[first] <= address) {
             length -= blocks.byteSize[first];
-            holes -= blocks.state[first] == Blocks.HOLE ? blocks.byteSize[first] : 0;
+            holes -= blocks.state[first] == Blocks.HOLE ? 1 : 0;
             first = length == 0 ? Blocks.NONE : blocks.next[first];
         }
     }
@@ -242,21 +240,13 @@ final class WindowSearch {
         return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
     }
 
-    private void compare(int last, int gapFirst) {
-        long gap = blocks.gapBytes[gapFirst];
-        long missing = holes;
-        if (blocks.state[last] == Blocks.HOLE) {
-            long inLast = blocks.byteSize[last];
-            PageArena arena = (PageArena) blocks.range[last];
-            long needed = Sizes.roundUp(byteSize - (length - inLast), arena.slotBytes);
-            missing += Math.min(inLast, needed) - inLast;
-        }
-        if (missing < bestMissing || (missing == bestMissing && gap < bestGap)) {
+    private void compare(int last, int gapFirst, long gap) {
+        if (gap < bestGap) {
             bestStart = gapFirst;
             bestFirst = first;
             bestLast = last;
-            bestMissing = missing;
             bestGap = gap;
+            isLacking = holes > 0;
         }
     }
 }

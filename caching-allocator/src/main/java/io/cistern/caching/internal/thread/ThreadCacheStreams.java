@@ -13,16 +13,13 @@ import org.jspecify.annotations.Nullable;
 /// receive blocks have all the room that the blocks of other streams leave.
 ///
 /// **No room.** The older half of the block's class goes. If that class has no blocks, the block itself goes,
-/// because that costs less than making room for one block. But after 512 refusals all blocks go, since the
-/// program then uses other sizes or streams than before.
+/// because that costs less than making room for one block.
 ///
 /// **Invariant**: Σ bytes of the bins ≤ `bound`.
 ///
 /// **Threads.** As for [ThreadCacheBins]; the array of bins is published, so that other threads can
 /// walk over it.
 final class ThreadCacheStreams {
-    private static final int MAX_REFUSALS = 512;
-
     private static final ThreadCacheBins[] NONE = {};
     private static final VarHandle BINS;
 
@@ -37,7 +34,6 @@ final class ThreadCacheStreams {
     private final ThreadCache threadCache;
     private final long bound;
     private ThreadCacheBins[] bins = NONE;
-    private int refusals;
 
     /// @param threadCache the owner of these bins
     /// @param bound the most bytes that they may hold, at least one block
@@ -99,9 +95,6 @@ final class ThreadCacheStreams {
         if (!kept) {
             into.evictOlderHalf(sizeClass, evicted);
             kept = into.push(sizeClass, address);
-        }
-        if (!kept && ++refusals % MAX_REFUSALS == 0) {
-            evictAll(evicted);
         }
         return kept;
     }
