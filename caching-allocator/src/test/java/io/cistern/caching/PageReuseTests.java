@@ -200,6 +200,19 @@ class PageReuseTests {
         free(early, b);
     }
 
+    @Test
+    void adaptiveWaitsOnceAnEighthMoreThanThePeakIsReserved() {
+        reopen(PageFit.USUAL, PageReuse.ADAPTIVE, false);
+        allocate(32 * MIB, a);
+        free(written(8 * MIB, a), a);
+        free(written(8 * MIB, b), b);
+        assertThat(caching.reservedBytes(0)).hasValue(48 * MIB);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isZero();
+        allocate(8 * MIB, gpu.streams().create(0));
+        assertThat(caching.reservedBytes(0)).hasValue(48 * MIB);
+        assertThat(gpu.calls().of(DriverCall.STREAM_WAIT_EVENT)).isEqualTo(1);
+    }
+
     @ParameterizedTest
     @ValueSource(longs = {MIB, CAPACITY / 2})
     void adaptiveWaitsOnceASixteenthOfWhatMayBeHadIsReserved(long ofOthers) {

@@ -52,7 +52,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "`adaptive`",
             "whether idle pages of one stream serve another: never, until that has ended and finished; or once the work on"
                     + " them has finished, and before that, the other stream waiting on the device, always (`wait`) or"
-                    + " once a sixteenth of what may be had is reserved (`adaptive`, except with `fit=tight`)",
+                    + " once an eighth more than was ever live, or a sixteenth of what may be had, is reserved"
+                    + " (`adaptive`, except with `fit=tight`)",
             wordOf(PageReuse.class));
 
     /// Whether a virtual page keeps its physical page for life, so that no page moves.

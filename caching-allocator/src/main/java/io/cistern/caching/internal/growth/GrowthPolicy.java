@@ -10,9 +10,9 @@ import io.cistern.caching.options.PageReuse;
 ///    the program needs that much anyway. The same holds while less than a small share of the device is
 ///    reserved, so that streams need not wait for each other.
 /// 2. Above that, an idle page is moved. A page is created only if none is idle.
-/// 3. A page of a stream that is still at work would make the taker wait. While less than a sixteenth of the
-///    memory that may be had is reserved, memory costs less than time: such pages stay, and a missing page is
-///    created. Memory that others use can't be had.
+/// 3. A page of a stream that is still at work would make the taker wait. Such pages stay, and a missing page is
+///    created, while less than an eighth more than the peak of live bytes is reserved: more memory saves hardly any
+///    waits. All of it is less than a sixteenth of the memory that may be had. Memory that others use can't be had.
 /// 4. A driver call for a page takes about the same time for any size, and a page is idle only as a whole. So a
 ///    page for large blocks is a share of the peak of live bytes, and half of that while several streams have such
 ///    blocks, because each keeps pages that it uses in part. There are two sizes a doubling, so that a page that
@@ -27,6 +27,9 @@ final class GrowthPolicy {
 
     /// A 1024th of the device is too little to save.
     private static final int LITTLE_SHIFT = 10;
+
+    /// An eighth of the peak more saves most waits.
+    private static final int SPARE_SHIFT = 3;
 
     /// A sixteenth of the memory leaves fifteen for others.
     private static final int PLENTY_SHIFT = 4;
@@ -100,7 +103,8 @@ final class GrowthPolicy {
 
     /// Whether so little is reserved that memory costs less than time.
     boolean hasPlenty(long reservedBytes) {
-        return takesPlenty && reservedBytes < roomBytes >> PLENTY_SHIFT;
+        long spared = peakBytes + (peakBytes >> SPARE_SHIFT);
+        return takesPlenty && reservedBytes < Math.min(spared, roomBytes >> PLENTY_SHIFT);
     }
 
     /// The unit of the sizes of holes and pages.
