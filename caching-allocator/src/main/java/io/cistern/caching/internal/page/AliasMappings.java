@@ -20,10 +20,9 @@ import org.jspecify.annotations.Nullable;
 /// A program that repeats reuses the same few mappings. A program that doesn't, for example one whose caches
 /// grow, would add mappings without end, and each search has to walk past them. So:
 ///
-/// 1. There may be [#MAX_A_PAGE] for each page, and [#SPARE] more before anything is unmapped.
-/// 2. Above that, the mappings that were left longest ago are unmapped, down to [#MAX_A_PAGE] for each page, if
-///    the work that used the page through them has finished: it was enqueued before the free that made the page
-///    idle there ([Mapping#freedAt]).
+/// 1. There may be [#MAX_A_PAGE] for each page.
+/// 2. Above that, the mappings that were left longest ago are unmapped, if the work that used the page through them
+///    has finished: it was enqueued before the free that made the page idle there ([Mapping#freedAt]).
 /// 3. As long as it has not finished, mappings are added. A fence recorded now tells later when it has.
 ///
 /// **Invariant**: the list has exactly the aliased mappings, except those that a rollback left.
@@ -33,10 +32,6 @@ import org.jspecify.annotations.Nullable;
 public final class AliasMappings {
     /// More than recorded programs have, by default and with `fit=tight`.
     private static final int MAX_A_PAGE = 16;
-
-    /// Each unmapping of a batch costs a driver call, and so does the question whether its streams have passed.
-    /// So mappings go neither one by one nor many at once.
-    private static final int SPARE = 16;
 
     private final PageTable table;
     private @Nullable Mapping oldest;
@@ -174,7 +169,7 @@ public final class AliasMappings {
         Map<StreamTimeline, Long> streams = new HashMap<>();
         table.lock();
         try {
-            if (count > most() + SPARE) {
+            if (count > most()) {
                 forEachOld(each -> streams.merge(each.owner.timeline(), each.freedAt, Math::max));
             }
         } finally {
