@@ -11,8 +11,8 @@ import io.cistern.caching.options.PageReuse;
 ///    reserved, so that streams need not wait for each other.
 /// 2. Above that, an idle page is moved. A page is created only if none is idle.
 /// 3. A page of a stream that is still at work would make the taker wait. Such pages stay, and a missing page is
-///    created, while less than an eighth more than the peak of live bytes is reserved: more memory saves hardly any
-///    waits. All of it is less than a sixteenth of the memory that may be had. Memory that others use can't be had.
+///    created, while less than an eighth more than the peak of live bytes is reserved, and less than a sixteenth of
+///    the memory that may be had. Memory that others use can't be had.
 /// 4. A driver call for a page takes about the same time for any size, and a page is idle only as a whole. So a
 ///    page for large blocks is a share of the peak of live bytes, and half of that while several streams have such
 ///    blocks, because each keeps pages that it uses in part. There are two sizes a doubling, so that a page that
@@ -28,7 +28,7 @@ final class GrowthPolicy {
     /// A 1024th of the device is too little to save.
     private static final int LITTLE_SHIFT = 10;
 
-    /// An eighth of the peak more saves most waits.
+    /// More than an eighth above the peak made no program faster.
     private static final int SPARE_SHIFT = 3;
 
     /// A sixteenth of the memory leaves fifteen for others.
