@@ -169,9 +169,7 @@ public final class AliasMappings {
         Map<StreamTimeline, Long> streams = new HashMap<>();
         table.lock();
         try {
-            if (count > most()) {
-                forEachOld(each -> streams.merge(each.owner.timeline(), each.freedAt, Math::max));
-            }
+            forEachOld(each -> streams.merge(each.owner.timeline(), each.freedAt, Math::max));
         } finally {
             table.unlock();
         }

@@ -91,12 +91,11 @@ final class ThreadCacheStreams {
 
     private boolean tryKeep(ThreadCacheBins into, long address, int sizeClass, AddressBatch evicted) {
         into.makePlace(threadCache, sizeClass, evicted);
-        boolean kept = keepIfRoom(into, address, sizeClass);
-        if (!kept) {
-            into.evictOlderHalf(sizeClass, evicted);
-            kept = into.push(sizeClass, address);
+        if (keepIfRoom(into, address, sizeClass)) {
+            return true;
         }
-        return kept;
+        into.evictOlderHalf(sizeClass, evicted);
+        return into.push(sizeClass, address);
     }
 
     /// Keeps a small block if no other block has to go for it.
