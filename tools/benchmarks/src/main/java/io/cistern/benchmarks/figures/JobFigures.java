@@ -87,7 +87,7 @@ final class JobFigures {
     static String chart(RawOutput raw) {
         List<Rows.Row> rows = raw.json(FILE);
         BarChart chart = new BarChart(
-                "Device memory of ten PyTorch jobs, MiB, H100",
+                "Device memory of ten PyTorch jobs, MiB, H200",
                 List.of("Cistern, caching", "cudaMallocAsync", "PyTorch, expandable", "PyTorch 2.11"),
                 JOBS.size());
         JOBS.forEach((job, name) -> chart.group(
