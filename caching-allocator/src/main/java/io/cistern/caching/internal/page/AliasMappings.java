@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
 /// Guarded by the lock of the [PageTable], which is not held across driver calls; mappings to be
 /// unmapped are claimed.
 public final class AliasMappings {
-    /// More than recorded programs have, by default and with `fit=tight`.
-    private static final int MAX_A_PAGE = 16;
+    /// Enough for recorded and generated programs that repeat. A search walks past all that there are.
+    private static final int MAX_A_PAGE = 32;
 
     private final PageTable table;
     private @Nullable Mapping oldest;

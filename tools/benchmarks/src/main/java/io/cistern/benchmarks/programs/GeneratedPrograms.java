@@ -2,11 +2,13 @@ package io.cistern.benchmarks.programs;
 
 import io.cistern.cli.generated.GeneratedTrace;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.ToDoubleFunction;
 
 /// Measures allocators on generated programs on the simulated GPU: reserved over requested bytes, and whether
 /// they come to rest. **Seeds 1 to 99 are for work, 1001 on are for judging**: a change that was made while
@@ -14,9 +16,10 @@ import java.util.TreeMap;
 ///
 /// Arguments: the seeds as `FIRST..LAST`, then specs. Prints a line of JSON for each family and spec, then one
 /// for each spec over all families. A line has the geometric mean and the worst of reserved over requested,
-/// with the seed of the worst; the mean of driver calls in the first pass, and in a pass from the third on; and
-/// how many programs are not at rest, that is, call the driver in some pass from the third on. Seeds draw
-/// programs for devices of 1 to 16 GiB.
+/// with the seed of the worst; the mean of driver calls in the first pass, and in a pass from the third on; how
+/// many programs are not at rest, that is, call the driver in some pass from the third on; and how many of these
+/// still map pages there. The others have several streams, and ask only whether the work of one is done. Seeds
+/// draw programs for devices of 1 to 16 GiB.
 ///
 /// ```
 /// tools/benchmarks/java io.cistern.benchmarks.programs.GeneratedPrograms 1..20 caching caching:fit=tight
@@ -27,9 +30,20 @@ public final class GeneratedPrograms {
     private static final int CAPACITIES = 5;
 
     /// The result of one replay.
-    private record Result(long seed, double ratio, List<Long> driverCalls) {
-        List<Long> later() {
-            return driverCalls.subList(FIRST_PASSES, PASSES);
+    private record Result(long seed, double ratio, List<ProgramReplay.Calls> passes) {
+        private List<ProgramReplay.Calls> later() {
+            return passes.subList(FIRST_PASSES, PASSES);
+        }
+
+        double laterCalls() {
+            return later().stream()
+                    .mapToLong(ProgramReplay.Calls::all)
+                    .average()
+                    .orElseThrow();
+        }
+
+        boolean isMapping() {
+            return later().stream().anyMatch(calls -> calls.maps() > 0);
         }
     }
 
@@ -65,35 +79,30 @@ public final class GeneratedPrograms {
 
     private static Result replay(GeneratedProgram program, long seed, String spec) {
         ProgramReplay.Outcome outcome = ProgramReplay.of(program, spec, PASSES);
-        return new Result(seed, (double) outcome.reservedPeakBytes() / program.peakBytes(), outcome.driverCalls());
+        return new Result(seed, (double) outcome.reservedPeakBytes() / program.peakBytes(), outcome.passes());
     }
 
     private static void print(String family, String spec, List<Result> results) {
-        double logarithms = 0;
-        Result worst = results.getFirst();
-        double firstCalls = 0;
-        double laterCalls = 0;
-        int restless = 0;
-        for (Result result : results) {
-            logarithms += Math.log(result.ratio());
-            worst = result.ratio() > worst.ratio() ? result : worst;
-            firstCalls += result.driverCalls().getFirst();
-            long calls = result.later().stream().mapToLong(Long::longValue).sum();
-            laterCalls += (double) calls / result.later().size();
-            restless += calls > 0 ? 1 : 0;
-        }
+        Result worst =
+                results.stream().max(Comparator.comparingDouble(Result::ratio)).orElseThrow();
         System.out.printf(
                 Locale.ROOT,
                 "{\"allocator\":\"%s\",\"family\":\"%s\",\"programs\":%d,\"meanRatio\":%.4f,\"worstRatio\":%.4f,"
-                        + "\"worstSeed\":%d,\"firstPassCalls\":%.1f,\"laterPassCalls\":%.1f,\"notAtRest\":%d}%n",
+                        + "\"worstSeed\":%d,\"firstPassCalls\":%.1f,\"laterPassCalls\":%.1f,\"notAtRest\":%d,"
+                        + "\"mapping\":%d}%n",
                 spec,
                 family,
                 results.size(),
-                Math.exp(logarithms / results.size()),
+                Math.exp(mean(results, result -> Math.log(result.ratio()))),
                 worst.ratio(),
                 worst.seed(),
-                firstCalls / results.size(),
-                laterCalls / results.size(),
-                restless);
+                mean(results, result -> result.passes().getFirst().all()),
+                mean(results, Result::laterCalls),
+                results.stream().filter(result -> result.laterCalls() > 0).count(),
+                results.stream().filter(Result::isMapping).count());
+    }
+
+    private static double mean(List<Result> results, ToDoubleFunction<Result> figure) {
+        return results.stream().mapToDouble(figure).average().orElseThrow();
     }
 }

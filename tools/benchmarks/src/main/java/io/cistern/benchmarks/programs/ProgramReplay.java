@@ -2,6 +2,7 @@ package io.cistern.benchmarks.programs;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.DriverCall;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.MemoryStatistics;
@@ -24,8 +25,14 @@ final class ProgramReplay implements AutoCloseable {
     /// The outcome of a replay.
     ///
     /// @param reservedPeakBytes the most bytes that the allocator had from the driver
-    /// @param driverCalls the allocator's driver calls in each pass
-    record Outcome(long reservedPeakBytes, List<Long> driverCalls) {}
+    /// @param passes what the allocator asked of the driver in each pass
+    record Outcome(long reservedPeakBytes, List<Calls> passes) {}
+
+    /// The allocator's driver calls in one pass.
+    ///
+    /// @param all all of them
+    /// @param maps those that gave a page an address
+    record Calls(long all, long maps) {}
 
     private record Block(long address, long stream) {}
 
@@ -53,23 +60,27 @@ final class ProgramReplay implements AutoCloseable {
 
     static Outcome of(GeneratedProgram program, String spec, int passes) {
         try (ProgramReplay replay = new ProgramReplay(spec)) {
-            List<Long> driverCalls = new ArrayList<>();
+            List<Calls> calls = new ArrayList<>();
             for (int i = 0; i < passes; i++) {
-                driverCalls.add(replay.pass(program));
+                calls.add(replay.pass(program));
             }
-            return new Outcome(replay.reservedPeakBytes(), driverCalls);
+            return new Outcome(replay.reservedPeakBytes(), calls);
         }
     }
 
-    private long pass(GeneratedProgram program) {
+    private Calls pass(GeneratedProgram program) {
         gpu.devices().synchronize(DEVICE);
-        long before = gpu.calls().ofAllocators();
+        Calls before = calls();
         waits = 0;
         program.rows().forEach(this::run);
-        long driverCalls = gpu.calls().ofAllocators() - before - CALLS_A_WAIT * waits;
+        Calls after = calls();
         gpu.devices().synchronize(DEVICE);
         Map.copyOf(live).forEach((id, block) -> free(id, block.stream()));
-        return driverCalls;
+        return new Calls(after.all - before.all - CALLS_A_WAIT * waits, after.maps - before.maps);
+    }
+
+    private Calls calls() {
+        return new Calls(gpu.calls().ofAllocators(), gpu.calls().of(DriverCall.MEM_MAP));
     }
 
     private void run(ProgramRow row) {
