@@ -17,6 +17,7 @@ import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.SettingProblems;
+import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.catalog.Catalog;
@@ -121,7 +122,7 @@ record Diagnosis(
                 : OptionalLong.empty();
         boolean withoutLimits = evenSo && (checks.isBad(Setting.LIMIT) || checks.isBad(Setting.DEVICE_LIMIT));
         try (ReplayDevice gpu = open(problems, capacity)) {
-            CudaDriver driver = gpu.driver();
+            CudaDriver driver = gpu.driver(simulatedDevices(settings, checks));
             Catalog catalog = Plugins.catalogWhateverIsSet();
             try (DeviceMemory memory = withoutLimits ? withoutLimits(driver, catalog) : gpu.open(driver, catalog)) {
                 checks.open(memory);
@@ -131,6 +132,15 @@ record Diagnosis(
                 gpu.release(driver);
             }
         }
+    }
+
+    /// Returns how many devices a simulated GPU has for a program; a real driver has what it has.
+    private static int simulatedDevices(Settings settings, SettingChecks checks) {
+        return checks.isBad(Setting.SIMULATED_DEVICES)
+                ? 1
+                : settings.get(Setting.SIMULATED_DEVICES)
+                        .map(set -> set.number(SimulatedGpu.MAX_SET_DEVICES))
+                        .orElse(1);
     }
 
     private static DeviceMemory withoutLimits(CudaDriver driver, Catalog catalog) {

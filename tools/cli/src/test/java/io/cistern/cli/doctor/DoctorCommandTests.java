@@ -24,6 +24,23 @@ final class DoctorCommandTests {
     }
 
     @Test
+    void tellsOfEachSimulatedDeviceThatAProgramWouldHave() {
+        System.setProperty("cistern.simulated.devices", "3");
+        System.setProperty("cistern.device.2.limit", "1GiB");
+        try {
+            ProgramRun run = ProgramRun.inProcess("doctor", "--strict");
+
+            assertThat(run.exitCode()).isZero();
+            assertThat(run.out())
+                    .contains("Device 0\n", "Device 1\n", "Device 2\n")
+                    .doesNotContain("Device 3\n");
+        } finally {
+            System.clearProperty("cistern.simulated.devices");
+            System.clearProperty("cistern.device.2.limit");
+        }
+    }
+
+    @Test
     void everyNoHasAReason() {
         assertThat(ProgramRun.inProcess("doctor").out().lines().filter(line -> line.matches(".* no:.*")))
                 .allMatch(line -> line.matches(".* no: \\S.*"));
