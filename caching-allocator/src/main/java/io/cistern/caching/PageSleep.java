@@ -73,7 +73,7 @@ final class PageSleep {
         for (StreamShard shard : parts.allShards()) {
             shard.driverLock.lock();
             try {
-                table.lent.unmap(shard.memory);
+                table.lent.unmap(shard.memory.pages());
             } finally {
                 shard.driverLock.unlock();
             }
@@ -94,7 +94,7 @@ final class PageSleep {
         for (StreamShard shard : parts.allShards()) {
             shard.driverLock.lock();
             try {
-                table.beginChange(shard.memory, which, claimed);
+                table.beginChange(shard.memory.pages(), which, claimed);
             } finally {
                 shard.driverLock.unlock();
             }

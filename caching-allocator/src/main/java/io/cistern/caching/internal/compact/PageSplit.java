@@ -99,7 +99,8 @@ final class PageSplit {
         StreamShard shard = StreamShard.of(home.arena);
         shard.driverLock.lock();
         try {
-            table.beginChange(shard.memory, each -> each == page && each.home == home && each.mayBeReplaced(), pinned);
+            table.beginChange(
+                    shard.memory.pages(), each -> each == page && each.home == home && each.mayBeReplaced(), pinned);
         } finally {
             shard.driverLock.unlock();
         }

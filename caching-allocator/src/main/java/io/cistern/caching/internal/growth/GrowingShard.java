@@ -4,7 +4,6 @@ import io.cistern.caching.internal.base.CacheStat;
 import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShortLock;
-import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.BlockHeap;
@@ -22,13 +21,12 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// The memory of one shard: its blocks and the pages under them. [Growth] adds memory while it holds the
-/// shard's driver lock; [PageTable][io.cistern.caching.internal.page.PageTable] moves pages in and out while it
-/// holds its own lock.
+/// The memory of one shard: its blocks and the [pages][ShardPages] under them. [Growth] adds memory while it holds
+/// the shard's driver lock.
 ///
 /// **Threading.** The lock guards all of this. Every method takes it, except where the comment says that the
 /// caller holds it.
-public final class GrowingShard implements PageOwner {
+public final class GrowingShard {
     public final ShortLock lock = new ShortLock();
     public final BlockHeap heap;
     public final ShardCounters counters;
@@ -39,16 +37,13 @@ public final class GrowingShard implements PageOwner {
     private final IdleMarks marks;
     private final WindowSearch search;
     private final UsablePages maybeUsable = page -> page.home.owner.mayBeIdle(page.home);
-
-    /// How far the stream has got; replaced when another stream [takes over][#passTo] the shard.
-    private StreamTimeline timeline;
+    private final ShardPages pages;
 
     /// Makes a shard without memory.
     public GrowingShard(
             RangeOwner shard, StreamTimeline timeline, SplitPolicy splitPolicy, MissClock clock, Reserved reserved) {
         this.shard = shard;
         this.reserved = reserved;
-        this.timeline = timeline;
         this.counters = new ShardCounters(shard.isSmall(), reserved.counters);
         this.blocks = new Blocks();
         this.marks = new IdleMarks(blocks, clock);
@@ -56,17 +51,27 @@ public final class GrowingShard implements PageOwner {
                 blocks, splitPolicy, marks, shard.isSmall() ? SmallerRuns.NONE : this::smallerRun, counters);
         this.freeRuns = heap.freeRuns;
         this.search = new WindowSearch(blocks);
+        this.pages = new ShardPages(shard, timeline, lock, heap, blocks, marks, counters);
+    }
+
+    /// Its pages, as the page table sees them.
+    public PageOwner pages() {
+        return pages;
+    }
+
+    /// How far its stream has got.
+    public StreamTimeline timeline() {
+        return pages.timeline();
+    }
+
+    /// Bytes of live blocks; may be one operation old.
+    public long liveBytes() {
+        return heap.liveBytes();
     }
 
     /// Small blocks are placed by the best fit alone: a page for them is the smallest there is.
     private int smallerRun(int block, long byteSize) {
         return search.ready(freeRuns, maybeUsable, block, byteSize);
-    }
-
-    @Override
-    public boolean mayBeIdle(Mapping home) {
-        marks.asked();
-        return !marks.areKept() || (home.idle && !home.page.isPinned());
     }
 
     /// Allocates a block of exactly this size.
@@ -219,8 +224,7 @@ public final class GrowingShard implements PageOwner {
             if (anew) {
                 freeAnew();
             }
-            successor.newestIdle = Math.max(successor.newestIdle, timeline.newestIdle);
-            timeline = successor;
+            pages.passTo(successor);
             return true;
         } finally {
             lock.unlock();
@@ -274,192 +278,12 @@ public final class GrowingShard implements PageOwner {
         }
     }
 
-    @Override
-    public void findIdle(FreeBlocks seen) {
-        lock.lock();
-        try {
-            freeRuns.forEachFree(Sizes.SLOT, block -> {
-                if (blocks.range[block] instanceof PageArena arena) {
-                    seen.add(arena, blocks.address[block], blocks.end(block));
-                }
-            });
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public void lookedAt() {
-        marks.asked();
-        if (!marks.areKept()) { // read without the lock: marks dropped at this moment are refused later
-            lock.lock();
-            try {
-                marks.renew(heap.ranges(), freeRuns);
-            } finally {
-                lock.unlock();
-            }
-        }
-    }
-
-    @Override
-    public boolean lend(Mapping home, PageOwner taker) {
-        lock.lock();
-        try {
-            if (!marks.areKept() || !home.idle || !home.isHome()) {
-                return false;
-            }
-            int free = home.idleBlock;
-            if (!blocks.is(free, Blocks.FREE) || !blocks.isAround(free, home.arena, home.address, home.end())) {
-                free = freeRuns.findFree(home.arena, home.address, home.end());
-            }
-            blocks.reserve(2);
-            home.block = freeRuns.lend(free, home.address, home.end());
-            if (taker != this) {
-                counters.went(home.page.byteSize);
-            }
-            return true;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public void takeBack(Mapping home, PageOwner taker) {
-        lock.lock();
-        try {
-            if (taker != this) {
-                counters.came(home.page.byteSize);
-            }
-            freeRuns.claim(home.block, home.block);
-            heap.makeFree(home.block);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public boolean claimFree(PageArena arena, long[] froms, long[] tos, int[] parts) {
-        lock.lock();
-        try {
-            blocks.reserve(2 * parts.length);
-            for (int i = 0; i < parts.length; i++) {
-                int free = freeRuns.findFree(arena, froms[i], tos[i]);
-                if (free == Blocks.NONE) {
-                    heap.unclaim(parts, i);
-                    return false;
-                }
-                parts[i] = heap.claimPart(free, froms[i], tos[i]);
-            }
-            return true;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public void freeClaimed(int[] parts) {
-        lock.lock();
-        try {
-            heap.unclaim(parts, parts.length);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public void exchange(Mapping home, List<Mapping> homes, int[] parts) {
-        lock.lock();
-        try {
-            home.arena.erase(home);
-            for (int i = 0; i < homes.size(); i++) {
-                home.arena.enter(homes.get(i));
-            }
-            for (int part : parts) {
-                counters.went(blocks.byteSize[part]);
-                heap.gaveBack(part);
-            }
-            marks.drop(); // the smaller pages have none
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public boolean tryClaim(Mapping mapping) {
-        lock.lock();
-        try {
-            boolean isClaimed = blocks.state[mapping.block] == Blocks.CLAIMED;
-            if (!isClaimed) {
-                heap.claim(mapping.block);
-            }
-            return !isClaimed;
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public void unclaim(Mapping mapping, boolean stuck) {
-        lock.lock();
-        try {
-            heap.unclaim(mapping.block, stuck ? Blocks.RETIRED : Blocks.LENT);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public void unmapped(Mapping mapping) {
-        lock.lock();
-        try {
-            mapping.arena.erase(mapping);
-            heap.gaveBack(mapping.block);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public void erase(Mapping mapping) {
-        lock.lock();
-        try {
-            mapping.arena.erase(mapping);
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public void sleeps(long byteSize, boolean asleep) {
-        lock.lock();
-        try {
-            if (asleep) {
-                counters.went(byteSize);
-            } else {
-                counters.came(byteSize);
-            }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    @Override
-    public RangeOwner shard() {
+    RangeOwner rangeOwner() {
         return shard;
     }
 
     boolean isSmall() {
         return shard.isSmall();
-    }
-
-    @Override
-    public StreamTimeline timeline() {
-        return timeline;
-    }
-
-    @Override
-    public long liveBytes() {
-        return heap.liveBytes();
     }
 
     /// Bytes of memory in this shard; may be one operation old.

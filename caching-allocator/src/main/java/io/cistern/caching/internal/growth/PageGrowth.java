@@ -197,7 +197,7 @@ public final class PageGrowth implements Growth {
         table.lock();
         try {
             clock.advance();
-            idle.look(table.owners(), shard, waits);
+            idle.look(table.owners(), shard.pages(), waits);
             tooNew = waits ? idle.tooNew() : List.of();
             found = look(byteSize, way, fill);
         } finally {
@@ -267,7 +267,7 @@ public final class PageGrowth implements Growth {
 
     @Override
     public boolean unmapLent(GrowingShard shard) {
-        return table.lent.unmap(shard);
+        return table.lent.unmap(shard.pages());
     }
 
     @Override
@@ -306,7 +306,7 @@ public final class PageGrowth implements Growth {
         long least = Sizes.roundUp(byteSize, growthPolicy.unit());
         for (long wanted = reservation(shard, byteSize); ; wanted = smaller(wanted, least)) {
             try {
-                return PageArena.reserve(shard, wanted, table);
+                return PageArena.reserve(shard.pages(), wanted, table);
             } catch (CudaException refusal) {
                 if (refusal.result() != CudaResult.OUT_OF_MEMORY || wanted == least) {
                     throw refusal;

@@ -159,7 +159,7 @@ final class WindowFill {
         Mapping mapping = Objects.requireNonNull(claimed.arena().mappingAt(at));
         Mapping home = mapping.page.home;
         returning.add(mapping);
-        if (!idle.has(mapping.page) || !home.owner.lend(home, shard)) {
+        if (!idle.has(mapping.page) || !home.owner.lend(home, shard.pages())) {
             return false;
         }
         returned++;
@@ -171,7 +171,7 @@ final class WindowFill {
 
     @SuppressWarnings("ReferenceEquality") // there is one object for each shard
     private void noteComing(Mapping home) {
-        cameBytes += home.owner == shard ? 0 : home.page.byteSize;
+        cameBytes += home.owner == shard.pages() ? 0 : home.page.byteSize;
     }
 
     private void planHole(MappingWindow claimed, long from, long holeEnd) {
@@ -229,7 +229,7 @@ final class WindowFill {
             return false;
         }
         idle.taken(page);
-        if (!page.home.owner.lend(page.home, shard)) {
+        if (!page.home.owner.lend(page.home, shard.pages())) {
             return false;
         }
         piece.taken = page;
@@ -397,7 +397,7 @@ final class WindowFill {
     }
 
     private void takeBack(Mapping home) {
-        home.owner.takeBack(home, shard);
+        home.owner.takeBack(home, shard.pages());
     }
 
     private void publish() {
