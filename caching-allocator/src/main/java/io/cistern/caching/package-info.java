@@ -27,7 +27,7 @@
 ///    are long enough.
 /// 4. A missing page is created while less is reserved than was ever live at once. Above that an idle page is
 ///    moved, and a page is created only if none is idle. If the idle pages were used by a stream that is still
-///    at work, pages are created as long as most of the device is free.
+///    at work, pages are created up to an eighth above that, as long as most of the device is free.
 /// 5. The stream is made to wait for the streams whose pages it took, and the pages are mapped.
 /// 6. If the driver refuses, memory is reclaimed step by step; the request fails only after the last step.
 ///
