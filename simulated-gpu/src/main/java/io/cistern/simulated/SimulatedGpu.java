@@ -79,6 +79,17 @@ public final class SimulatedGpu implements CudaDriver {
         capabilities = probe(builder);
     }
 
+    /// Returns how many devices a simulated GPU has if no code says: as many as the setting
+    /// `cistern.simulated.devices` says, else 1.
+    ///
+    /// @throws io.cistern.cuda.settings.IllegalSettingException if it is not a number from 1 to 999
+    public static int defaultDeviceCount() {
+        return Settings.ofProcess()
+                .get(Setting.SIMULATED_DEVICES)
+                .map(set -> set.number(MAX_SET_DEVICES))
+                .orElse(1);
+    }
+
     /// Returns a builder of a machine with one H200, with its memory and costs, unless settings say otherwise.
     public static Builder builder() {
         return new Builder();
@@ -338,9 +349,7 @@ public final class SimulatedGpu implements CudaDriver {
         /// @throws io.cistern.cuda.settings.IllegalSettingException if such a setting has no legal value
         private void completeFromSettings() {
             if (devices < 0) {
-                devices = settings.get(Setting.SIMULATED_DEVICES)
-                        .map(set -> set.number(MAX_SET_DEVICES))
-                        .orElse(1);
+                devices = defaultDeviceCount();
             }
             if (totalBytes < 0) {
                 settings.get(Setting.SIMULATED_CAPACITY)

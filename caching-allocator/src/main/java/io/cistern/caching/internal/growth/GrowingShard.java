@@ -278,10 +278,6 @@ public final class GrowingShard {
         }
     }
 
-    RangeOwner rangeOwner() {
-        return shard;
-    }
-
     boolean isSmall() {
         return shard.isSmall();
     }

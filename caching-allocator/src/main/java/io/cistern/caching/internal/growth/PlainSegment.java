@@ -18,7 +18,7 @@ public final class PlainSegment extends AddressRange {
     /// @param from where the first block may begin
     /// @param byteSize the bytes for blocks from there on
     public PlainSegment(SegmentGrowth maker, GrowingShard shard, Segment segment, long from, long byteSize) {
-        super(shard.rangeOwner(), from, byteSize);
+        super(shard.pages().shard(), from, byteSize);
         this.maker = maker;
         this.segment = segment;
     }

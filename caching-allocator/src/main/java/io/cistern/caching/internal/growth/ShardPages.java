@@ -16,8 +16,8 @@ import java.util.List;
 /// The pages of one shard, as the [PageTable][io.cistern.caching.internal.page.PageTable] sees them: they leave,
 /// come back, are unmapped, replaced or put to sleep. The table does so while it holds its own lock.
 ///
-/// **Threading.** The shard's lock guards all of this. Every method takes it, except where the comment says that
-/// none is needed.
+/// **Threading.** The shard's lock guards all of this. Every method that changes something takes it, except
+/// [#passTo], whose caller holds it.
 final class ShardPages implements PageOwner {
     private final RangeOwner shard;
     private final ShortLock lock;

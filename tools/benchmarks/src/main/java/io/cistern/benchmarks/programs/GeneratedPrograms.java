@@ -18,8 +18,8 @@ import java.util.function.ToDoubleFunction;
 /// for each spec over all families. A line has the geometric mean and the worst of reserved over requested,
 /// with the seed of the worst; the mean of driver calls in the first pass, and in a pass from the third on; how
 /// many programs are not at rest, that is, call the driver in some pass from the third on; and how many of these
-/// still map pages there. The others have several streams, and ask only whether the work of one is done. Seeds
-/// draw programs for devices of 1 to 16 GiB.
+/// still map pages there. The others record how far a stream has got, or ask. Seeds draw programs for devices of
+/// 1 to 16 GiB.
 ///
 /// ```
 /// tools/benchmarks/java io.cistern.benchmarks.programs.GeneratedPrograms 1..20 caching caching:fit=tight

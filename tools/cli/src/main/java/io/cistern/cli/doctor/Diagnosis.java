@@ -122,7 +122,9 @@ record Diagnosis(
                 : OptionalLong.empty();
         boolean withoutLimits = evenSo && (checks.isBad(Setting.LIMIT) || checks.isBad(Setting.DEVICE_LIMIT));
         try (ReplayDevice gpu = open(problems, capacity)) {
-            CudaDriver driver = gpu.driver(simulatedDevices(settings, checks));
+            // of a simulated GPU; a real driver has what it has
+            int devices = checks.isBad(Setting.SIMULATED_DEVICES) ? 1 : SimulatedGpu.defaultDeviceCount();
+            CudaDriver driver = gpu.driver(devices);
             Catalog catalog = Plugins.catalogWhateverIsSet();
             try (DeviceMemory memory = withoutLimits ? withoutLimits(driver, catalog) : gpu.open(driver, catalog)) {
                 checks.open(memory);
@@ -132,15 +134,6 @@ record Diagnosis(
                 gpu.release(driver);
             }
         }
-    }
-
-    /// Returns how many devices a simulated GPU has for a program; a real driver has what it has.
-    private static int simulatedDevices(Settings settings, SettingChecks checks) {
-        return checks.isBad(Setting.SIMULATED_DEVICES)
-                ? 1
-                : settings.get(Setting.SIMULATED_DEVICES)
-                        .map(set -> set.number(SimulatedGpu.MAX_SET_DEVICES))
-                        .orElse(1);
     }
 
     private static DeviceMemory withoutLimits(CudaDriver driver, Catalog catalog) {
