@@ -40,7 +40,7 @@ public final class Listeners {
         /// Frees memory that the program can spare.
         ///
         /// @param device the device
-        /// @param byteSize bytes that are asked for
+        /// @param byteSize bytes that are wanted, at least 1
         /// @return bytes freed, 0 if there was nothing to spare
         long free(int device, long byteSize);
     }
@@ -106,7 +106,8 @@ public final class Listeners {
     ///
     /// @param step [ReclaimStep#CALLBACKS] for memory that the program can spare; [ReclaimStep#SPILL], which
     ///     comes after the idle memory of all allocators, for memory that is moved elsewhere and will be
-    ///     wanted again
+    ///     wanted again. As long as the listener frees what is wanted and the request still finds no room, it
+    ///     is called again, for twice as many bytes each time
     /// @return a registration; closing it removes the listener
     /// @throws IllegalArgumentException for another step
     public Registration onMemoryPressure(ReclaimStep step, MemoryPressure listener) {

@@ -21,8 +21,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **No livelock.** For each device, one thread at a time takes memory from others ([ReclaimTurn]). A thread
 /// asks the allocator again whenever any thread's step has given something on the device since it last asked.
-/// Each step is taken once. Only a thread that waits for frees repeats steps, after there were some. It backs
-/// off exponentially, so running threads get time to free.
+/// Each step is taken once, with two exceptions. Stores are asked for twice as much each time, until they have
+/// less. A thread that waits for frees repeats steps after there were some. It backs off exponentially, so
+/// running threads get time to free.
 ///
 /// **No deadlock.** Nothing is locked while listeners, allocators or the driver are called, since each of them
 /// may wait for another thread that needs memory. A turn to take memory never covers a wait for work. For each

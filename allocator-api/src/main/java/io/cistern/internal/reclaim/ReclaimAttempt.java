@@ -15,7 +15,9 @@ import io.cistern.internal.routing.Router;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
@@ -88,7 +90,7 @@ final class ReclaimAttempt {
     private final Set<ReclaimStep> steps;
     private final OutOfMemoryHandler.Request request;
     private final Shared shared;
-    private final List<TriedStep> tried;
+    private final Map<ReclaimStep, TriedStep> tried = new LinkedHashMap<>();
     private Route route;
     private DeviceOutOfMemoryException last;
 
@@ -123,7 +125,7 @@ final class ReclaimAttempt {
         this.route = request.refusing();
         this.shared = handler.shared.get(route.device());
         this.asked = shared.given.get();
-        this.tried = new ArrayList<>(first.steps());
+        first.steps().forEach(each -> tried.merge(each.step(), each, TriedStep::plus));
         this.last = first;
     }
 
@@ -162,7 +164,7 @@ final class ReclaimAttempt {
             route.reclaim().ifPresent(this::tellFailed);
         }
         thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
-        OutOfMemoryReport report = handler.reports.report(route, request.stream(), last, tried);
+        OutOfMemoryReport report = handler.reports.report(route, request.stream(), last, List.copyOf(tried.values()));
         if (registry.observers().any()) {
             registry.observers().tell(Events.OUT_OF_MEMORY, report);
         }
@@ -241,11 +243,21 @@ final class ReclaimAttempt {
         return done.freedBytes();
     }
 
-    /// Spilled memory was freed after copies that may not be done, so the own idle memory is tried again.
+    /// Has stores spill until the request is served: what leaves need not lie together. Each round asks for twice
+    /// as much, so the rounds are few and at most about half leaves in vain. A store that gives less than it was
+    /// asked for has no more. Spilled memory was freed after copies that may not be done, perhaps to another
+    /// allocator, so idle memory is tried again.
     private long spill() {
         long[] given = {0};
-        long address = after(ReclaimStep.SPILL, () -> given[0] = ask(handler.stores));
-        return address == 0 && given[0] > 0 && !last.isByLimit() ? takeOwnIdle() : address;
+        for (long wanted = request.byteSize(); wanted > 0; wanted *= 2) {
+            long round = wanted;
+            long address = after(ReclaimStep.SPILL, () -> given[0] = ask(handler.stores, round));
+            address = address == 0 && given[0] > 0 ? takeIdle() : address;
+            if (address != 0 || given[0] < wanted) {
+                return address;
+            }
+        }
+        return 0;
     }
 
     /// Takes idle memory from others, in its turn: see [#after].
@@ -290,7 +302,7 @@ final class ReclaimAttempt {
         return askIfGiven();
     }
 
-    /// Notes a step. Several rounds of one step are noted as one.
+    /// Notes a step. All rounds of one step are noted as one.
     private void note(ReclaimStep step, long given, long begun) {
         note(step, given, begun, "");
     }
@@ -303,8 +315,7 @@ final class ReclaimAttempt {
         if (registry.observers().any()) {
             registry.observers().tell(Events.RECLAIMED, now, route.device(), request.byteSize(), 0, 0, 0);
         }
-        boolean again = !tried.isEmpty() && tried.getLast().step() == step;
-        tried.add(again ? tried.removeLast().plus(now) : now);
+        tried.merge(step, now, TriedStep::plus);
     }
 
     private long askIfGiven() {
@@ -341,21 +352,21 @@ final class ReclaimAttempt {
     }
 
     private long askListeners() {
-        return after(ReclaimStep.CALLBACKS, () -> ask(handler.listeners));
+        return after(ReclaimStep.CALLBACKS, () -> ask(handler.listeners, request.byteSize()));
     }
 
     private long freeBytes() {
         return driver.memory().freeBytes(route.device());
     }
 
-    private long ask(List<OutOfMemoryHandler.MemoryReleaser> listeners) {
+    private long ask(List<OutOfMemoryHandler.MemoryReleaser> listeners, long byteSize) {
         if (isInListener()) {
             return 0;
         }
         asksListeners = true;
         try {
             return listeners.stream()
-                    .mapToLong(listener -> listener.free(route.device(), request.byteSize()))
+                    .mapToLong(listener -> listener.free(route.device(), byteSize))
                     .sum();
         } finally {
             asksListeners = false;
