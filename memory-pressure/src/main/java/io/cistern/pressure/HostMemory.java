@@ -4,33 +4,37 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.spi.StreamOrder;
+import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import org.jspecify.annotations.Nullable;
 
-/// Allocates pinned host memory within a limit. If a stream still reads a segment, the segment goes back once
-/// the stream has passed that.
+/// Allocates pinned host memory within a limit. If a stream still reads a block, the block goes back once the
+/// stream has passed that. Giving back allocates nothing.
 ///
-/// **Invariant.** taken = bytes of all segments that were taken and not yet given back to the driver ≤ limit.
+/// **Invariant.** taken = bytes of all blocks that were taken and not yet given back to the driver ≤ limit.
 ///
 /// **Threads.** Any, at any time.
 final class HostMemory {
     private final CudaDriver driver;
     private final StreamOrder order;
     private final long limitBytes;
-    private final Deque<Returning> returning = new ArrayDeque<>();
     private long takenBytes;
 
-    /// A segment on its way back to the driver.
-    private static final class Returning {
-        final int device;
+    /// The first of the blocks on their way back to the driver.
+    private @Nullable Block returning;
+
+    /// Pinned memory that was taken.
+    static final class Block {
         final MemorySegment memory;
+        private final int device;
 
-        /// The fence after its last use; 0 if there is none.
-        long fence;
+        /// The fence after its last use, while it is on its way back; 0 if there is none.
+        private long fence;
 
-        Returning(int device, MemorySegment memory) {
+        private @Nullable Block next;
+
+        private Block(int device, MemorySegment memory) {
             this.device = device;
             this.memory = memory;
         }
@@ -43,15 +47,16 @@ final class HostMemory {
     }
 
     /// Takes memory; returns null if the limit or the driver has no more.
-    synchronized @Nullable MemorySegment take(int device, long byteSize) {
+    synchronized @Nullable Block take(int device, long byteSize) {
         collect();
         if (byteSize > limitBytes - takenBytes) {
             return null;
         }
         try {
-            MemorySegment memory = driver.memory().allocateHost(device, byteSize);
+            // Java makes the object before it computes the arguments, so a full heap pins nothing.
+            Block taken = new Block(device, driver.memory().allocateHost(device, byteSize));
             takenBytes += byteSize;
-            return memory;
+            return taken;
         } catch (CudaException refused) {
             return null;
         }
@@ -64,42 +69,80 @@ final class HostMemory {
 
     /// Gives back memory that nobody reads or writes any more. If the driver refuses now, a later call tries
     /// again.
-    synchronized void giveBack(int device, MemorySegment memory) {
-        Returning waiting = new Returning(device, memory);
-        if (!isBack(waiting)) {
-            returning.add(waiting);
-        }
+    synchronized void giveBack(Block block) {
+        block.next = returning;
+        returning = block;
+        collect();
     }
 
     /// Gives back memory once a stream has passed its present work.
-    synchronized void giveBackAfter(int device, long stream, MemorySegment memory) {
-        Returning waiting = new Returning(device, memory);
-        returning.add(waiting);
-        waiting.fence = order.record(device, stream);
+    synchronized void giveBackAfter(long stream, Block block) {
+        block.fence = order.record(block.device, stream);
+        block.next = returning;
+        returning = block;
     }
 
     private void collect() {
-        returning.removeIf(this::isBack);
+        Block kept = null;
+        for (Block each = returning; each != null; each = each.next) {
+            if (!isBack(each)) {
+                kept = each;
+            } else if (kept == null) {
+                returning = each.next;
+            } else {
+                kept.next = each.next;
+            }
+        }
     }
 
     /// Continues a return as far as the driver allows.
     ///
     /// @return whether it is complete
-    private boolean isBack(Returning waiting) {
-        if (!order.passed(waiting.device, waiting.fence)) {
+    private boolean isBack(Block block) {
+        if (!order.passed(block.device, block.fence)) {
             return false;
         }
-        order.release(waiting.device, waiting.fence);
-        waiting.fence = 0;
-        boolean back = DeadContext.isDone(() -> driver.memory().freeHost(waiting.device, waiting.memory));
-        takenBytes -= back ? waiting.memory.byteSize() : 0;
+        order.release(block.device, block.fence);
+        block.fence = 0;
+        boolean back = DeadContext.isDone(() -> driver.memory().freeHost(block.device, block.memory));
+        takenBytes -= back ? block.memory.byteSize() : 0;
         return back;
+    }
+
+    /// A move of bytes between a device and a file.
+    @FunctionalInterface
+    interface Move<T> {
+        /// Moves the bytes, one piece after the other.
+        ///
+        /// @param staging at most [SpillFile#PIECE_BYTES] of host memory, through which the bytes go
+        T through(MemorySegment staging) throws IOException;
+    }
+
+    /// Moves bytes through a piece of pinned memory; of ordinary memory if there is no pinned memory left.
+    ///
+    /// @param stream the stream that copies to or from the piece
+    <T> T staged(int device, long byteSize, long stream, Move<T> move) throws IOException {
+        long pieceBytes = Math.min(byteSize, SpillFile.PIECE_BYTES);
+        Block pinned = take(device, pieceBytes);
+        if (pinned == null) {
+            try (Arena arena = Arena.ofShared()) {
+                return move.through(arena.allocate(pieceBytes));
+            }
+        }
+        try {
+            return move.through(pinned.memory);
+        } finally {
+            giveBackAfter(stream, pinned);
+        }
     }
 
     /// Waits for all streams that still read, and gives everything back.
     synchronized void drain() {
-        // If a wait fails, the fence is queried once more.
-        returning.forEach(each -> DeadContext.isDone(() -> order.synchronize(each.device, each.fence)));
+        for (Block each = returning; each != null; each = each.next) {
+            Block waiting = each;
+            // If a wait fails, the fence is queried once more.
+            DeadContext.isDone(() -> order.synchronize(waiting.device, waiting.fence));
+        }
         collect();
     }
 }

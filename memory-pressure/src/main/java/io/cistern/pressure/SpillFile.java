@@ -1,31 +1,48 @@
 package io.cistern.pressure;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 
-/// A file that holds the bytes of one buffer, and that only this user may read.
+/// A file that holds the bytes of one buffer, and that only this user may read. It is written and read in pieces
+/// of at most [#PIECE_BYTES].
+///
+/// **Interrupts** don't disturb it: unlike a channel, a stream of [Files] stays open when its thread is
+/// interrupted.
 record SpillFile(Path path) {
-    /// Less than 2 GiB, the longest byte buffer.
-    private static final long CHUNK = 1L << 30;
+    /// So long that the calls for each piece cost little, and small beside any budget of host memory.
+    static final int PIECE_BYTES = 1 << 20;
+
+    /// Returns the bytes of a piece; valid until the next call.
+    @FunctionalInterface
+    interface Source {
+        MemorySegment piece(long offset, long byteSize) throws IOException;
+    }
+
+    /// Receives the bytes of a piece; they are valid during the call.
+    @FunctionalInterface
+    interface Sink {
+        void piece(long offset, MemorySegment bytes) throws IOException;
+    }
 
     /// Writes a new file; if that fails, nothing of it is left.
-    static SpillFile write(Path directory, MemorySegment bytes) throws IOException {
+    static SpillFile write(Path directory, long byteSize, Source source) throws IOException {
         Path path = Files.createTempFile(directory, "cistern-", ".spilled"); // rw for the owner alone
         boolean written = false;
-        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
-            for (long at = 0; at < bytes.byteSize(); at += CHUNK) {
-                ByteBuffer chunk = chunk(bytes, at);
-                while (chunk.hasRemaining()) {
-                    channel.write(chunk);
-                }
+        try (OutputStream out = Files.newOutputStream(path)) {
+            byte[] piece = new byte[length(byteSize, 0)];
+            for (long at = 0; at < byteSize; at += PIECE_BYTES) {
+                int length = length(byteSize, at);
+                MemorySegment.copy(source.piece(at, length), ValueLayout.JAVA_BYTE, 0, piece, 0, length);
+                out.write(piece, 0, length);
             }
+            SpillFile file = new SpillFile(path);
             written = true;
-            return new SpillFile(path);
+            return file;
         } finally {
             if (!written) {
                 Files.deleteIfExists(path);
@@ -34,21 +51,21 @@ record SpillFile(Path path) {
     }
 
     /// Reads the whole file.
-    void read(MemorySegment target) throws IOException {
-        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
-            for (long at = 0; at < target.byteSize(); at += CHUNK) {
-                ByteBuffer chunk = chunk(target, at);
-                while (chunk.hasRemaining()) {
-                    if (channel.read(chunk) < 0) {
-                        throw new IOException(path + " is shorter than the " + target.byteSize() + " bytes spilled");
-                    }
+    void read(long byteSize, Sink sink) throws IOException {
+        try (InputStream in = Files.newInputStream(path)) {
+            byte[] piece = new byte[length(byteSize, 0)];
+            for (long at = 0; at < byteSize; at += PIECE_BYTES) {
+                int length = length(byteSize, at);
+                if (in.readNBytes(piece, 0, length) < length) {
+                    throw new IOException(path + " is shorter than the " + byteSize + " bytes spilled");
                 }
+                sink.piece(at, MemorySegment.ofArray(piece).asSlice(0, length));
             }
         }
     }
 
-    private static ByteBuffer chunk(MemorySegment bytes, long at) {
-        return bytes.asSlice(at, Math.min(CHUNK, bytes.byteSize() - at)).asByteBuffer();
+    private static int length(long byteSize, long at) {
+        return (int) Math.min(PIECE_BYTES, byteSize - at);
     }
 
     void delete() throws IOException {

@@ -8,15 +8,20 @@ import java.util.concurrent.ConcurrentSkipListSet;
 ///
 /// **Threads.** Any. An iteration also meets buffers that are added meanwhile, if they come after those it has
 /// met.
-///
-/// **Invariant.** A buffer changes neither its priority nor its last use while it is in here.
 final class SpillOrder implements Iterable<SpillableBuffer> {
     private final ConcurrentSkipListSet<Rank> ranks = new ConcurrentSkipListSet<>();
 
+    /// The place of a buffer in an order.
+    ///
     /// @param lastUse the buffer's last use; no other buffer has the same
-    private record Rank(int priority, long lastUse, SpillableBuffer buffer) implements Comparable<Rank> {
-        static Rank of(SpillableBuffer buffer) {
-            return new Rank(buffer.priority(), buffer.lastUse(), buffer);
+    record Rank(SpillOrder order, int priority, long lastUse, SpillableBuffer buffer) implements Comparable<Rank> {
+        /// Has the buffer in the order; it may be there already.
+        void enter() {
+            order.ranks.add(this);
+        }
+
+        void leave() {
+            order.ranks.remove(this);
         }
 
         @Override
@@ -24,14 +29,6 @@ final class SpillOrder implements Iterable<SpillableBuffer> {
             int order = Integer.compare(priority, other.priority);
             return order != 0 ? order : Long.compare(lastUse, other.lastUse);
         }
-    }
-
-    void add(SpillableBuffer buffer) {
-        ranks.add(Rank.of(buffer));
-    }
-
-    void remove(SpillableBuffer buffer) {
-        ranks.remove(Rank.of(buffer));
     }
 
     @Override

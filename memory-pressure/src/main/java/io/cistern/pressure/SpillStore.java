@@ -3,10 +3,10 @@ package io.cistern.pressure;
 import io.cistern.DeviceMemory;
 import io.cistern.Registration;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.DeadContext;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Set;
@@ -27,6 +27,11 @@ import org.jspecify.annotations.Nullable;
 /// tried everything but waiting ([ReclaimStep#SPILL]); and when it is [told to][#spill], for example by a
 /// listener of a [threshold][io.cistern.Listeners#onThreshold].
 ///
+/// Bytes go to files and back in pieces of 1 MiB. A piece is pinned, and counts with the host memory; where that
+/// is used up, it is ordinary memory.
+///
+/// **Interrupts** disturb nothing and stay pending.
+///
 /// **Threads.** Any thread may call any method at any time.
 public final class SpillStore implements RoomMaker, AutoCloseable {
     private static final System.Logger LOG = System.getLogger(SpillStore.class.getName());
@@ -37,10 +42,10 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     private final @Nullable Path directory;
     private final SpillCounts counts = new SpillCounts();
     private final Set<SpillableBuffer> buffers = ConcurrentHashMap.newKeySet();
-    private final Map<Integer, SpillOrder> onDevices = new ConcurrentHashMap<>();
+    private final Map<Integer, SpillDevice> devices = new ConcurrentHashMap<>();
     private final SpillOrder onHost = new SpillOrder();
-    private final Map<Integer, Long> streams = new ConcurrentHashMap<>();
     private final AtomicLong clock = new AtomicLong();
+    private volatile boolean closed;
     private Registration leaveLadder = () -> {};
 
     private SpillStore(DeviceMemory memory, @Nullable TaskArbiter arbiter, long hostBytes, @Nullable Path directory) {
@@ -102,30 +107,65 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
     /// @param priority buffers with a higher priority leave their device later
     /// @return the buffer; closing it frees it
     /// @throws IllegalArgumentException if `byteSize` is less than 1
+    /// @throws IllegalStateException if the store is closed
     /// @throws DeviceOutOfMemoryException for the reasons of [DeviceMemory#allocate]; in a task [RetryOom] or
     ///     [SplitAndRetryOom] instead
     public SpillableBuffer allocate(long byteSize, int device, long stream, int priority) {
         if (byteSize < 1) {
             throw new IllegalArgumentException("byteSize: " + byteSize + ", must be at least 1");
         }
-        long address = memory.allocate(byteSize, device, stream);
-        SpillableBuffer buffer = new SpillableBuffer(this, address, byteSize, device, stream, priority);
-        counts.moved(SpillPlace.CLOSED, SpillPlace.DEVICE, byteSize);
-        buffers.add(buffer);
-        buffer.opened();
-        return buffer;
+        SpillableBuffer buffer = new SpillableBuffer(this, device(device), byteSize, device, stream, priority);
+        boolean opened = false;
+        try {
+            buffers.add(buffer);
+            long address = memory.allocate(byteSize, device, stream);
+            if (!buffer.opened(address, stream)) {
+                memory.free(address, stream);
+                throw isClosedNow();
+            }
+            opened = true;
+            return buffer;
+        } finally {
+            if (!opened) {
+                buffer.close();
+            }
+        }
     }
 
-    /// Moves buffers off a device.
+    /// Under a lock, so that no stream is created once the store is closed.
+    private SpillDevice device(int device) {
+        synchronized (devices) {
+            if (closed) {
+                throw isClosedNow();
+            }
+            return devices.computeIfAbsent(
+                    device,
+                    _ -> new SpillDevice(new SpillOrder(), driver().streams().create(device)));
+        }
+    }
+
+    private static IllegalStateException isClosedNow() {
+        return new IllegalStateException("the spill store is closed; allocate from one that is open");
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    /// Moves buffers off a device; none if the store is closed.
     ///
     /// @param device the device's ordinal
     /// @param byteSize stops once this many bytes have left
     /// @return the bytes that have left; less than `byteSize` if the other buffers are in use or there is no
     ///     room for them
     public long spill(int device, long byteSize) {
+        SpillDevice from = devices.get(device);
+        if (closed || from == null) {
+            return 0;
+        }
         long left = 0;
         int inVain = 0;
-        for (SpillableBuffer buffer : onDevice(device)) {
+        for (SpillableBuffer buffer : from.order()) {
             if (left >= byteSize || inVain > buffers.size()) { // buffers that threads use meanwhile come again
                 break;
             }
@@ -144,23 +184,18 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
 
     /// Returns the order in which buffers leave a place; null if they stay there.
     @Nullable
-    SpillOrder order(SpillPlace place, int device) {
+    SpillOrder order(SpillPlace place, SpillDevice device) {
         return switch (place) {
-            case DEVICE -> onDevice(device);
+            case DEVICE -> device.order();
             case HOST -> onHost;
             case FILE, CLOSED -> null;
         };
     }
 
-    private SpillOrder onDevice(int device) {
-        return onDevices.computeIfAbsent(device, _ -> new SpillOrder());
-    }
-
     /// Takes host memory for a buffer, if necessary by moving other buffers to files; returns null if there is
     /// none.
-    @Nullable
-    MemorySegment takeHost(int device, long byteSize) {
-        MemorySegment taken = host.take(device, byteSize);
+    HostMemory.@Nullable Block takeHost(int device, long byteSize) {
+        HostMemory.Block taken = host.take(device, byteSize);
         if (taken != null || directory == null || !host.canHold(byteSize)) {
             return taken;
         }
@@ -197,11 +232,6 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         return directory;
     }
 
-    /// Returns the stream on which buffers leave a device.
-    long stream(int device) {
-        return streams.computeIfAbsent(device, driver().streams()::create);
-    }
-
     long tick() {
         return clock.incrementAndGet();
     }
@@ -229,26 +259,34 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         LOG.log(System.Logger.Level.WARNING, what + ": " + why);
     }
 
-    /// Closes all buffers, with their files. Waits for copies under way.
+    /// Closes all buffers, with their files. Waits for copies under way. After that the store allocates nothing.
     ///
     /// @throws IllegalStateException if a buffer has open leases; it stays open, and the next call closes it
     /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed
     ///     even then
     @Override
     public void close() {
+        synchronized (devices) {
+            closed = true;
+        }
         leaveLadder.close();
         if (arbiter != null) {
             arbiter.removeRoomMaker(this);
         }
         Failures failures = new Failures();
         buffers.forEach(buffer -> failures.gather(buffer::close));
-        streams.forEach((device, stream) -> {
-            failures.gather(() -> driver().streams().synchronize(device, stream));
-            failures.gather(() -> memory.streamClosing(device, stream));
-            failures.gather(() -> driver().streams().destroy(device, stream));
-            streams.remove(device);
+        devices.forEach((device, each) -> {
+            if (buffers.stream().noneMatch(open -> open.isAt(each)) && devices.remove(device, each)) {
+                close(device, each.stream(), failures);
+            }
         });
         failures.gather(host::drain);
         failures.rethrow();
+    }
+
+    private void close(int device, long stream, Failures failures) {
+        failures.gather(() -> DeadContext.survive(() -> driver().streams().synchronize(device, stream)));
+        failures.gather(() -> memory.streamClosing(device, stream));
+        failures.gather(() -> DeadContext.survive(() -> driver().streams().destroy(device, stream)));
     }
 }

@@ -1,11 +1,12 @@
 package io.cistern.pressure;
 
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.DeadContext;
 import io.cistern.errors.MemoryAsleepException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -28,6 +29,8 @@ import org.jspecify.annotations.Nullable;
 /// **Nothing is lost.** A buffer leaves a place only when its bytes are in the next one, or on the way there in
 /// stream order. If a move fails, the buffer stays where it was.
 ///
+/// **Interrupts** disturb nothing and stay pending.
+///
 /// **Streams.** Work of a lease is enqueued on the lease's stream before the lease is closed, and the stream
 /// must exist until then. A lease on another stream is ordered after it. Copies are enqueued after all uses;
 /// the host waits only to write or read a file.
@@ -36,36 +39,39 @@ import org.jspecify.annotations.Nullable;
 /// order by stream.
 public final class SpillableBuffer implements AutoCloseable {
     private final SpillStore store;
+    private final SpillDevice home;
     private final long byteSize;
     private final int device;
     private final int priority;
     private final StreamUses uses;
     private final ReentrantLock lock = new ReentrantLock();
 
-    /// Written under the lock.
-    private volatile SpillPlace place = SpillPlace.DEVICE;
+    /// Decides what the buffer owns, so it changes before anything is given up: an error after that may lose
+    /// memory, but nothing is freed twice. Written under the lock. Closed until its memory is there.
+    private volatile SpillPlace place = SpillPlace.CLOSED;
 
     /// The address on the device, valid there. Guarded by the lock, as are all fields below.
     private long address;
 
-    private @Nullable MemorySegment hostCopy;
+    private HostMemory.@Nullable Block hostCopy;
     private @Nullable SpillFile file;
     private int leases;
 
     /// The time of its last acquisition, counted in acquisitions.
     private long lastUse;
 
-    /// The order in which it stands while it may leave its place.
-    private @Nullable SpillOrder order;
+    /// Its place in the order of those that may leave; null while it may not.
+    private SpillOrder.@Nullable Rank rank;
 
-    SpillableBuffer(SpillStore store, long address, long byteSize, int device, long stream, int priority) {
+    /// @param stream the stream on which its memory will be allocated
+    SpillableBuffer(SpillStore store, SpillDevice home, long byteSize, int device, long stream, int priority) {
         this.store = store;
-        this.address = address;
+        this.home = home;
         this.byteSize = byteSize;
         this.device = device;
         this.priority = priority;
         uses = new StreamUses(store.memory().moduleSupport().streams(), device);
-        uses.record(stream);
+        uses.expect(stream);
         lastUse = store.tick();
     }
 
@@ -89,40 +95,57 @@ public final class SpillableBuffer implements AutoCloseable {
         return place;
     }
 
-    /// Returns the last use, for [SpillOrder]; the caller holds the lock.
-    long lastUse() {
-        return lastUse;
+    /// Returns whether it leaves its device on a stream of the store.
+    boolean isAt(SpillDevice other) {
+        return home.equals(other);
     }
 
-    /// Lets it leave its device from now on.
-    void opened() {
+    /// Gives it its memory, unless the store has been closed meanwhile.
+    ///
+    /// @return whether the memory is its own now
+    boolean opened(long itsAddress, long stream) {
         lock.lock();
         try {
-            enterOrder();
+            if (store.isClosed()) {
+                return false;
+            }
+            address = itsAddress;
+            uses.record(stream);
+            moveTo(SpillPlace.DEVICE);
+            return true;
+        } finally {
+            unlock();
+        }
+    }
+
+    /// Leaves the lock. Every operation ends with this, so that the buffer stands in an order if it may leave
+    /// its place, also after an error.
+    private void unlock() {
+        try {
+            updateRank();
         } finally {
             lock.unlock();
         }
     }
 
-    private void enterOrder() {
-        order = leases == 0 ? store.order(place, device) : null;
-        if (order != null) {
-            order.add(this);
+    private void updateRank() {
+        SpillOrder order = leases == 0 ? store.order(place, home) : null;
+        SpillOrder.Rank now = rank;
+        if (now == null || now.lastUse() != lastUse || now.order() != order) {
+            if (now != null) {
+                now.leave();
+            }
+            rank = null;
+            rank = order == null ? null : new SpillOrder.Rank(order, priority, lastUse, this);
         }
-    }
-
-    private void leaveOrder() {
-        if (order != null) {
-            order.remove(this);
-            order = null;
+        if (rank != null) {
+            rank.enter();
         }
     }
 
     private void moveTo(SpillPlace to) {
         SpillPlace from = place;
-        leaveOrder();
         place = to;
-        enterOrder();
         store.moved(from, to, byteSize);
     }
 
@@ -146,68 +169,74 @@ public final class SpillableBuffer implements AutoCloseable {
             }
             store.memory().moduleSupport().requireAwake(address);
             uses.await(stream);
-            leaveOrder();
+            uses.expect(stream);
+            Lease lease = new Lease(stream, address);
             leases++;
             lastUse = store.tick();
-            return new Lease(stream, address);
+            return lease;
         } finally {
-            lock.unlock();
+            unlock();
         }
     }
 
-    /// Allocates, copies in stream order, and gives host memory back once the copy is done. Bytes in a file go
-    /// through host memory.
+    /// Allocates, copies in stream order, and gives host memory back once the copy is done.
     private void comeBack(long stream) {
-        SpillPlace from = place;
         long back = store.memory().allocate(byteSize, device, stream);
         boolean isBack = false;
         try {
-            if (from == SpillPlace.FILE) {
-                readInto(back, stream);
-            } else {
+            HostMemory.Block copy = hostCopy;
+            if (copy != null) {
                 uses.await(stream);
-                store.driver().copies().toDevice(device, back, here(), byteSize, stream);
+                store.driver().copies().toDevice(device, back, copy.memory, byteSize, stream);
+            } else {
+                readInto(back, Objects.requireNonNull(file), stream);
             }
-            uses.recordLast(stream);
             isBack = true;
         } finally {
             if (!isBack) {
                 store.memory().free(back, stream);
             }
         }
+        uses.recordLast(stream);
         address = back;
         moveTo(SpillPlace.DEVICE);
         dropCopies(stream);
     }
 
-    private void readInto(long target, long stream) {
-        try (Arena arena = Arena.ofShared()) {
-            MemorySegment bytes = arena.allocate(byteSize);
-            onFile().read(bytes);
-            store.driver().copies().toDevice(device, target, bytes, byteSize, stream);
-            store.driver().streams().synchronize(device, stream);
+    private void readInto(long target, SpillFile from, long stream) {
+        try {
+            store.host().staged(device, byteSize, stream, staging -> {
+                from.read(byteSize, (offset, bytes) -> {
+                    staging.copyFrom(bytes);
+                    store.driver().copies().toDevice(device, target + offset, staging, bytes.byteSize(), stream);
+                    store.driver().streams().synchronize(device, stream);
+                });
+                return from;
+            });
         } catch (IOException e) {
-            throw new UncheckedIOException(this + " could not be read back from " + file, e);
+            throw new UncheckedIOException(this + " could not be read back from " + from, e);
         }
     }
 
     private void dropCopies(long stream) {
-        if (hostCopy != null) {
-            store.host().giveBackAfter(device, stream, hostCopy);
-            hostCopy = null;
+        HostMemory.Block copy = hostCopy;
+        hostCopy = null;
+        if (copy != null) {
+            store.host().giveBackAfter(stream, copy);
         }
-        deleteFile();
+        SpillFile useless = file;
+        file = null;
+        if (useless != null) {
+            delete(useless);
+        }
     }
 
-    private void deleteFile() {
+    private void delete(SpillFile useless) {
         try {
-            if (file != null) {
-                file.delete();
-            }
+            useless.delete();
         } catch (IOException e) {
-            store.warn(this + ": " + file + " is of no use any more and could not be deleted", e);
+            store.warn(this + ": " + useless + " is of no use any more and could not be deleted", e);
         }
-        file = null;
     }
 
     private void endLease(long stream) {
@@ -218,9 +247,8 @@ public final class SpillableBuffer implements AutoCloseable {
             if (leases > 0) {
                 return;
             }
-            enterOrder();
         } finally {
-            lock.unlock();
+            unlock();
         }
         store.spillable(device, byteSize);
     }
@@ -243,7 +271,7 @@ public final class SpillableBuffer implements AutoCloseable {
                 return 0;
             }
             store.memory().moduleSupport().requireAwake(address);
-            MemorySegment target = store.takeHost(device, byteSize);
+            HostMemory.Block target = store.takeHost(device, byteSize);
             boolean left = target != null ? copyTo(target) : writeFromDevice();
             return left ? byteSize : 0;
         } catch (CudaException | IOException refused) {
@@ -252,52 +280,54 @@ public final class SpillableBuffer implements AutoCloseable {
         } catch (MemoryAsleepException asleep) {
             return 0; // it has no memory on the device
         } finally {
-            lock.unlock();
+            unlock();
         }
     }
 
-    private boolean copyTo(MemorySegment target) {
+    private boolean copyTo(HostMemory.Block target) {
         boolean copied = false;
         try {
-            enqueueCopy(target);
+            uses.await(home.stream());
+            store.driver().copies().toHost(device, target.memory, address, byteSize, home.stream());
             copied = true;
         } finally {
             if (!copied) {
-                store.host().giveBackAfter(device, store.stream(device), target);
+                store.host().giveBackAfter(home.stream(), target);
             }
         }
+        uses.recordLast(home.stream());
         hostCopy = target;
-        left(SpillPlace.HOST);
+        freeFor(SpillPlace.HOST);
         return true;
     }
 
     private boolean writeFromDevice() throws IOException {
-        if (store.directory() == null) {
+        Path directory = store.directory();
+        if (directory == null) {
             return false;
         }
-        try (Arena arena = Arena.ofShared()) {
-            MemorySegment bytes = arena.allocate(byteSize);
-            enqueueCopy(bytes);
-            store.driver().streams().synchronize(device, store.stream(device));
-            file = SpillFile.write(store.directory(), bytes);
-        }
-        left(SpillPlace.FILE);
+        uses.await(home.stream());
+        file = store.host()
+                .staged(
+                        device,
+                        byteSize,
+                        home.stream(),
+                        staging -> SpillFile.write(directory, byteSize, (offset, length) -> {
+                            store.driver().copies().toHost(device, staging, address + offset, length, home.stream());
+                            store.driver().streams().synchronize(device, home.stream());
+                            return staging;
+                        }));
+        uses.clear();
+        freeFor(SpillPlace.FILE);
         return true;
     }
 
-    /// Enqueues the copy, which becomes the last use.
-    private void enqueueCopy(MemorySegment target) {
-        long stream = store.stream(device);
-        uses.await(stream);
-        store.driver().copies().toHost(device, target, address, byteSize, stream);
-        uses.recordLast(stream);
-    }
-
-    /// Frees the device memory after the copy.
-    private void left(SpillPlace to) {
-        moveTo(to);
-        store.memory().free(address, store.stream(device));
+    /// Frees the device memory after the store's copies of it.
+    private void freeFor(SpillPlace to) {
+        long freed = address;
         address = 0;
+        moveTo(to);
+        store.memory().free(freed, home.stream());
     }
 
     /// Moves from the host to a file, if it is on the host and nobody is about to use it.
@@ -308,62 +338,48 @@ public final class SpillableBuffer implements AutoCloseable {
             return false;
         }
         try {
-            if (place != SpillPlace.HOST || store.directory() == null) {
+            Path directory = store.directory();
+            HostMemory.Block copy = hostCopy;
+            if (copy == null || directory == null) {
                 return false;
             }
-            MemorySegment bytes = here();
-            store.driver().streams().synchronize(device, store.stream(device));
-            file = SpillFile.write(store.directory(), bytes);
-            moveTo(SpillPlace.FILE);
+            store.driver().streams().synchronize(device, home.stream());
+            file = SpillFile.write(directory, byteSize, copy.memory::asSlice);
             hostCopy = null;
-            store.host().giveBack(device, bytes);
+            moveTo(SpillPlace.FILE);
+            store.host().giveBack(copy);
             return true;
         } catch (CudaException | IOException refused) {
             store.failed(this + " stays in host memory", refused);
             return false;
         } finally {
-            lock.unlock();
+            unlock();
         }
     }
 
-    private MemorySegment here() {
-        if (hostCopy == null) {
-            throw new IllegalStateException(this + " has no bytes in host memory");
-        }
-        return hostCopy;
-    }
-
-    private SpillFile onFile() {
-        if (file == null) {
-            throw new IllegalStateException(this + " has no file");
-        }
-        return file;
-    }
-
-    /// Frees the buffer at its place, after all uses. Closing twice does nothing.
+    /// Frees the buffer at its place, after all uses. Closing twice does nothing; if the first close failed, the
+    /// second one completes it.
     ///
     /// @throws IllegalStateException if it has open leases; nothing is changed then
     @Override
     public void close() {
         lock.lock();
         try {
-            if (place == SpillPlace.CLOSED) {
-                return;
-            }
             if (leases > 0) {
                 throw new IllegalStateException(this + " has " + leases + " open leases");
             }
-            long stream = store.stream(device);
-            uses.await(stream);
-            if (place == SpillPlace.DEVICE) {
-                store.memory().free(address, stream);
+            if (place != SpillPlace.CLOSED) {
+                DeadContext.survive(() -> uses.await(home.stream()));
             }
-            dropCopies(stream);
-            uses.clear();
+            if (place == SpillPlace.DEVICE) {
+                freeFor(SpillPlace.CLOSED);
+            }
             moveTo(SpillPlace.CLOSED);
+            dropCopies(home.stream());
+            uses.clear();
             store.forget(this);
         } finally {
-            lock.unlock();
+            unlock();
         }
     }
 
@@ -399,8 +415,8 @@ public final class SpillableBuffer implements AutoCloseable {
         @Override
         public synchronized void close() {
             if (!ended) {
-                endLease(stream);
                 ended = true;
+                endLease(stream);
             }
         }
     }

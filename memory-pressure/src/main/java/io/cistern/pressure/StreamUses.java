@@ -1,47 +1,78 @@
 package io.cistern.pressure;
 
 import io.cistern.spi.StreamOrder;
-import java.util.HashMap;
-import java.util.Map;
+import java.util.Arrays;
 
 /// The last uses of a buffer: a fence for each stream that has used it since it came to its device. Guarded by
 /// the buffer.
+///
+/// A use can't be taken back, so recording one must not fail. A stream is [expected][#expect] before it uses the
+/// buffer, which makes room for its fence; after that only [#await] can fail.
 final class StreamUses {
     private final StreamOrder order;
     private final int device;
-    private final Map<Long, Long> fences = new HashMap<>();
+    private long[] streams = new long[1];
+
+    /// The fence of each stream; 0, which has passed, while it is only expected.
+    private long[] fences = new long[1];
+
+    private int count;
 
     StreamUses(StreamOrder order, int device) {
         this.order = order;
         this.device = device;
     }
 
-    /// Records the present end of a stream's work as a use.
-    void record(long stream) {
-        Long before = fences.put(stream, order.record(device, stream));
-        if (before != null) {
-            order.release(device, before);
+    /// Makes room for uses of a stream.
+    void expect(long stream) {
+        if (indexOf(stream) >= 0) {
+            return;
         }
+        if (count == streams.length) {
+            long[] moreStreams = Arrays.copyOf(streams, 2 * count);
+            fences = Arrays.copyOf(fences, 2 * count);
+            streams = moreStreams;
+        }
+        streams[count] = stream;
+        fences[count++] = 0;
+    }
+
+    private int indexOf(long stream) {
+        int at = count - 1;
+        while (at >= 0 && streams[at] != stream) {
+            at--;
+        }
+        return at;
+    }
+
+    /// Records the present end of an expected stream's work as a use.
+    void record(long stream) {
+        int at = indexOf(stream);
+        long before = fences[at];
+        fences[at] = order.record(device, stream);
+        order.release(device, before);
     }
 
     /// Records a use of a stream that has waited for all others, and forgets the others.
     void recordLast(long stream) {
         clear();
+        expect(stream); // there is room for one
         record(stream);
     }
 
     /// Makes a stream wait for the uses on all other streams.
     void await(long stream) {
-        fences.forEach((user, fence) -> {
-            if (user != stream) {
-                order.await(device, stream, fence);
+        for (int i = 0; i < count; i++) {
+            if (streams[i] != stream) {
+                order.await(device, stream, fences[i]);
             }
-        });
+        }
     }
 
     /// Forgets all uses; waits that streams have made for them stay.
     void clear() {
-        fences.values().forEach(fence -> order.release(device, fence));
-        fences.clear();
+        while (count > 0) {
+            order.release(device, fences[--count]);
+        }
     }
 }
