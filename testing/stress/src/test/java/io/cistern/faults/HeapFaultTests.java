@@ -29,7 +29,8 @@ class HeapFaultTests {
             + ",io/cistern/MemoryLimit,io/cistern/MemoryPool,io/cistern/ModuleSupport,io/cistern/OpenOptions"
             + ",io/cistern/ObservedCalls,io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Registration,io/cistern/Scope"
             + ",io/cistern/observability/MemoryHistory,io/cistern/observability/HistoryEntry"
-            + ",io/cistern/observability/HistoryRing";
+            + ",io/cistern/observability/HistoryRing"
+            + ",io/cistern/pressure/Spill,io/cistern/pressure/HostMemory,io/cistern/pressure/StreamUses";
 
     /// Each site in the first ones, and in those after a `+` the sites that none before them visits.
     private static final List<String> SPECS = List.of(
@@ -80,6 +81,7 @@ class HeapFaultTests {
                 "-XX:TieredStopAtLevel=1",
                 "-XX:ActiveProcessorCount=2", // fewer counters that virtual threads share
                 "-Djdk.virtualThreadScheduler.parallelism=16", // also while threads hang
+                "-Djava.io.tmpdir=" + folder,
                 "-javaagent:" + agent() + "=" + FaultKind.HEAP + "=" + PACKAGES,
                 "--class-path",
                 System.getProperty("java.class.path"));

@@ -16,7 +16,7 @@ final class SitesLeftOut {
                     + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Router|Routes"
                     + "|OwnerTable|ThreadTable|BlockUses|ClosingThreads|ScopeStacks|Thresholds|Captures"
                     + "|EventStreams|OtherProcesses|OutOfMemoryHandler|OutOfMemoryReporter|ThresholdNotifier|ProgramPause"
-                    + "|CurrentAllocators|Observers|BlockSites|Leaks|CheckedAllocator|StreamTimeline)"
+                    + "|CurrentAllocators|Observers|BlockSites|Leaks|CheckedAllocator|StreamTimeline|SpillStore)"
                     + "\\.(<init>|lambda\\$new\\$\\d+|builder)$");
 
     /// Exceptions, explanations and figures: they change nothing.
@@ -26,7 +26,7 @@ final class SitesLeftOut {
             + "|OutOfMemoryReporter|OtherProcesses|Leaks\\$AtExit|Leaks\\.(lambda\\$)?dropped"
             + "|OpenScopes(\\$Entry)?\\.(report|warn)"
             + "|UnusableSurvey\\.|CheckedBlocks\\$Block\\.|CheckedBlocks\\.(find|freedOver)|CheckedAllocator\\.withBlock"
-            + "|checkInvariants");
+            + "|checkInvariants|SpillStore\\.open$|SpillableBuffer\\.delete$");
 
     /// Objects that stand over allocators and call them: communicators, memory of other processes, scopes on other
     /// threads; and the end of a whole device memory.

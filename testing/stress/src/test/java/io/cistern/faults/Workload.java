@@ -466,6 +466,7 @@ enum Workload {
     RECORDED(true, ObservedWorkloads::history),
     WINDOWS(true, NcclWorkloads::windows),
     BESIDE_CALLS(true, NcclWorkloads::besideCalls),
+    SPILLS(true, SpillWorkloads::all),
     REFUSING_NCCL(true, NcclWorkloads::refusals),
     TRIALS(true, NcclWorkloads::trials),
     REFUSALS(true, RefusalWorkloads::oneCall),
