@@ -2,10 +2,10 @@ package io.cistern.adaptors;
 
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Locale;
@@ -22,6 +22,9 @@ final class TraceFile implements AutoCloseable {
     private static final int MAX_ROW_BYTES = 128;
     private static final int MAX_DIGITS = 19;
 
+    private final FileChannel locked;
+
+    /// No stream of the channel, which an interrupt of any thread that writes would close.
     private final OutputStream out;
     private final byte[] buffer = new byte[BUFFER_BYTES];
     private int length;
@@ -30,16 +33,15 @@ final class TraceFile implements AutoCloseable {
     ///
     /// @throws IOException if the file can't be written, or another log is writing it
     TraceFile(Path file, String header) throws IOException {
-        FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        locked = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         try {
-            lock(file, channel);
-            channel.truncate(0);
-            OutputStream plain = Channels.newOutputStream(channel);
+            lock(file, locked);
+            OutputStream plain = Files.newOutputStream(file);
             boolean packed = file.toString().toLowerCase(Locale.ROOT).endsWith(".gz");
             out = packed ? new GZIPOutputStream(plain, BUFFER_BYTES) : plain;
             out.write((header + "\n").getBytes(java.nio.charset.StandardCharsets.US_ASCII));
         } catch (IOException | RuntimeException e) {
-            channel.close();
+            locked.close();
             throw e;
         }
     }
@@ -96,7 +98,8 @@ final class TraceFile implements AutoCloseable {
 
     @Override
     public void close() throws IOException {
-        try (out) {
+        try (locked;
+                out) {
             flush();
         }
     }

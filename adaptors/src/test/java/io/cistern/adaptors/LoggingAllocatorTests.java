@@ -43,6 +43,20 @@ final class LoggingAllocatorTests extends AdaptorContract {
         return new LoggingAllocator(upstream, log);
     }
 
+    /// A channel that an interrupted thread writes to closes itself, for all threads.
+    @Test
+    void anInterruptedThreadIsLoggedToo() throws IOException {
+        LoggingAllocator logging = over(upstream);
+        Thread.currentThread().interrupt();
+        for (int i = 0; i < 4_000; i++) { // more than the log's buffer holds
+            logging.free(logging.allocate(100, DEVICE, STREAM), 100, DEVICE, STREAM);
+        }
+        assertThat(Thread.interrupted()).isTrue();
+        log.close();
+        assertThat(log.failure()).isEmpty();
+        assertThat(rows()).hasSize(8_000);
+    }
+
     @Test
     void everyCallIsARow() throws IOException {
         LoggingAllocator logging = over(upstream);
