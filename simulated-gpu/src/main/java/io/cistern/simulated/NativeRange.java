@@ -4,11 +4,9 @@ import io.cistern.cuda.CudaResult;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 
 /// Native memory that the host reads and writes at its address: a mapped file that is deleted at once. Only the
 /// bytes that were written take room.
@@ -31,9 +29,10 @@ record NativeRange(Arena arena, MemorySegment memory) {
 
     private static MemorySegment map(Arena arena, long byteSize) throws IOException {
         Path file = Files.createTempFile("cistern-managed", "");
-        try (FileChannel channel = FileChannel.open(
-                file, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.DELETE_ON_CLOSE)) {
-            return channel.map(MapMode.READ_WRITE, 0, byteSize, arena);
+        try {
+            return FileMapping.map(file, MapMode.READ_WRITE, 0, byteSize, arena);
+        } finally {
+            Files.delete(file);
         }
     }
 

@@ -9,10 +9,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
@@ -83,9 +82,7 @@ final class SharedEvent implements AutoCloseable {
     }
 
     private static MemorySegment map(Path path) throws IOException {
-        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            return channel.map(FileChannel.MapMode.READ_WRITE, 0, BYTES, Arena.ofAuto());
-        }
+        return FileMapping.map(path, MapMode.READ_WRITE, 0, BYTES, Arena.ofAuto());
     }
 
     /// Returns a handle for another process. Fails with INVALID_HANDLE if the event is another process's.

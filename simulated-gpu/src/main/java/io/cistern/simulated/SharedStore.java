@@ -6,10 +6,9 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.SplittableRandom;
 
 /// The memory of an exportable pool: an anonymous file that other processes map too, so that simulated GPUs
@@ -26,12 +25,10 @@ final class SharedStore implements AutoCloseable {
     private static final long DATA = 4096;
 
     private final Descriptor descriptor;
-    private final FileChannel channel;
     private final long id;
 
-    private SharedStore(Descriptor descriptor, FileChannel channel, long id) {
+    private SharedStore(Descriptor descriptor, long id) {
         this.descriptor = descriptor;
-        this.channel = channel;
         this.id = id;
     }
 
@@ -39,12 +36,11 @@ final class SharedStore implements AutoCloseable {
     static SharedStore create() {
         return run(() -> {
             Descriptor made = Descriptor.ofMemory("cistern-simulated-pool");
-            FileChannel channel = open(made.number());
-            MemorySegment header = channel.map(FileChannel.MapMode.READ_WRITE, 0, DATA, Arena.ofAuto());
+            MemorySegment header = map(made.number(), MapMode.READ_WRITE, 0, DATA);
             long id = new SplittableRandom().nextLong();
             header.set(ValueLayout.JAVA_LONG, 8, id);
             header.set(ValueLayout.JAVA_LONG, 0, MAGIC);
-            return new SharedStore(made, channel, id);
+            return new SharedStore(made, id);
         });
     }
 
@@ -55,19 +51,17 @@ final class SharedStore implements AutoCloseable {
             Path path = pathOf(number);
             DriverFailure.require(Files.isRegularFile(path) && Files.size(path) >= DATA);
             Descriptor own = new Descriptor(number).duplicate();
-            FileChannel channel = open(number);
-            MemorySegment header = channel.map(FileChannel.MapMode.READ_ONLY, 0, DATA, Arena.ofAuto());
+            MemorySegment header = map(number, MapMode.READ_ONLY, 0, DATA);
             if (header.get(ValueLayout.JAVA_LONG, 0) != MAGIC) {
                 own.close();
-                channel.close();
                 throw new DriverFailure(CudaResult.INVALID_VALUE);
             }
-            return new SharedStore(own, channel, header.get(ValueLayout.JAVA_LONG, 8));
+            return new SharedStore(own, header.get(ValueLayout.JAVA_LONG, 8));
         });
     }
 
-    private static FileChannel open(int number) throws IOException {
-        return FileChannel.open(pathOf(number), StandardOpenOption.READ, StandardOpenOption.WRITE);
+    private static MemorySegment map(int number, MapMode mode, long offset, long byteSize) throws IOException {
+        return FileMapping.map(pathOf(number), mode, offset, byteSize, Arena.ofAuto());
     }
 
     private static Path pathOf(int number) {
@@ -86,19 +80,19 @@ final class SharedStore implements AutoCloseable {
 
     /// Returns whether a range lies in the part that was backed yet.
     boolean contains(long offset, long byteSize) {
-        return run(() -> offset >= 0 && byteSize > 0 && offset <= channel.size() - DATA - byteSize);
+        return run(() ->
+                offset >= 0 && byteSize > 0 && offset <= Files.size(pathOf(descriptor.number())) - DATA - byteSize);
     }
 
     /// Returns the bytes of a range, mapped as long as the segment is reachable.
     MemorySegment map(long offset, long byteSize) {
-        return run(() -> channel.map(FileChannel.MapMode.READ_WRITE, DATA + offset, byteSize, Arena.ofAuto()));
+        return run(() -> map(descriptor.number(), MapMode.READ_WRITE, DATA + offset, byteSize));
     }
 
     @Override
     public void close() {
         run(() -> {
             descriptor.close();
-            channel.close();
             return true;
         });
     }

@@ -70,6 +70,16 @@ final class SharingTests {
         assertThat(guest.gpu.misuses()).isEmpty();
     }
 
+    /// The driver knows no interrupts of Java threads.
+    @Test
+    void interruptedThreadsShareToo() {
+        Thread.currentThread().interrupt();
+        share();
+        bytesGoBothWays();
+        aStreamWaitsForWhatTheOtherMachineRecorded();
+        assertThat(Thread.interrupted()).isTrue();
+    }
+
     @Test
     void aStreamWaitsForWhatTheOtherMachineRecorded() {
         long there = mapped();
