@@ -10,7 +10,8 @@ import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /// Asks other people's code, which may never answer, on a thread for that one question. If the code hangs, the
-/// program loses this much time and a daemon thread, which is interrupted and left alone.
+/// program loses this much time and a daemon thread, which is interrupted and left alone. An interrupt of the thread
+/// that asks does not end its wait, and stays pending.
 ///
 /// @param longest the longest wait for an answer
 record ProbeTimeout(Duration longest) {
@@ -22,17 +23,25 @@ record ProbeTimeout(Duration longest) {
     <T extends @Nullable Object> T ask(String who, Callable<T> question) throws TimeoutException {
         FutureTask<T> task = new FutureTask<>(question);
         Thread.ofPlatform().daemon().name("cistern-asks-" + who).start(task);
+        long end = System.nanoTime() + longest.toNanos();
+        boolean interrupted = false;
         try {
-            return task.get(longest.toMillis(), TimeUnit.MILLISECONDS);
-        } catch (InterruptedException e) {
-            task.cancel(true);
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException("interrupted while " + who + " was asked", e);
+            while (true) {
+                try {
+                    return task.get(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
         } catch (TimeoutException e) {
             task.cancel(true);
             throw e;
         } catch (ExecutionException e) {
             throw passedOn(Objects.requireNonNull(e.getCause()));
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 

@@ -51,6 +51,17 @@ class HostilePluginTests {
         return DeviceMemory.builder(gpu).catalog(plugins.discover()).open();
     }
 
+    /// The wait for a slow one has a bound.
+    @Test
+    void aPendingInterruptKeepsNobodyFromBeingAsked() throws IOException {
+        String slow = "static { java.util.concurrent.locks.LockSupport.parkNanos(50_000_000); }";
+        PluginFolder patient = new PluginFolder(folder);
+        patient.drop("slow.jar", "acme.Slow", Sources.provider("acme.Slow", "\"slow\"", "SPI_VERSION", slow));
+        Thread.currentThread().interrupt();
+        assertThat(PluginFolder.problems(patient.discover())).doesNotContainKey("acme.Slow");
+        assertThat(Thread.interrupted()).isTrue();
+    }
+
     @Test
     void onesThatHangWhenTheyAreMadeAreLeftAlone() {
         plugins.drop(

@@ -64,13 +64,10 @@ record LoadTrial(Path contents, String preload) {
             return tried(new ProcessBuilder(helper.toString()));
         } catch (IOException e) {
             return Optional.empty();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return Optional.of("was not loaded: interrupted while it was tried");
         }
     }
 
-    private Optional<String> tried(ProcessBuilder helper) throws IOException, InterruptedException {
+    private Optional<String> tried(ProcessBuilder helper) throws IOException {
         Path said = Files.createTempFile("cistern-trial", ".txt");
         try {
             helper.environment().put("LD_PRELOAD", C_LIBRARY + ":" + preload);
@@ -78,7 +75,7 @@ record LoadTrial(Path contents, String preload) {
             helper.redirectInput(contents.toFile()).redirectErrorStream(true).redirectOutput(said.toFile());
             Process process = helper.start();
             try {
-                return process.waitFor(LONGEST_SECONDS, TimeUnit.SECONDS)
+                return ended(process)
                         ? judged(process.exitValue(), text(said))
                         : Optional.of("does not come back from its constructors: tried for " + LONGEST_SECONDS
                                 + " s in a process of its own");
@@ -87,6 +84,25 @@ record LoadTrial(Path contents, String preload) {
             }
         } finally {
             Files.delete(said);
+        }
+    }
+
+    /// An interrupt does not end the wait, which has a bound, and stays pending.
+    private static boolean ended(Process process) {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(LONGEST_SECONDS);
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return process.waitFor(end - System.nanoTime(), TimeUnit.NANOSECONDS);
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 
