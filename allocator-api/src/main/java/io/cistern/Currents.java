@@ -1,42 +1,51 @@
 package io.cistern;
 
 import io.cistern.errors.ConfigurationException;
-import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.registry.CurrentAllocators;
 import io.cistern.internal.registry.Registry;
 import io.cistern.spi.catalog.Catalog;
-import io.cistern.spi.options.AllocatorSpec;
 import java.util.List;
 
 /// Chooses and exchanges the current allocators of one [DeviceMemory], one for each device.
 /// [DeviceMemory#currents] returns it.
 ///
-/// Live blocks go back to the allocators that made them, whichever is current.
+/// Live blocks go back to the allocators that made them, whichever is current. An allocator that the framework
+/// opened closes once it is current nowhere: see [DeviceMemory#setCurrent]. What the program opened stays open.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Currents {
-    private final DeviceMemory memory;
     private final Registry registry;
 
-    Currents(DeviceMemory memory, Registry registry) {
-        this.memory = memory;
+    Currents(Registry registry) {
         this.registry = registry;
     }
 
-    /// Makes an allocator current for all devices. The former one stays open.
+    /// Makes an allocator that the program opened current for all devices. [DeviceMemory#setCurrent] does so by a
+    /// spec.
     ///
     /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
+    /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
+    /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public void set(Allocator allocator) {
-        registry.currents().setAll(registry.requireMember(allocator.opened()));
-        registry.observers().deliver();
+        try {
+            registry.setCurrent(allocator.opened());
+        } finally {
+            registry.observers().deliver();
+        }
     }
 
-    /// Makes an allocator current for one device. The former one stays open.
+    /// Makes an allocator that the program opened current for one device.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
+    /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
+    /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public void set(int device, Allocator allocator) {
-        registry.currents().set(device, registry.requireMember(allocator.opened()));
-        registry.observers().deliver();
+        try {
+            registry.setCurrent(device, allocator.opened());
+        } finally {
+            registry.observers().deliver();
+        }
     }
 
     /// Makes an allocator current for a device if the expected one still is, so that two libraries don't
@@ -47,11 +56,14 @@ public final class Currents {
     /// @return whether the expected one was current, and the next one is now
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalArgumentException if the next one is closed, or belongs to another device memory
+    /// @throws IllegalStateException as for [DeviceMemory#setCurrent]
+    /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public boolean compareAndSet(int device, Allocator expected, Allocator next) {
-        OpenAllocator member = registry.requireMember(next.opened());
-        boolean exchanged = registry.currents().compareAndSet(device, expected.opened(), member);
-        registry.observers().deliver();
-        return exchanged;
+        try {
+            return registry.compareAndSetCurrent(device, expected.opened(), next.opened());
+        } finally {
+            registry.observers().deliver();
+        }
     }
 
     /// Returns whether an allocator is current on a device. Opens none.
@@ -61,38 +73,22 @@ public final class Currents {
         return registry.currents().isCurrent(device, allocator.opened());
     }
 
-    /// Opens an allocator from a spec, makes it current for all devices, and closes the former current ones,
-    /// whose memory goes back with their last block. Allocations of other threads go to the old one or to the
-    /// new one; none fails because of the swap.
-    ///
-    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
-    /// @throws IllegalStateException if the device memory is closed, or if the calling thread is in the middle
-    ///     of an allocation or a free of the current allocator, as for [Allocator#close]: that one stays
-    ///     current then
-    /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
-    ///     suppressed in it. All of them are closed then, and the new one is current
-    public Allocator swap(String spec) {
-        try {
-            return memory.facade(registry.swap(AllocatorSpec.parse(spec)));
-        } finally {
-            registry.observers().deliver();
-        }
-    }
-
     /// Looks for plug-ins and reads the configuration again. On devices whose current allocator the
-    /// configuration had chosen, opens the allocator that it names now and [swaps][#swap] to it, if that spec
-    /// or a plug-in changed. On devices for which the program chose, nothing changes. Nothing reloads by
+    /// configuration had chosen, opens the allocator that it names now and makes it current, if that spec
+    /// or a plug-in changed. The former one closes, as for [DeviceMemory#setCurrent]. On devices for which the program chose, nothing changes. Nothing reloads by
     /// itself.
     ///
     /// Limits and other settings stay as they were when the device memory was opened.
     ///
     /// @return the exchanges, a line for each device: `device 0: caching -> async`
     /// @throws ConfigurationException if the named allocator can't be opened; nothing changes then
-    /// @throws IllegalStateException as for [#swap]; nothing changes then
-    /// @throws RuntimeException as for [#swap]
+    /// @throws IllegalStateException as for [DeviceMemory#setCurrent]; nothing changes then
+    /// @throws RuntimeException as for [DeviceMemory#setCurrent]
     public List<String> reload() {
         try {
-            return registry.reload();
+            return registry.reload().stream()
+                    .map(CurrentAllocators.Exchange::toString)
+                    .toList();
         } finally {
             registry.observers().deliver();
         }

@@ -43,6 +43,7 @@ import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.options.AllocatorSpec;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
@@ -119,7 +120,7 @@ public final class DeviceMemory implements AutoCloseable {
                 device -> builder.budgets(deviceLimits[device]),
                 currentRoutes,
                 !builder.reportScopes,
-                new Registry.Surroundings(this::outsideCaptures, this::isReclaimingFor));
+                new Registry.Surroundings(this::outsideCaptures, this::isReclaimingFor, facades::remove));
         order = new EventOrder(driver, MAX_IDLE_EVENTS);
         uses = new BlockUses(router, order);
         eventStreams = new EventStreams(driver, order, deviceCount);
@@ -130,7 +131,7 @@ public final class DeviceMemory implements AutoCloseable {
             scopes.watch(openScopes::moved);
         }
         notifier = new ThresholdNotifier(driver, router.routes().thresholds());
-        currents = new Currents(this, registry);
+        currents = new Currents(registry);
         listeners = new Listeners(outOfMemory, notifier, observers, deviceCount);
         moduleSupport = new ModuleSupport(this, pools, uses, order, eventStreams, builder.leakLevel);
         moduleSupport.attachment(Leaks.class, _ -> leaks);
@@ -226,18 +227,29 @@ public final class DeviceMemory implements AutoCloseable {
         return facade(registry.currents().get(device));
     }
 
-    /// Opens an allocator from a spec and makes it current for all devices. Live blocks still go back to the
-    /// allocators that made them, and the former current allocator stays open. [#currents] has the other ways
-    /// to choose.
+    /// Makes the allocator of a spec current for all devices. Blocks that are alive go back to the allocators that
+    /// made them. Allocations of other threads go to the former allocator or to the new one; none fails because of
+    /// the exchange.
+    ///
+    /// **Life.** The allocator belongs to the framework, as one that a setting names: once it is current on no
+    /// device, it closes, and its memory goes back with its last block. Until then the same spec means the same
+    /// allocator. What [#open] returned stays open until the program closes it. [#currents] has the other ways to
+    /// choose.
     ///
     /// @param spec as for [#open(String)]
     /// @throws io.cistern.errors.ConfigurationException if the spec can't be followed; the
     ///     current allocator stays then
-    /// @throws IllegalStateException if this device memory is closed
+    /// @throws IllegalStateException if this device memory is closed, or if the calling thread is in the middle
+    ///     of an allocation or a free of an allocator that this would close, as for [Allocator#close]; the current
+    ///     allocator stays then
+    /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
+    ///     suppressed in it. All of them are closed then, and the new one is current
     public Allocator setCurrent(String spec) {
-        Allocator allocator = open(spec);
-        currents.set(allocator);
-        return allocator;
+        try {
+            return facade(registry.setCurrent(AllocatorSpec.parse(spec)));
+        } finally {
+            observers.deliver();
+        }
     }
 
     /// Returns the object that chooses and exchanges the current allocators.

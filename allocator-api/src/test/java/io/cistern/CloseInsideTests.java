@@ -9,6 +9,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.AllocatorContext;
+import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
@@ -32,16 +34,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class CloseInsideTests {
     private final SimulatedGpu gpu = SimulatedGpu.builder().devices(1).build();
     private final ArrayAllocatorProvider other = new ArrayAllocatorProvider("other");
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(other), List.of(new LinearSourceProvider())))
-            .open();
     private final AtomicLong next = new AtomicLong(1 << 20);
     private final Plugin plugin = new Plugin();
-    private final Allocator allocator = memory.open(OpenOptions.made("plug-in", plugin));
-
-    CloseInsideTests() {
-        memory.currents().set(allocator);
-    }
+    private final DeviceMemory memory = DeviceMemory.builder(gpu)
+            .catalog(Catalog.of(List.of(other, plugin), List.of(new LinearSourceProvider())))
+            .open();
+    private final Allocator allocator = memory.setCurrent("plug-in");
 
     @AfterEach
     void itIsClosedLater() {
@@ -51,11 +49,26 @@ final class CloseInsideTests {
     }
 
     /// Does what it is told in the middle of its calls, once.
-    private final class Plugin implements DeviceAllocator {
+    private final class Plugin implements DeviceAllocator, AllocatorProvider {
         private Runnable inAllocate = () -> {};
         private Runnable inFree = () -> {};
         private boolean full;
         private boolean closed;
+
+        @Override
+        public int spiVersion() {
+            return SPI_VERSION;
+        }
+
+        @Override
+        public String name() {
+            return "plug-in";
+        }
+
+        @Override
+        public DeviceAllocator open(AllocatorContext context) {
+            return this;
+        }
 
         @Override
         public long allocate(long byteSize, int device, long stream) {
@@ -151,10 +164,10 @@ final class CloseInsideTests {
     }
 
     @Test
-    void byASwap() {
-        plugin.inAllocate = () -> memory.currents().swap("other");
+    void byAnotherThatBecomesCurrent() {
+        plugin.inAllocate = () -> memory.setCurrent("other");
         assertRefused(() -> memory.allocate(100, 0, 0));
-        assertThat(other.log).isEmpty();
+        assertThat(other.log).containsExactly("other opened", "other closed");
     }
 
     @Test
@@ -163,7 +176,7 @@ final class CloseInsideTests {
             plugin.full = true;
             Registration end = memory.listeners().onMemoryPressure(step, (_, _) -> {
                 plugin.full = false;
-                memory.currents().swap("other");
+                memory.setCurrent("other");
                 return 100;
             });
             assertRefused(() -> memory.allocate(100, 0, 0));

@@ -51,12 +51,12 @@ class CloseRefusalTests {
     }
 
     @Test
-    void aSwapClosesAllFormerAllocatorsThoughOneFails() {
-        memory.currents().set(0, memory.open(OpenOptions.made("first", new Maker("first", true))));
-        memory.currents().set(1, memory.open(OpenOptions.made("second", new Maker("second", false))));
-        assertThatThrownBy(() -> memory.currents().swap("upstream")).hasMessage("first");
-        assertThat(closed).containsExactly("first", "second");
-        assertThat(memory.current(1).name()).isEqualTo("upstream");
+    void anotherAllocatorIsCurrentThoughTheFormerFailsToClose() {
+        memory.open("upstream");
+        memory.setCurrent("upstream");
+        assertThatThrownBy(() -> memory.setCurrent("around")).hasMessage("upstream 2");
+        assertThat(closed).containsExactly("upstream 2");
+        assertThat(memory.current(1).name()).isEqualTo("around");
     }
 
     @Test

@@ -115,7 +115,6 @@ class DeviceMemoryTests {
                 () -> memory.open("array"),
                 () -> memory.open(OpenOptions.made("mine", mock(DeviceAllocator.class))),
                 () -> memory.setCurrent("array"),
-                () -> memory.currents().swap("array"),
                 () -> memory.pools().open("array"));
         assertThat(attempts)
                 .allSatisfy(attempt -> assertThatIllegalStateException()

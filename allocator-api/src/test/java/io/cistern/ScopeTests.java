@@ -26,7 +26,9 @@ class ScopeTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(2).capacityBytes(1L << 30).build();
     private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(List.of(new DirectProvider()), List.of(new LinearSourceProvider())))
+            .catalog(Catalog.of(
+                    List.of(new DirectProvider(), new ArrayAllocatorProvider("array")),
+                    List.of(new LinearSourceProvider())))
             .open();
     private final Allocator current = memory.setCurrent("direct");
     private final Allocator pool = memory.open("direct");
@@ -330,7 +332,7 @@ class ScopeTests {
             List<Allocator> former = new ArrayList<>();
             for (int i = 0; i < 20; i++) {
                 former.add(memory.current(0));
-                memory.currents().swap("direct");
+                memory.setCurrent(i % 2 == 0 ? "array" : "direct");
                 Thread.sleep(2);
             }
             stop.set(true);

@@ -220,7 +220,8 @@ class ScopeReportTests {
     void swapsAndDefaultsWorkWhileReporting() {
         try (DeviceMemory memory = open(true)) {
             long before = memory.allocate(100, 0, 0);
-            Allocator next = memory.currents().swap("direct");
+            Allocator next = memory.open("direct");
+            memory.currents().set(next);
             long after = memory.allocate(100, 0, 0);
             assertThat(next.statistics(0).allocations()).isEqualTo(1);
             memory.free(before, 0);

@@ -378,7 +378,7 @@ final class PoolSleepTests extends PoolFixture {
             assertThat(pool.statistics(DEVICE).requestedBytes()).isEqualTo(48 * MIB);
             assertThat(pool.statistics(DEVICE).reservedBytes()).hasValue(0);
             assertThat(memory.pools().all()).containsExactly(pool);
-            memory.currents().swap("caching:page_size=2MiB");
+            memory.setCurrent("caching:page_size=2MiB");
             try (Scope _ = pool.enter(ScopeOptions.all().limit(MemoryLimit.of("made meanwhile", MIB)))) {
                 assertThatThrownBy(() -> allocate(1)).isInstanceOf(MemoryAsleepException.class);
             }

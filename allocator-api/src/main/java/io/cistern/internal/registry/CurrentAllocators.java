@@ -7,8 +7,11 @@ import io.cistern.internal.names.Devices;
 import io.cistern.internal.routing.Route;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -32,6 +35,14 @@ public final class CurrentAllocators {
 
     /// By device, whether the configuration chose and not the program.
     private final boolean[] byConfiguration;
+
+    /// An allocator in place of another one, or of none.
+    public record Exchange(int device, @Nullable OpenAllocator former, OpenAllocator now) {
+        @Override
+        public String toString() {
+            return "device " + device + ": " + former + " -> " + now;
+        }
+    }
 
     private final boolean publishes;
     private final IntFunction<OpenAllocator> configured;
@@ -70,14 +81,7 @@ public final class CurrentAllocators {
     /// Returns the current allocator on a device, and opens it if necessary.
     public synchronized OpenAllocator get(int device) {
         OpenAllocator present = chosen[Devices.check(device, chosen.length)];
-        return present != null ? present : configure(device, configured.apply(device));
-    }
-
-    /// Makes the configuration's choice current on a device.
-    public synchronized OpenAllocator configure(int device, OpenAllocator choice) {
-        set(device, choice);
-        byConfiguration[device] = true;
-        return choice;
+        return present != null ? present : set(device, configured.apply(device), true).now();
     }
 
     /// Returns, by device, the allocators that are current by the configuration: none for a device for which
@@ -103,53 +107,38 @@ public final class CurrentAllocators {
         return chosen[Devices.check(device, chosen.length)] == allocator;
     }
 
-    /// Returns the allocators that are current on any device.
-    public synchronized Set<OpenAllocator> all() {
-        Set<OpenAllocator> all = new LinkedHashSet<>();
+    /// Returns the allocators that would be current nowhere after an exchange.
+    ///
+    /// @param next the allocators to become current, by device
+    synchronized Set<OpenAllocator> replacedBy(Map<Integer, OpenAllocator> next) {
+        List<@Nullable OpenAllocator> after = new ArrayList<>(Arrays.asList(chosen));
+        next.forEach(after::set);
+        Set<OpenAllocator> replaced = new LinkedHashSet<>();
         for (OpenAllocator present : chosen) {
-            if (present != null) {
-                all.add(present);
+            if (present != null && !after.contains(present)) {
+                replaced.add(present);
             }
         }
-        return all;
+        return replaced;
     }
 
-    public synchronized void set(int device, OpenAllocator next) {
-        OpenAllocator former = chosen[Devices.check(device, chosen.length)];
+    /// Makes an allocator current on a device.
+    ///
+    /// @param chosenByConfiguration whether the configuration names it, and not the program
+    synchronized Exchange set(int device, OpenAllocator next, boolean chosenByConfiguration) {
+        OpenAllocator former = chosen[device];
         chosen[device] = next;
-        byConfiguration[device] = false;
+        byConfiguration[device] = chosenByConfiguration;
         if (publishes) {
             ROUTE.setRelease(routes, device, next.route(device));
         }
         if (former != next) {
             observers.post(changed, former == null ? "" : former.toString(), device, 0, 0, 0);
         }
+        return new Exchange(device, former, next);
     }
 
     private MemoryEvent changed(String former, int device) {
         return new MemoryEvent.CurrentChanged(device, former, String.valueOf(chosen[device]));
-    }
-
-    /// Makes an allocator current on all devices.
-    ///
-    /// @return the former ones
-    public synchronized Set<OpenAllocator> setAll(OpenAllocator next) {
-        Set<OpenAllocator> former = new LinkedHashSet<>();
-        for (int device = 0; device < chosen.length; device++) {
-            OpenAllocator present = chosen[device];
-            if (present != null && present != next) {
-                former.add(present);
-            }
-            set(device, next);
-        }
-        return former;
-    }
-
-    public synchronized boolean compareAndSet(int device, OpenAllocator expected, OpenAllocator next) {
-        if (get(device) != expected) {
-            return false;
-        }
-        set(device, next);
-        return true;
     }
 }

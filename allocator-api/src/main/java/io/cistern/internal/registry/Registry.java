@@ -5,6 +5,7 @@ import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.events.Observers;
 import io.cistern.internal.leaks.Leaks;
+import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.order.DriverEnvironment;
 import io.cistern.internal.routing.Budgets;
@@ -21,16 +22,16 @@ import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -43,8 +44,11 @@ public final class Registry {
     ///
     /// @param outsideCaptures runs an action that a capture forbids: now, or when no capture is under way
     /// @param isReclaimingFor whether the calling thread looks for memory for a request to an allocator
+    /// @param drained forgets an allocator that has closed and whose last block is gone
     public record Surroundings(
-            Consumer<NodeQueue.Node<Runnable>> outsideCaptures, Predicate<OpenAllocator> isReclaimingFor) {}
+            Consumer<NodeQueue.Node<Runnable>> outsideCaptures,
+            Predicate<OpenAllocator> isReclaimingFor,
+            Consumer<OpenAllocator> drained) {}
 
     private final CudaDriver driver;
     private final DriverEnvironment environment;
@@ -55,7 +59,7 @@ public final class Registry {
     private final @Nullable Budgets[] budgets;
     private final Surroundings surroundings;
     private final CurrentAllocators currents;
-    private final ConfiguredAllocators configured = new ConfiguredAllocators(this);
+    private final OwnedAllocators owned = new OwnedAllocators(this);
     private final CopyOnWriteArrayList<OpenAllocator> allocators = new CopyOnWriteArrayList<>();
     private volatile Catalog catalog;
     private volatile boolean closed;
@@ -90,7 +94,7 @@ public final class Registry {
         for (int device = 0; device < currentRoutes.length; device++) {
             this.budgets[device] = budgets.apply(device);
         }
-        this.currents = new CurrentAllocators(currentRoutes, publishes, configured::get, observers);
+        this.currents = new CurrentAllocators(currentRoutes, publishes, owned::configured, observers);
     }
 
     /// Opens an allocator from a spec, with a limit on the bytes of all its blocks, or none.
@@ -250,6 +254,7 @@ public final class Registry {
         DeviceAllocator recorded = leaks.sites().around(backend);
         opened[0] = new OpenAllocator(spec, recorded, this, reserved, limit, servesGraphs, () -> {
             allocators.remove(opened[0]);
+            surroundings.drained().accept(opened[0]);
             whenDrained.run();
         });
         allocators.add(opened[0]);
@@ -314,42 +319,74 @@ public final class Registry {
         return allocator;
     }
 
-    /// Opens an allocator, makes it current for all devices, and closes the former ones.
+    /// Makes the allocator of a spec current on all devices, and opens it if necessary.
     ///
-    /// @throws ConfigurationException if the spec can't be followed; the current allocator stays then
-    /// @throws IllegalStateException as for [OpenAllocator#requireOutside]; it stays then too
-    /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
-    ///     suppressed in it. All of them are closed then, and the new one is current
-    public OpenAllocator swap(AllocatorSpec spec) {
-        currents.all().forEach(OpenAllocator::requireOutside);
-        OpenAllocator next = open(spec, null);
-        closeAll(currents.setAll(next));
-        return next;
+    /// @throws ConfigurationException if the spec can't be followed; nothing changes then
+    /// @throws IllegalStateException if the device memory is closed, or as for [#exchange]
+    /// @throws RuntimeException as for [#exchange]
+    public OpenAllocator setCurrent(AllocatorSpec spec) {
+        requireOpen();
+        return exchange(false, () -> onAllDevices(owned.get(spec))).getFirst().now();
+    }
+
+    /// Makes an allocator that the program opened current on all devices.
+    public void setCurrent(OpenAllocator next) {
+        exchange(false, () -> onAllDevices(requireMember(next)));
+    }
+
+    /// Makes an allocator that the program opened current on a device.
+    public void setCurrent(int device, OpenAllocator next) {
+        exchange(false, () -> Map.of(Devices.check(device, environment.deviceCount()), requireMember(next)));
+    }
+
+    /// Makes an allocator current on a device if the expected one still is.
+    ///
+    /// @return whether it was
+    public boolean compareAndSetCurrent(int device, OpenAllocator expected, OpenAllocator next) {
+        requireMember(next);
+        return !exchange(false, () -> currents.get(device).equals(expected) ? Map.of(device, next) : Map.of())
+                .isEmpty();
     }
 
     /// Looks for plug-ins and configuration again, and exchanges the allocators that the configuration had
     /// chosen.
-    ///
-    /// @return the exchanges, a line for each device
-    public List<String> reload() {
-        SortedMap<Integer, OpenAllocator> former;
-        SortedMap<Integer, OpenAllocator> changed;
-        synchronized (currents) {
-            former = currents.configured();
-            former.values().forEach(OpenAllocator::requireOutside);
-            changed = configured.reload(former);
-            changed.forEach(currents::configure);
-        }
-        Set<OpenAllocator> left = new LinkedHashSet<>(former.values());
-        left.removeIf(currents::isCurrent);
-        closeAll(left);
-        return ConfiguredAllocators.told(former, changed);
+    public List<CurrentAllocators.Exchange> reload() {
+        return exchange(true, () -> owned.reload(currents.configured()));
     }
 
-    private static void closeAll(Set<OpenAllocator> former) {
+    /// Exchanges current allocators, and closes those that the framework had opened and that are current nowhere
+    /// afterwards.
+    ///
+    /// @param byConfiguration whether the configuration names the new ones, and not the program
+    /// @param change returns the new ones, by device
+    /// @throws IllegalStateException as for [OpenAllocator#requireOutside], if it would close; nothing
+    ///     changes then
+    /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
+    ///     suppressed in it. All of them are closed then, and the new ones are current
+    private List<CurrentAllocators.Exchange> exchange(
+            boolean byConfiguration, Supplier<Map<Integer, OpenAllocator>> change) {
+        List<CurrentAllocators.Exchange> done = new ArrayList<>();
         Failures failures = new Failures();
-        former.forEach(allocator -> failures.gather(allocator::close));
+        List<OpenAllocator> unused;
+        synchronized (currents) {
+            failures.gather(() -> {
+                Map<Integer, OpenAllocator> next = change.get();
+                currents.replacedBy(next).stream().filter(owned::contains).forEach(OpenAllocator::requireOutside);
+                next.forEach((device, allocator) -> done.add(currents.set(device, allocator, byConfiguration)));
+            });
+            unused = owned.takeUnused(currents::isCurrent);
+        }
+        unused.forEach(allocator -> failures.gather(allocator::close));
         failures.rethrow();
+        return done;
+    }
+
+    private Map<Integer, OpenAllocator> onAllDevices(OpenAllocator allocator) {
+        Map<Integer, OpenAllocator> all = new TreeMap<>();
+        for (int device = 0; device < environment.deviceCount(); device++) {
+            all.put(device, allocator);
+        }
+        return all;
     }
 
     public void refuseOpening() {

@@ -126,7 +126,7 @@ final class FlightEventsTests extends ObservedMemory {
                 Recording recording = new Recording()) {
             List<RecordedEvent> changes = recorded(recording, "cistern.CurrentChanged", () -> {
                 memory.listeners().annotate("step 7");
-                memory.currents().swap("direct");
+                memory.setCurrent("direct");
             });
             assertThat(changes).hasSize(1);
             assertThat(changes.getFirst().getString("former")).isEqualTo("caching");

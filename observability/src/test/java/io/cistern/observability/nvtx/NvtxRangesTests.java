@@ -101,7 +101,7 @@ final class NvtxRangesTests extends ObservedMemory {
         try (Registration _ = NvtxRanges.register(memory)) {
             memory.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
             assertThatThrownBy(() -> allocate(300 * MIB)).isInstanceOf(DeviceOutOfMemoryException.class);
-            memory.currents().swap("direct");
+            memory.setCurrent("direct");
         }
         assertThat(calls())
                 .anyMatch(call -> call.startsWith("mark trim caching, device 0: "))

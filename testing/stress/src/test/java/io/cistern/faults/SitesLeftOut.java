@@ -10,7 +10,7 @@ final class SitesLeftOut {
     private static final Pattern OPENING = Pattern.compile(
             "(Options?|Spec|Provider|Builder|OptionReader|PoolChoice|PoolLocation|Syntax|ReleaseThreshold)"
                     + "(\\$\\w+)?\\."
-                    + "|\\.(PowerTwoDivisions|ConfiguredAllocators)\\."
+                    + "|\\.(PowerTwoDivisions|OwnedAllocators)\\."
                     + "|Leaks\\.levelIn|SplitPolicy\\.(none|atMost)|Events\\.trimmed|Registry\\.reload"
                     + "|CurrentAllocators\\.configured"
                     + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Router|Routes"

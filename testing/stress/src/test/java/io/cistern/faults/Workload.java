@@ -230,7 +230,7 @@ enum Workload {
             program.freeAll(0);
             program.memory.currents().set(program.allocator);
             program.allocate(5000, 0);
-            program.memory.currents().swap("direct");
+            program.memory.setCurrent("direct");
             program.freeAll(0);
         }
     },

@@ -227,7 +227,7 @@ public abstract class ScopedPools {
     void swapsUnderTrafficLoseNothing() throws Exception {
         try (Patterns patterns = new Patterns(driver, 0);
                 ExecutorService executor = Executors.newFixedThreadPool(THREADS)) {
-            memory.currents().swap("caching");
+            memory.setCurrent("caching");
             List<Future<?>> running = new ArrayList<>();
             for (int thread = 0; thread < THREADS; thread++) {
                 long stream = streams.get(thread);
@@ -246,7 +246,7 @@ public abstract class ScopedPools {
             List<Allocator> former = new ArrayList<>();
             for (int i = 0; i < 5; i++) {
                 former.add(memory.current(0));
-                memory.currents().swap(i % 2 == 0 ? "async" : "caching");
+                memory.setCurrent(i % 2 == 0 ? "async" : "caching");
             }
             for (Future<?> task : running) {
                 task.get();

@@ -146,7 +146,7 @@ class ComplaintsTests {
     void theCurrentAllocatorIsSwappedWhileItsBlocksLive() {
         Allocator first = memory.setCurrent("caching");
         long old = memory.allocate(MIB, 0, 0);
-        Allocator second = memory.currents().swap("async");
+        Allocator second = memory.setCurrent("async");
         long young = memory.allocate(MIB, 0, 0);
         assertThat(memory.allocators()).containsExactly(first, second);
         memory.free(old, 0);

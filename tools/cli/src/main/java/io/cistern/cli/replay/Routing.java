@@ -79,8 +79,14 @@ public final class Routing {
         this.plan = plan;
         present = new Allocator[plan.scopes() ? streams.handles().length : 1];
         if (!plan.scopes()) {
-            present[0] = memory.setCurrent(spec);
+            present[0] = openCurrent();
         }
+    }
+
+    private Allocator openCurrent() {
+        Allocator opened = memory.open(spec);
+        memory.currents().set(opened);
+        return opened;
     }
 
     /// Prepares for the next operation on a stream, which is given by its number.
@@ -123,11 +129,11 @@ public final class Routing {
         }
         if (plan.scopes()) {
             leave();
-            former.close();
             present[index] = null;
         } else {
-            present[index] = memory.currents().swap(spec);
+            present[index] = openCurrent();
         }
+        former.close();
         swaps++;
         retired.add(former);
         settle();
