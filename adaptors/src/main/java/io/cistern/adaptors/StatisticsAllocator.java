@@ -6,6 +6,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import org.jspecify.annotations.Nullable;
 
 /// Counts allocations by region, a part of a program that the program names.
 ///
@@ -25,7 +26,9 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
     private final ConcurrentMap<String, RegionCounts> counts = new ConcurrentHashMap<>();
     private final ConcurrentMap<Long, StatisticsRegion> regions = new ConcurrentHashMap<>();
     private final StatisticsRegion everything = new StatisticsRegion(this, "", counts(""), null);
-    private final ThreadLocal<StatisticsRegion> innermost = ThreadLocal.withInitial(() -> everything);
+
+    /// Empty outside all regions: a value refers to this object, so it would stay as long as its thread.
+    private final ThreadLocal<@Nullable StatisticsRegion> innermost = new ThreadLocal<>();
 
     /// Builds on an allocator, and begins to count.
     public StatisticsAllocator(DeviceAllocator upstream) {
@@ -37,7 +40,7 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
     /// @param name any name; regions of one name share their counts
     /// @return the region; closing it, on the same thread, leaves it
     public StatisticsRegion enter(String name) {
-        StatisticsRegion region = new StatisticsRegion(this, name, counts(name), innermost.get());
+        StatisticsRegion region = new StatisticsRegion(this, name, counts(name), innermost());
         innermost.set(region);
         return region;
     }
@@ -47,7 +50,16 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
         if (innermost.get() != region) {
             throw new IllegalStateException("region '" + region + "' is not the innermost of this thread");
         }
-        innermost.set(outer);
+        if (outer == everything) {
+            innermost.remove();
+        } else {
+            innermost.set(outer);
+        }
+    }
+
+    private StatisticsRegion innermost() {
+        StatisticsRegion region = innermost.get();
+        return region != null ? region : everything;
     }
 
     private RegionCounts counts(String name) {
@@ -69,7 +81,7 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        StatisticsRegion region = innermost.get();
+        StatisticsRegion region = innermost();
         long address;
         try {
             address = upstream().allocate(byteSize, device, stream);
