@@ -1,7 +1,9 @@
 package io.cistern.diagnostics;
 
+import java.io.Serializable;
 import java.util.List;
 import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
 /// A report of the facts known when a device had no memory for a request.
 ///
@@ -26,7 +28,8 @@ public record OutOfMemoryReport(
         List<UnusableMemory> unusable,
         List<TriedStep> steps,
         List<ProcessMemory> processes,
-        List<String> advice) {
+        List<String> advice)
+        implements Serializable {
     /// Streams and reasons named in the text; the record has all.
     private static final int MAX_NAMED = 8;
 
@@ -52,10 +55,28 @@ public record OutOfMemoryReport(
             OptionalLong reservedBytes,
             long requestedBytes,
             long liveBlocks,
-            List<StreamMemory> streams) {
+            List<StreamMemory> streams)
+            implements Serializable {
         /// Copies the list.
         public AllocatorMemory {
             streams = List.copyOf(streams);
+        }
+
+        private Object writeReplace() {
+            return new Serialized(name, tag, bytes(reservedBytes), requestedBytes, liveBlocks, streams);
+        }
+
+        private record Serialized(
+                String name,
+                String tag,
+                @Nullable Long reservedBytes,
+                long requestedBytes,
+                long liveBlocks,
+                List<StreamMemory> streams)
+                implements Serializable {
+            private Object readResolve() {
+                return new AllocatorMemory(name, tag, bytes(reservedBytes), requestedBytes, liveBlocks, streams);
+            }
         }
 
         /// Returns the reserved bytes that no live block asked for; 0 if the allocator can't tell what it reserves.
@@ -73,7 +94,67 @@ public record OutOfMemoryReport(
     ///
     /// @param processId its number
     /// @param byteSize bytes of the device that it holds; empty if the system does not tell
-    public record ProcessMemory(long processId, OptionalLong byteSize) {}
+    public record ProcessMemory(long processId, OptionalLong byteSize) implements Serializable {
+        private Object writeReplace() {
+            return new Serialized(processId, bytes(byteSize));
+        }
+
+        private record Serialized(long processId, @Nullable Long byteSize) implements Serializable {
+            private Object readResolve() {
+                return new ProcessMemory(processId, bytes(byteSize));
+            }
+        }
+    }
+
+    private Object writeReplace() {
+        return new Serialized(
+                byteSize,
+                device,
+                stream,
+                bytes(freeBytes),
+                bytes(totalBytes),
+                allocators,
+                unusable,
+                steps,
+                List.copyOf(processes),
+                List.copyOf(advice));
+    }
+
+    /// The report with [Long] in place of [OptionalLong], which is not serializable.
+    private record Serialized(
+            long byteSize,
+            int device,
+            long stream,
+            @Nullable Long freeBytes,
+            @Nullable Long totalBytes,
+            List<AllocatorMemory> allocators,
+            List<UnusableMemory> unusable,
+            List<TriedStep> steps,
+            List<ProcessMemory> processes,
+            List<String> advice)
+            implements Serializable {
+        private Object readResolve() {
+            return new OutOfMemoryReport(
+                    byteSize,
+                    device,
+                    stream,
+                    bytes(freeBytes),
+                    bytes(totalBytes),
+                    allocators,
+                    unusable,
+                    steps,
+                    processes,
+                    advice);
+        }
+    }
+
+    private static @Nullable Long bytes(OptionalLong known) {
+        return known.isPresent() ? known.getAsLong() : null;
+    }
+
+    private static OptionalLong bytes(@Nullable Long known) {
+        return known == null ? OptionalLong.empty() : OptionalLong.of(known);
+    }
 
     /// Returns the free and total bytes of the device as a text for people: "the device has … of … bytes free".
     public String deviceText() {

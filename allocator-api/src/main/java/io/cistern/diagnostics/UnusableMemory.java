@@ -1,12 +1,14 @@
 package io.cistern.diagnostics;
 
+import java.io.Serializable;
+
 /// Memory that an allocator holds on a device and could not use for a request.
 ///
 /// @param reason why it could not
 /// @param byteSize bytes, above 0
 /// @param holder the stream, allocator or pool that holds it, for people; empty if that says nothing
 /// @param remedy a setting or a call that would make it usable, as a sentence for people; empty if there is none
-public record UnusableMemory(Reason reason, long byteSize, String holder, String remedy) {
+public record UnusableMemory(Reason reason, long byteSize, String holder, String remedy) implements Serializable {
     /// Why memory can't serve a request.
     public enum Reason {
         /// A page or segment has a live block too, so it can't go elsewhere as a whole.

@@ -19,8 +19,8 @@ public final class DeviceOutOfMemoryException extends CisternException {
     private final int device;
     private final String detail;
     private final boolean byLimit;
-    private final transient List<TriedStep> steps;
-    private transient @Nullable OutOfMemoryReport report;
+    private final List<TriedStep> steps;
+    private @Nullable OutOfMemoryReport report;
 
     /// Makes an exception; for allocators. The framework adds its report of the device and of the allocators.
     ///
@@ -103,7 +103,7 @@ public final class DeviceOutOfMemoryException extends CisternException {
     /// Returns the steps that were tried, in their order.
     public List<TriedStep> steps() {
         OutOfMemoryReport known = report;
-        return known != null ? known.steps() : steps == null ? List.of() : steps;
+        return known != null ? known.steps() : steps;
     }
 
     /// Returns the facts known when the framework gave up; empty if an allocator threw this outside a request
