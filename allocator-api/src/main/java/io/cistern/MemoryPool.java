@@ -525,7 +525,8 @@ public final class MemoryPool implements AutoCloseable {
         }
 
         /// Uses two functions of the program's own as the source: segments come from the maker and
-        /// go back to the deleter. A maker without memory returns 0.
+        /// go back to the deleter. A maker without memory returns 0. It must not return blocks of an open
+        /// allocator or pool, which have an owner already: see [OpenOptions#around].
         public Builder functions(MemoryPool.SegmentMaker maker, MemoryPool.SegmentDeleter deleter) {
             return source(new FunctionSource(maker, deleter));
         }

@@ -129,4 +129,27 @@ final class ContractBreachTests {
                 .withMessageContaining("more than a device can address");
         assertThat(limit.usedBytes()).isZero();
     }
+
+    /// A block has one owner, so an allocator around an open one has to be opened as such.
+    @Test
+    void blocksOfAnOpenAllocatorGoBackToItAndTheRefusalSaysHowToBuildOnIt() {
+        Allocator upstream = memory.open(OpenOptions.made("upstream", new Plugin()));
+        DeviceAllocator over = new DeviceAllocator() {
+            @Override
+            public long allocate(long byteSize, int device, long stream) {
+                return upstream.allocate(byteSize, device, stream);
+            }
+
+            @Override
+            public void free(long block, long byteSize, int device, long stream) {
+                memory.free(block, stream);
+            }
+        };
+        Allocator built = memory.open(OpenOptions.made("built", over));
+        assertThatExceptionOfType(AllocatorContractException.class)
+                .isThrownBy(() -> built.allocate(SMALL, 0, 0))
+                .withMessageContainingAll("upstream", "OpenOptions.around");
+        assertThat(memory.leaks()).isEmpty();
+        assertThat(freed).containsExactly(SMALL);
+    }
 }

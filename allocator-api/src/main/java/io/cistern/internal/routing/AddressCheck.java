@@ -1,6 +1,7 @@
 package io.cistern.internal.routing;
 
 import io.cistern.errors.AllocatorContractException;
+import org.jspecify.annotations.Nullable;
 
 /// Checks the address that an allocator returned, and gives a block back that can't be used.
 final class AddressCheck {
@@ -34,17 +35,26 @@ final class AddressCheck {
     }
 
     /// Returns the exception for an address that can't be a block's. The block goes back, unless that would
-    /// free another one.
-    static AllocatorContractException illegal(Route route, long address, long byteSize, long stream) {
+    /// free another one of the same allocator.
+    ///
+    /// @param holder the route of the live block that begins there, or null
+    static AllocatorContractException illegal(
+            Route route, @Nullable Route holder, long address, long byteSize, long stream) {
         boolean wellFormed = isLegal(address);
+        boolean ofAnother = holder != null && !holder.maker.equals(route.maker);
         String fault = wellFormed
-                ? "where a live block begins already"
+                ? "where a live block begins already" + (ofAnother ? builtOn(holder) : "")
                 : "which is not a multiple of 256 between 256 and 2^" + OwnerTable.ADDRESS_BITS;
         var broken = new AllocatorContractException("allocator " + route.name + " returned 0x"
                 + Long.toHexString(address) + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
-        if (!wellFormed) {
+        if (!wellFormed || ofAnother) {
             giveBack(route, address, byteSize, stream, broken);
         }
         return broken;
+    }
+
+    private static String builtOn(Route holder) {
+        return ", one of allocator " + holder.name + ": an allocator can't hand out blocks of an open one as its own;"
+                + " open it around that one with OpenOptions.around";
     }
 }
