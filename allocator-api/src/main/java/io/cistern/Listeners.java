@@ -177,8 +177,10 @@ public final class Listeners {
 
     /// Tells an observer of every [event][MemoryEvent] from now on. Without observers, events cost nothing.
     ///
-    /// Observers are called on the thread that caused the event, within the program's call, on several threads
-    /// at once and outside all locks of allocators. They should be quick. Their exceptions are logged once and
+    /// Observers are called within the program's call, on several threads at once and outside all locks of
+    /// allocators. An event comes after those that it follows from: a block after the segment that it lies in.
+    /// It comes on the thread that caused it; that of a segment may come on another thread, which uses the
+    /// segment. They should be quick. Their exceptions are logged once and
     /// change nothing for the program. No observer is told of events that an observer causes in the same device
     /// memory.
     ///

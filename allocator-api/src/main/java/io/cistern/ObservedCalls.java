@@ -11,10 +11,10 @@ import io.cistern.internal.routing.Router;
 ///
 /// **Threads.** Any.
 final class ObservedCalls {
-    private static final Events.Maker<Router> ALLOCATED = (router, _, address, stream, begun, ended) -> router.ofLive(
+    private static final Events.Maker<Router> ALLOCATED = (router, _, address, stream, nanos, ended) -> router.ofLive(
             address,
-            (at, byteSize, route) -> new MemoryEvent.Allocated(
-                    route.toString(), route.device(), stream, at, byteSize, ended - begun, ended));
+            (at, byteSize, route) ->
+                    new MemoryEvent.Allocated(route.toString(), route.device(), stream, at, byteSize, nanos, ended));
 
     private static final Events.Maker<Router> FREED = (router, _, address, stream, _, _) -> router.ofLive(
             address,
@@ -39,15 +39,18 @@ final class ObservedCalls {
         return observers.anyOfBlocks() ? System.nanoTime() : NO_TIME;
     }
 
-    /// Called after an allocation, failed or not. It also delivers the events that the allocator posted.
+    /// Called after an allocation, failed or not. It delivers the events that the allocator posted, and then tells
+    /// of the block, with a later time.
     ///
     /// @param address 0 if the allocation failed
     void allocated(long address, long stream, long begun) {
-        if (address != 0 && begun != NO_TIME) {
-            observers.tell(ALLOCATED, router, -1, address, stream, begun, System.nanoTime());
-        } else {
+        if (address == 0 || begun == NO_TIME) {
             observers.deliver();
+            return;
         }
+        long ended = System.nanoTime();
+        long told = observers.deliver() ? System.nanoTime() : ended;
+        observers.tell(ALLOCATED, router, -1, address, stream, ended - begun, told);
     }
 
     /// Called before a free. The caller calls [Observers#deliver] after the free.

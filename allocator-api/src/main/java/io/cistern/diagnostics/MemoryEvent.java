@@ -26,7 +26,7 @@ public sealed interface MemoryEvent {
     /// @param address where it begins
     /// @param byteSize bytes asked for
     /// @param nanos how long the allocation took
-    /// @param endNanos when it ended, in the time of [System#nanoTime]
+    /// @param endNanos when it had ended and the events before it were told, in the time of [System#nanoTime]
     record Allocated(String allocator, int device, long stream, long address, long byteSize, long nanos, long endNanos)
             implements MemoryEvent {}
 

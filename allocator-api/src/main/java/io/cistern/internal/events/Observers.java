@@ -1,6 +1,8 @@
 package io.cistern.internal.events;
 
 import io.cistern.diagnostics.MemoryEvent;
+import io.cistern.internal.threads.NodeQueue;
+import io.cistern.internal.threads.Turn;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -12,59 +14,23 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Idea.** Usually nobody observes. So code that has an event checks [#any] first, and code with events of
 /// blocks, which are by far the most, checks [#anyOfBlocks]. Observers run under no lock of an allocator: an
-/// event that is [posted][#post] under a lock is told when the thread has left the allocator ([#deliver]).
+/// event that is [posted][#post] under a lock is told when the thread has left the allocator ([#deliver]), or by
+/// another thread that has an event of its own before.
+///
+/// **Order.** An event is told after all that it follows from: a block after the segment that it lies in, although
+/// another thread obtained the segment. So posted events of all threads are in one queue, and a thread tells them,
+/// or waits until they are told, before it tells of its own. The wait is bounded, since an observer may wait for
+/// this very thread.
 ///
 /// **A full Java heap.** Telling an event throws nothing. Events are made here, and those that can't be made or
 /// kept are lost and [counted][#lost]. An observer that throws misses that event; the first failure is logged.
 /// Nobody is told of events that an observer causes in the same device memory.
 ///
-/// **Threads.** Any; observers are called on the thread that caused the event.
+/// **Threads.** Any; observers are called on the thread that caused the event, or on one whose own event follows from
+/// it.
 public final class Observers {
-    /// The events that the calling thread has to tell, in order. It is a list of links, so a failure to grow
-    /// keeps the events in it.
-    private static final class Posted {
-        @Nullable
-        Link first;
-
-        @Nullable
-        Link last;
-
-        boolean telling;
-
-        void add(Link link) {
-            if (last == null) {
-                first = link;
-            } else {
-                last.next = link;
-            }
-            last = link;
-        }
-
-        /// Removes and returns the oldest event; null if there is none.
-        @Nullable
-        MemoryEvent poll() {
-            Link oldest = first;
-            if (oldest == null) {
-                return null;
-            }
-            first = oldest.next;
-            if (first == null) {
-                last = null;
-            }
-            return oldest.event;
-        }
-    }
-
-    private static final class Link {
-        final MemoryEvent event;
-
-        @Nullable
-        Link next;
-
-        Link(MemoryEvent event) {
-            this.event = event;
-        }
-    }
+    /// How long a thread waits for another one's observers.
+    private static final long PATIENCE_NANOS = 100_000_000;
 
     /// An observer. A consumer that is added twice has two of these objects.
     public static final class Observer {
@@ -87,12 +53,18 @@ public final class Observers {
     /// Whether any of them is told of blocks.
     private volatile boolean anyOfBlocks;
 
-    @SuppressWarnings("ThreadLocalUsage") // a thread may tell of several device memories
-    private final ThreadLocal<Posted> posted = ThreadLocal.withInitial(Posted::new);
+    /// The posted events that were not told yet, of all threads in one order.
+    private final NodeQueue<MemoryEvent> posted = new NodeQueue<>();
 
-    /// The number of posted events, of all threads, that were not told yet. It is mostly 0, and then a thread
-    /// need not look for its own.
+    /// The number of posted events that were not told to the end yet. It is mostly 0.
     private final AtomicInteger waiting = new AtomicInteger();
+
+    /// Taken to tell posted events.
+    private final Turn turn = new Turn();
+
+    /// Whether the thread is telling of an event.
+    @SuppressWarnings("ThreadLocalUsage") // a thread may tell of several device memories
+    private final ThreadLocal<boolean[]> telling = ThreadLocal.withInitial(() -> new boolean[1]);
 
     private final AtomicLong lost = new AtomicLong();
 
@@ -141,19 +113,19 @@ public final class Observers {
         anyOfBlocks = someOfBlocks;
     }
 
-    /// Tells the observers of an event, after those that the thread [posted][#post]. To be called under no lock
+    /// Tells the observers of an event, after all that were [posted][#post] before. To be called under no lock
     /// of an allocator.
     @SuppressWarnings("CatchingUnchecked") // an event that is lost is better than an allocation
     public <T> void tell(Events.Maker<T> maker, T about, int device, long first, long second, long third, long fourth) {
         try {
-            Posted mine = posted.get();
-            if (!mine.telling) {
-                mine.telling = true;
+            boolean[] mine = telling.get();
+            if (!mine[0]) {
+                mine[0] = true;
                 try {
-                    tellPosted(mine);
+                    tellPosted();
                     toAll(maker.make(about, device, first, second, third, fourth));
                 } finally {
-                    mine.telling = false;
+                    mine[0] = false;
                 }
             }
         } catch (RuntimeException | Error failure) {
@@ -173,28 +145,49 @@ public final class Observers {
             return;
         }
         try {
-            Posted mine = posted.get();
-            MemoryEvent event = mine.telling ? null : maker.make(about, device, first, second, third, 0);
+            MemoryEvent event = telling.get()[0] ? null : maker.make(about, device, first, second, third, 0);
             if (event != null) {
-                mine.add(new Link(event));
+                NodeQueue.Node<MemoryEvent> node = new NodeQueue.Node<>(event);
                 waiting.incrementAndGet();
+                posted.add(node);
             }
         } catch (RuntimeException | Error failure) {
             lose(failure);
         }
     }
 
-    /// Tells the observers of the events that the thread posted. To be called under no lock of an allocator.
-    public void deliver() {
-        if (waiting.get() != 0) {
+    /// Tells the observers of all events that were posted. To be called under no lock of an allocator.
+    ///
+    /// @return whether there were any
+    public boolean deliver() {
+        boolean any = waiting.get() != 0;
+        if (any) {
             tell(Events.NOTHING_MORE, "");
         }
+        return any;
     }
 
-    private void tellPosted(Posted mine) {
-        for (MemoryEvent event = mine.poll(); event != null; event = mine.poll()) {
-            waiting.decrementAndGet();
-            toAll(event);
+    /// Tells what was posted until now. If another thread is telling, waits for it, since the caller's own event
+    /// may follow from what that thread tells.
+    private void tellPosted() {
+        int left = waiting.get();
+        if (left == 0) {
+            return;
+        }
+        boolean begun = turn.begin(PATIENCE_NANOS);
+        try {
+            NodeQueue.Node<MemoryEvent> node;
+            while (left-- > 0 && (node = posted.poll()) != null) {
+                try {
+                    toAll(node.value());
+                } finally {
+                    waiting.decrementAndGet();
+                }
+            }
+        } finally {
+            if (begun) {
+                turn.end();
+            }
         }
     }
 

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 /// Looks for memory when an allocator has none for a request, after the allocator's own search.
 /// [ReclaimAttempt] lists the steps. After each step that gave something, it asks the allocator again.
 ///
-/// **No livelock.** For each device, one thread at a time takes memory from others ([ReclaimTurn]). A thread
+/// **No livelock.** For each device, one thread at a time takes memory from others ([Turn]). A thread
 /// asks the allocator again whenever any thread's step has given something on the device since it last asked.
 /// Each step is taken once, with two exceptions. Stores are asked for twice as much each time, until they have
 /// less. A thread that waits for frees repeats steps after there were some. It backs off exponentially, so

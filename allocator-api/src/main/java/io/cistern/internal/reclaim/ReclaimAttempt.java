@@ -12,6 +12,7 @@ import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.threads.Turn;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
@@ -54,9 +55,9 @@ final class ReclaimAttempt {
     /// @param taking the turn to take idle memory from others
     /// @param waiting the turn to wait for the work of others
     /// @param given how often a step gave something
-    record Shared(ReclaimTurn taking, ReclaimTurn waiting, AtomicLong given) {
+    record Shared(Turn taking, Turn waiting, AtomicLong given) {
         Shared() {
-            this(new ReclaimTurn(), new ReclaimTurn(), new AtomicLong());
+            this(new Turn(), new Turn(), new AtomicLong());
         }
     }
 
@@ -267,7 +268,7 @@ final class ReclaimAttempt {
 
     /// @param taking is told whether this thread got its turn in time
     /// @param note receives a remark about the step
-    private long inTurn(ReclaimTurn turn, ReclaimStep step, ToLongFunction<Boolean> taking, String[] note) {
+    private long inTurn(Turn turn, ReclaimStep step, ToLongFunction<Boolean> taking, String[] note) {
         boolean mine = turn.begin(patienceNanos);
         patienceNanos = mine ? patienceNanos : 0;
         try {

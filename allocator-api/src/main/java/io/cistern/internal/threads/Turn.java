@@ -1,19 +1,18 @@
-package io.cistern.internal.reclaim;
+package io.cistern.internal.threads;
 
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/// Lets one thread at a time reclaim memory. Threads that run out together would otherwise take from each other
-/// the memory that each has just obtained.
+/// Lets one thread at a time do something.
 ///
 /// It is no lock. A thread waits for its turn as long as other turns end. If none has ended for a bounded time,
-/// the thread goes on without a turn, since the other thread may be in a plug-in that waits for this very
-/// thread.
+/// the thread goes on without a turn, since the other thread may be in a plug-in or an observer that waits for
+/// this very thread.
 ///
 /// **Threads.** Any. The thread that began a turn ends it.
-final class ReclaimTurn {
+public final class Turn {
     private final Semaphore free = new Semaphore(1, true);
     private volatile @Nullable Thread owner;
 
@@ -25,7 +24,7 @@ final class ReclaimTurn {
     /// @param nanos how long to wait until one other thread's turn ends
     /// @return false if one did not end in time, if the calling thread is interrupted, or if it has the turn
     ///     already: then there is nothing to [end][#end]
-    boolean begin(long nanos) {
+    public boolean begin(long nanos) {
         Thread caller = Thread.currentThread();
         if (caller.equals(owner) || !(free.tryAcquire() || awaitEnd(nanos))) {
             return false;
@@ -55,7 +54,8 @@ final class ReclaimTurn {
         return false;
     }
 
-    void end() {
+    /// Ends the calling thread's turn.
+    public void end() {
         owner = null;
         ended.incrementAndGet();
         free.release();

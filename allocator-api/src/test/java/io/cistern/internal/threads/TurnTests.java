@@ -1,4 +1,4 @@
-package io.cistern.internal.reclaim;
+package io.cistern.internal.threads;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -6,14 +6,14 @@ import java.util.List;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
-class ReclaimTurnTests {
+class TurnTests {
     private static final long PATIENCE = 2_000_000_000L;
     private static final long HOLD_MILLIS = 1_200;
 
     /// A thread whose turn comes after those of others waits longer than for one of them.
     @Test
     void aTurnIsWaitedForAsLongAsOthersEnd() throws Exception {
-        ReclaimTurn turn = new ReclaimTurn();
+        Turn turn = new Turn();
         assertThat(turn.begin(0)).isTrue();
         FutureTask<Boolean> second = new FutureTask<>(() -> {
             boolean mine = turn.begin(PATIENCE);
@@ -36,7 +36,7 @@ class ReclaimTurnTests {
 
     @Test
     void aTurnIsWaitedForWithABound() throws Exception {
-        ReclaimTurn turn = new ReclaimTurn();
+        Turn turn = new Turn();
         assertThat(turn.begin(0)).isTrue();
         assertThat(turn.begin(Long.MAX_VALUE)).as("again by the same thread").isFalse();
         FutureTask<Boolean> impatient = new FutureTask<>(() -> turn.begin(1));
