@@ -28,6 +28,9 @@ module io.cistern.api {
             io.cistern.torch;
     exports io.cistern.internal.options to
             io.cistern.cli;
+    exports io.cistern.internal.order to
+            io.cistern.async,
+            io.cistern.nccl;
     exports io.cistern.internal.threads to
             io.cistern.caching;
     exports io.cistern.internal.routing to

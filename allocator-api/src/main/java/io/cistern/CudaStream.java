@@ -17,7 +17,7 @@ import java.util.Objects;
 ///
 /// Close buffers before their stream, as the block above does. A buffer that is closed later names a handle
 /// that may be another stream's by then, so its memory is reused only after the work of all streams of its
-/// device.
+/// device, or of both streams if the handle has come again.
 ///
 /// **Threads.** Any thread may call any method at any time. A foreign handle of the per-thread default stream
 /// names another stream on each thread.
@@ -38,7 +38,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
     ///
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device) {
-        return new CudaStream(memory, device, memory.driver().streams().create(checked(memory, device)), true);
+        return created(memory, device, memory.driver().streams().create(checked(memory, device)));
     }
 
     /// Creates a stream with a priority, which does not wait for the legacy default stream.
@@ -46,8 +46,12 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
     /// @param priority lower numbers go first, 0 is usual; clamped to the range of the device
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device, int priority) {
-        return new CudaStream(
-                memory, device, memory.driver().streams().create(checked(memory, device), true, priority), true);
+        return created(memory, device, memory.driver().streams().create(checked(memory, device), true, priority));
+    }
+
+    private static CudaStream created(DeviceMemory memory, int device, long handle) {
+        memory.streamOpened(device, handle);
+        return new CudaStream(memory, device, handle, true);
     }
 
     /// Wraps a stream that other code made and will destroy, such as another library's. Closing it does

@@ -559,6 +559,10 @@ public final class DeviceMemory implements AutoCloseable {
         failures.rethrow();
     }
 
+    void streamOpened(int device, long stream) {
+        uses.opened(device, stream);
+    }
+
     /// Announces a wait that a [CudaStream] made, for allocators that record the order of streams.
     void streamWaits(int device, long stream, long awaited) {
         if (observers.any()) {

@@ -7,7 +7,9 @@ import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.Streams;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.order.EndedStreams;
 import io.cistern.spi.StreamOrder;
+import org.jspecify.annotations.Nullable;
 
 /// The state of `async` on one device: its pools, the blocks that other streams may still use, and counts of
 /// rare events.
@@ -18,6 +20,7 @@ final class AsyncDevice {
     final DevicePools pools;
     final DeferredFrees later;
     final PoolEvents events = new PoolEvents();
+    private final EndedStreams ended;
     private final FailedFrees refused;
     private final CudaDriver driver;
     private final MemoryPools memory;
@@ -25,7 +28,8 @@ final class AsyncDevice {
     private final DriverMutex mutex = new DriverMutex();
 
     /// Whether an allocation or a free has to do more than call the driver. One read answers for all reasons:
-    /// an adaptive threshold; from the first of them on, uses on other streams and refused frees; turns.
+    /// an adaptive threshold; from the first of them on, uses on other streams, refused frees and ends of streams;
+    /// turns.
     ///
     /// eventful = lasting ∨ inTurns. Changes under the monitor of the mutex; never false once `lasting` is
     /// true.
@@ -56,6 +60,7 @@ final class AsyncDevice {
         this.eventful = lasting;
         this.refused = new FailedFrees(memory, driver.graphs(), device);
         this.later = new DeferredFrees(device, order, this::freeLater);
+        this.ended = new EndedStreams(device, order);
     }
 
     /// Returns whether an allocation is one call of the driver and nothing else.
@@ -119,6 +124,7 @@ final class AsyncDevice {
     long poolFor(long byteSize, long stream) {
         long pool = pools.handle(byteSize, stream);
         if (lasting) {
+            ended.opened(stream);
             refused.freeAgainOn(stream);
             later.freePassed(byteSize);
             pools.called(byteSize);
@@ -130,10 +136,21 @@ final class AsyncDevice {
     void free(long address, long byteSize, long stream) {
         pools.freed(byteSize);
         DeferredFree usedElsewhere = later.find(address);
-        if (usedElsewhere == null) {
+        if (ended.contains(stream)) {
+            freeBehindAll(address, byteSize, usedElsewhere);
+        } else if (usedElsewhere == null) {
             freeNow(address, stream);
         } else {
             later.free(usedElsewhere, byteSize, oneName(stream));
+        }
+    }
+
+    /// Frees a block after all work of the device, since its stream has ended.
+    private void freeBehindAll(long address, long byteSize, @Nullable DeferredFree known) {
+        try {
+            later.freeBehindAll(known != null ? known : later.unused(address), byteSize);
+        } catch (OutOfMemoryError ofTheHeap) {
+            refused.keep(address, Streams.PER_THREAD_DEFAULT); // of no thread
         }
     }
 
@@ -191,6 +208,7 @@ final class AsyncDevice {
             return false;
         }
         becomeEventful();
+        ended.opened(stream);
         later.record(address, oneName(stream));
         return true;
     }
@@ -205,6 +223,10 @@ final class AsyncDevice {
         later.streamClosing(name);
         refused.streamClosing(stream);
         pools.streamClosing(name);
+        if (pools.all().length > 0) {
+            becomeEventful();
+            ended.closing(stream);
+        }
     }
 
     /// Waits for all work, so that every free completes. Frees that the driver had not heard of are made after
@@ -249,6 +271,7 @@ final class AsyncDevice {
         if (pools.all().length > 0) {
             failures.gather(waitingForAll);
             failures.gather(closingPools);
+            ended.close();
             failures.rethrow();
         }
     }

@@ -23,6 +23,8 @@ import org.jspecify.annotations.Nullable;
 /// 4. A block whose batches have all passed goes to the driver.
 /// 5. When the stream of the free ends, it is made to wait for the batches after all, since it has no later
 ///    work. Its blocks are freed on it.
+/// 6. A block that is freed after its stream has ended waits for all streams, and is freed on the legacy default
+///    stream.
 ///
 /// **Captures.** No stream can be made to wait for a captured stream. Such blocks wait for the end of their own
 /// stream too, and are freed on the legacy default stream when all batches have passed. If the driver gives no
@@ -89,6 +91,11 @@ final class DeferredFrees {
         this.release = release;
     }
 
+    /// Returns a record for a block that no other stream uses.
+    DeferredFree unused(long address) {
+        return new DeferredFree(address, ofEndedStreams);
+    }
+
     /// Notes that a stream uses a live block. If the Java heap is full, it has noted nothing.
     void record(long address, long stream) {
         DeferredFree known = used.find(address);
@@ -99,7 +106,7 @@ final class DeferredFrees {
             UsingStream on = streams.named(stream);
             DeferredFree block = used.find(address);
             if (block == null) {
-                block = new DeferredFree(address, ofEndedStreams);
+                block = unused(address);
                 block.uses = new BlockUse(block, on, null);
                 used.add(block);
             } else if (!block.isUsedOn(stream)) {
@@ -139,6 +146,22 @@ final class DeferredFrees {
             freeBehindBatches(block); // Another thread would mean another stream by that handle.
         }
         any = streams.count() > 0;
+    }
+
+    /// Frees a block once all streams of the device have passed the work they have now.
+    ///
+    /// @param block the record that [#find] or [#unused] returned
+    synchronized void freeBehindAll(DeferredFree block, long byteSize) {
+        any = true; // first, as above
+        if (block.uses != null) {
+            used.remove(block);
+        }
+        block.byteSize = byteSize;
+        waitingBytes.addAndGet(byteSize);
+        for (BlockUse use = block.uses; use != null; use = use.nextOfBlock) {
+            use.on.liveBlocks--;
+        }
+        awaitEnd(block, UsingStream.ENDED);
     }
 
     private void join(BlockUse use) {
@@ -325,13 +348,18 @@ final class DeferredFrees {
             block.awaited = 0;
             finish(block);
         } else {
-            FencedBatch end = block.ownEnd.newBatch;
-            ofEndedStreams.append(end);
-            end.add(block.ownEnd);
-            streams.queue(ofEndedStreams);
-            seal(end, block.stream);
-            block.stream = LEGACY_DEFAULT;
+            awaitEnd(block, block.stream);
         }
+    }
+
+    /// Lets a block wait for the present end of a stream, or of all if that is [UsingStream#ENDED].
+    private void awaitEnd(DeferredFree block, long stream) {
+        FencedBatch end = block.ownEnd.newBatch;
+        ofEndedStreams.append(end);
+        end.add(block.ownEnd);
+        streams.queue(ofEndedStreams);
+        seal(end, stream);
+        block.stream = LEGACY_DEFAULT;
     }
 
     private boolean awaitBatches(DeferredFree block) {

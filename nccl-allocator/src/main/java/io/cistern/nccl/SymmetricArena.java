@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
+import io.cistern.internal.order.EndedStreams;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.StreamOrder;
@@ -68,6 +69,7 @@ final class SymmetricArena {
     private final TreeMap<Long, Free> free = new TreeMap<>();
     private final Map<Long, Long> live = new TreeMap<>();
     private final List<Long> fences = new ArrayList<>();
+    private final EndedStreams ended;
     private final UnfinishedFrees unfinished = new UnfinishedFrees();
     private final UnfinishedFrees.Freeing freeing = this::putBack;
     private boolean retired;
@@ -75,6 +77,7 @@ final class SymmetricArena {
     SymmetricArena(Segment segment, StreamOrder order) {
         this.segment = segment;
         this.order = order;
+        this.ended = new EndedStreams(segment.device(), order);
         free.put(0L, new Free(segment.byteSize() / UNIT * UNIT, Set.of()));
     }
 
@@ -95,6 +98,7 @@ final class SymmetricArena {
         }
         unfinished.finish(freeing);
         unfinished.makeRoomFor(live.size() + 1);
+        ended.opened(stream);
         long size = rounded(byteSize);
         for (Map.Entry<Long, Free> range : free.entrySet()) {
             if (range.getValue().byteSize >= size && follows(stream, range.getValue().last)) {
@@ -146,11 +150,12 @@ final class SymmetricArena {
     /// Frees a block. If the Java heap is full, a later call does it.
     synchronized void free(long address, long byteSize, long stream) {
         long offset = address - segment.address();
+        long last = ended.contains(stream) ? GONE : stream;
         try {
             unfinished.finish(freeing);
-            putBack(offset, byteSize, stream);
+            putBack(offset, byteSize, last);
         } catch (OutOfMemoryError full) {
-            unfinished.add(offset, byteSize, stream == PER_THREAD ? GONE : stream);
+            unfinished.add(offset, byteSize, last == PER_THREAD ? GONE : last);
         }
     }
 
@@ -179,10 +184,10 @@ final class SymmetricArena {
     /// Returns the uses of a stream. Only a thread itself can name its own default stream, so its fence is
     /// recorded at once.
     private Set<Use> uses(long stream) {
-        return stream == PER_THREAD || stream == GONE ? ended(stream) : Set.of(new Use(key(stream), 0));
+        return stream == PER_THREAD || stream == GONE ? fenced(stream) : Set.of(new Use(key(stream), 0));
     }
 
-    private Set<Use> ended(long stream) {
+    private Set<Use> fenced(long stream) {
         long fence = stream == GONE ? order.recordAll(segment.device()) : order.record(segment.device(), stream);
         if (fence == 0) {
             return NONE;
@@ -206,8 +211,8 @@ final class SymmetricArena {
         unfinished.finish(freeing);
         Use ending = new Use(key(stream), 0);
         if (free.values().stream().anyMatch(range -> range.last.contains(ending))) {
-            Set<Use> ended = ended(ending.stream);
-            renew(use -> use.equals(ending) ? ended : Set.of(use));
+            Set<Use> end = fenced(ending.stream);
+            renew(use -> use.equals(ending) ? end : Set.of(use));
         }
         Set<Long> passed = fences.stream()
                 .filter(fence -> order.passed(segment.device(), fence))
@@ -215,6 +220,7 @@ final class SymmetricArena {
         renew(use -> passed.contains(use.fence) ? Set.of() : Set.of(use));
         fences.removeAll(passed);
         passed.forEach(fence -> order.release(segment.device(), fence));
+        ended.closing(stream);
     }
 
     /// Replaces uses by others.
@@ -269,6 +275,7 @@ final class SymmetricArena {
     private void releaseFences() {
         fences.forEach(fence -> order.release(segment.device(), fence));
         fences.clear();
+        ended.close();
     }
 
     /// Waits for all work that may still use the segment; no block is live.

@@ -60,6 +60,9 @@ public final class BlockUses {
     /// Streams that exist and use blocks.
     private final Map<Name, StreamUse> streams = new HashMap<>();
 
+    /// Streams that have ended; a handle that comes again is not known to before it is [opened][#opened] or used.
+    private final Set<Name> ended = new HashSet<>();
+
     private final Map<Long, Set<StreamUse>> usesOfBlocks = new HashMap<>();
 
     public BlockUses(Router router, StreamOrder order) {
@@ -86,6 +89,7 @@ public final class BlockUses {
         if (!router.owners.markUsed(address)) {
             throw new UnknownAddressException(address);
         }
+        ended.remove(name);
         StreamUse use = streams.computeIfAbsent(name, StreamUse::new);
         if (usesOfBlocks.computeIfAbsent(address, _ -> new HashSet<>()).add(use)) {
             use.blocks++;
@@ -117,7 +121,7 @@ public final class BlockUses {
 
     /// Makes the stream of a free wait for the other uses of a block, while the block has its record, so that a
     /// full Java heap leaves the block as it was. It throws nothing else: if the driver refuses to order
-    /// streams, the host waits.
+    /// streams, or the stream of the free has ended, the host waits.
     ///
     /// A captured stream waits for no other stream, and no other waits for it: the block goes back with the
     /// graph, after all work of the context.
@@ -153,17 +157,17 @@ public final class BlockUses {
         Name freeing = name(device, stream);
         for (StreamUse use : uses) {
             if (use.ended) {
-                ordered &= await(device, stream, use.fence);
+                ordered &= await(freeing, stream, use.fence);
             } else if (!use.name.equals(freeing)) {
-                ordered &= awaitPresentEnd(use.name, stream);
+                ordered &= awaitPresentEnd(use.name, freeing, stream);
             }
         }
         return ordered;
     }
 
     /// Returns [#NONE] if neither the stream of the free nor any other user is captured.
-    private static long capturedUser(StreamUse[] uses, int device, long stream, CaptureRoutes captures) {
-        if (captures.isCaptured(device, stream)) {
+    private long capturedUser(StreamUse[] uses, int device, long stream, CaptureRoutes captures) {
+        if (!ended.contains(name(device, stream)) && captures.isCaptured(device, stream)) {
             return stream;
         }
         for (StreamUse use : uses) {
@@ -175,18 +179,19 @@ public final class BlockUses {
     }
 
     /// Returns false if the driver does not allow it now.
-    private boolean awaitPresentEnd(Name used, long stream) {
+    private boolean awaitPresentEnd(Name used, Name freeing, long stream) {
         long fence = record(used);
         try {
-            return await(used.device(), stream, fence);
+            return await(freeing, stream, fence);
         } finally {
             order.release(used.device(), fence);
         }
     }
 
     /// Returns false if the driver does not allow it now.
-    private boolean await(int device, long stream, long fence) {
-        return DeadContext.isDone(() -> order.await(device, stream, fence))
+    private boolean await(Name freeing, long stream, long fence) {
+        int device = freeing.device();
+        return (!ended.contains(freeing) && DeadContext.isDone(() -> order.await(device, stream, fence)))
                 || DeadContext.isDone(() -> order.synchronize(device, fence));
     }
 
@@ -210,11 +215,20 @@ public final class BlockUses {
 
     /// Records the fence of a stream that ends, for the blocks that it uses.
     public synchronized void streamClosing(int device, long stream) {
-        StreamUse use = streams.remove(name(device, stream));
+        Name name = name(device, stream);
+        if (stream > Streams.PER_THREAD_DEFAULT) {
+            ended.add(name);
+        }
+        StreamUse use = streams.remove(name);
         if (use != null) {
             use.fence = record(use.name);
             use.ended = true;
         }
+    }
+
+    /// Notes that a stream was created.
+    public synchronized void opened(int device, long stream) {
+        ended.remove(name(device, stream));
     }
 
     private static Name name(int device, long stream) {
