@@ -94,7 +94,7 @@ NOTHING(cuPointerGetAttribute) NOTHING(cuMemPoolDestroy) NOTHING(cuMemPoolTrimTo
 NOTHING(cuMemPoolSetAccess) NOTHING(cuMemPoolGetAccess) NOTHING(cuDeviceSetMemPool) NOTHING(cuMemAddressReserve)
 NOTHING(cuMemAddressFree) NOTHING(cuMemCreate) NOTHING(cuMemRelease) NOTHING(cuMemMap) NOTHING(cuMemUnmap)
 NOTHING(cuMemSetAccess) NOTHING(cuMemGetAccess) NOTHING(cuMemRetainAllocationHandle)
-NOTHING(cuMemGetAllocationGranularity) NOTHING(cuMemcpyHtoDAsync_v2) NOTHING(cuMemcpyDtoHAsync_v2)
+NOTHING(cuMemGetAllocationGranularity) NOTHING(cuMemcpyHtoDAsync_v2) NOTHING(cuMemcpyDtoHAsync_v2) NOTHING(cuMemcpyAsync)
 NOTHING(cuMemcpyDtoDAsync_v2) NOTHING(cuMemcpy2DAsync_v2) NOTHING(cuMemcpyPeerAsync) NOTHING(cuMemsetD8Async) NOTHING(cuMemsetD32Async)
 NOTHING(cuStreamDestroy_v2) NOTHING(cuStreamSynchronize) NOTHING(cuStreamQuery) NOTHING(cuStreamWaitEvent)
 NOTHING(cuStreamGetId) NOTHING(cuStreamGetFlags) NOTHING(cuLaunchHostFunc) NOTHING(cuCtxRecordEvent)

@@ -209,6 +209,7 @@ result cuMemcpyHtoDAsync_v2(u64 t, const void *s, size_t n, u64 stream) {
 result cuMemcpyDtoHAsync_v2(void *t, u64 s, size_t n, u64 stream) { SAY("%p, %llx, %zx, %llx", t, s, n, stream); }
 result cuMemcpyDtoDAsync_v2(u64 t, u64 s, size_t n, u64 stream) { SAY("%llx, %llx, %zx, %llx", t, s, n, stream); }
 typedef struct { size_t sx, sy; int st; const void *sh; u64 sd; void *sa; size_t sp, tx, ty; int tt; void *th; u64 td; void *ta; size_t tp, width, height; } rows;
+result cuMemcpyAsync(u64 t, u64 s, size_t n, u64 stream) { SAY("%llx, %llx, %zx, %llx", t, s, n, stream); }
 result cuMemcpy2DAsync_v2(const rows *c, u64 stream) { SAY("%d %llx +%zx, %d %llx +%zx, %zx * %zd, %llx", c->tt, c->td, c->tp, c->st, c->sd, c->sp, c->width, c->height, stream); }
 #ifndef WITHOUT_POOLS
 // The first and the last piece; attributes as bytes.

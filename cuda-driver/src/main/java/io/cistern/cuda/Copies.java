@@ -7,6 +7,9 @@ import java.util.List;
 ///
 /// Host memory must be native, and stay alive until the stream has passed the copy. If it is not pinned, the
 /// driver may copy before the call returns.
+///
+/// Memory of a pool on the host counts as a device's; copies of it take another function (`cuMemcpyAsync`). The host
+/// may also read and write it in place.
 public interface Copies {
     /// Copies from the host to a device (`cuMemcpyHtoDAsync_v2`).
     void toDevice(int device, long target, MemorySegment source, long byteSize, long stream);
@@ -22,8 +25,7 @@ public interface Copies {
     /// @param array heap memory that no other thread changes until the call returns
     void arrayToDevice(int device, long target, MemorySegment array, long stream);
 
-    /// Copies from a device to the host (`cuMemcpyDtoHAsync_v2`). The source must not be memory of a host pool:
-    /// kernels and the host read that memory in place.
+    /// Copies from a device to the host (`cuMemcpyDtoHAsync_v2`).
     void toHost(int device, MemorySegment target, long source, long byteSize, long stream);
 
     /// Copies within a device, or between devices that see each other (`cuMemcpyDtoDAsync_v2`).

@@ -68,6 +68,7 @@ public enum DriverCall {
     MEMCPY_HTOD_ASYNC("cuMemcpyHtoDAsync_v2", OTHER),
     MEMCPY_DTOH_ASYNC("cuMemcpyDtoHAsync_v2", OTHER),
     MEMCPY_DTOD_ASYNC("cuMemcpyDtoDAsync_v2", OTHER),
+    MEMCPY_ASYNC("cuMemcpyAsync", OTHER),
     MEMCPY_PEER_ASYNC("cuMemcpyPeerAsync", OTHER),
     MEMCPY_2D_ASYNC("cuMemcpy2DAsync_v2", OTHER),
     MEMCPY_BATCH_ASYNC("cuMemcpyBatchAsync_v2", OTHER),

@@ -77,7 +77,6 @@ final class SimulatedCopies implements Copies {
             }
             require(byteSize > 0 && target.isNative() && target.address() != 0);
             machine.checkRange(call, queue, source, byteSize, false);
-            require(!inPoolOfHost(source));
             DeviceView view = machine.view(call, device);
             if (pinned(target)) {
                 machine.checkRange(call, device, target.address(), byteSize, true);
@@ -99,13 +98,6 @@ final class SimulatedCopies implements Copies {
             machine.hostSaw(queue);
             staged.copyTo(target);
         });
-    }
-
-    /// On an H200, `cuMemcpyDtoH` refuses such a source.
-    private boolean inPoolOfHost(long address) {
-        Allocation allocation = machine.space().allocationAt(address);
-        PoolSimulation pool = allocation == null ? null : allocation.pool();
-        return pool != null && pool.onHost();
     }
 
     private boolean pinned(MemorySegment host) {

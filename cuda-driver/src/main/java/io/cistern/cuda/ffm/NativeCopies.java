@@ -4,21 +4,34 @@ import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import io.cistern.cuda.Copies;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.cuda.PointerAttribute;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /// Copies and fills through the real driver. Operations of zero bytes are not passed on, since drivers differ
 /// in how they treat the addresses of such.
+///
+/// **Pools on the host.** The driver's copies to, from and within devices refuse memory of such a pool; its general
+/// copy takes it. That one counts an address that the driver does not know as pageable memory and may end the
+/// process there, so it is called only if the driver knows the addresses.
 final class NativeCopies implements Copies {
     /// `CU_MEMCPY_SRC_ACCESS_ORDER_STREAM`: sources are read when the stream gets there.
     static final int STREAM_ORDER = 1;
+
+    /// `CU_MEMORYTYPE_HOST` and `CU_MEMORYTYPE_DEVICE`.
+    private static final int HOST = 1;
+
+    private static final int DEVICE = 2;
 
     private final Contexts contexts;
     private final DriverFunction toDevice;
     private final DriverFunction toHost;
     private final DriverFunction onDevice;
+    private final DriverFunction anywhere;
+    private final DriverFunction pointerAttribute;
     private final DriverFunction betweenDevices;
     private final DriverFunction rows;
     private final DriverFunction batch;
@@ -31,6 +44,8 @@ final class NativeCopies implements Copies {
         toDevice = library.function(DriverCall.MEMCPY_HTOD_ASYNC, "LLLL");
         toHost = library.function(DriverCall.MEMCPY_DTOH_ASYNC, "LLLL");
         onDevice = library.function(DriverCall.MEMCPY_DTOD_ASYNC, "LLLL");
+        anywhere = library.function(DriverCall.MEMCPY_ASYNC, "LLLL");
+        pointerAttribute = library.function(DriverCall.POINTER_GET_ATTRIBUTE, "LIL");
         betweenDevices = library.function(DriverCall.MEMCPY_PEER_ASYNC, "LLLLLL");
         rows = library.function(DriverCall.MEMCPY_2D_ASYNC, "LL");
         batch = library.function(DriverCall.MEMCPY_BATCH_ASYNC, "LLLLLLLL");
@@ -41,7 +56,7 @@ final class NativeCopies implements Copies {
 
     @Override
     public void toDevice(int device, long target, MemorySegment source, long byteSize, long stream) {
-        copy(toDevice, device, target, HostMemory.address(source, byteSize), byteSize, stream);
+        copy(toDevice, device, target, HostMemory.address(source, byteSize), byteSize, stream, target, target);
     }
 
     @Override
@@ -50,30 +65,62 @@ final class NativeCopies implements Copies {
         if (byteSize == 0) {
             return;
         }
-        try (Frame _ = contexts.enter(toDevice, device)) {
+        try (Frame frame = contexts.enter(toDevice, device)) {
             int code = toDevice.callWithArray(target, array, byteSize, stream);
+            if (isOnHost(frame, code, target, target)) {
+                code = anywhere.callWithArray(target, array, byteSize, stream);
+            }
             toDevice.check(code, "device, target, byteSize, stream", device, target, byteSize, stream);
         }
     }
 
     @Override
     public void toHost(int device, MemorySegment target, long source, long byteSize, long stream) {
-        copy(toHost, device, HostMemory.address(target, byteSize), source, byteSize, stream);
+        copy(toHost, device, HostMemory.address(target, byteSize), source, byteSize, stream, source, source);
     }
 
     @Override
     public void onDevice(int device, long target, long source, long byteSize, long stream) {
-        copy(onDevice, device, target, source, byteSize, stream);
+        copy(onDevice, device, target, source, byteSize, stream, target, source);
     }
 
-    private void copy(DriverFunction copy, int device, long target, long source, long byteSize, long stream) {
+    /// @param one an address that should be a device's
+    /// @param other another one, or the same
+    private void copy(
+            DriverFunction copy,
+            int device,
+            long target,
+            long source,
+            long byteSize,
+            long stream,
+            long one,
+            long other) {
         if (byteSize == 0) {
             return;
         }
-        try (Frame _ = contexts.enter(copy, device)) {
+        try (Frame frame = contexts.enter(copy, device)) {
             int code = copy.call(target, source, byteSize, stream);
+            if (isOnHost(frame, code, one, other)) {
+                code = anywhere.call(target, source, byteSize, stream);
+            }
             copy.check(code, "device, target, source, byteSize, stream", device, target, source, byteSize, stream);
         }
+    }
+
+    /// Returns whether a copy was refused because one of two addresses that the driver knows is on the host.
+    private boolean isOnHost(Frame frame, int code, long one, long other) {
+        if (code != CudaResult.INVALID_VALUE.code()) {
+            return false;
+        }
+        int first = memoryType(frame, one);
+        int second = memoryType(frame, other);
+        return (first == HOST && second != 0) || (first == DEVICE && second == HOST);
+    }
+
+    /// Returns 0 if the driver does not know the address.
+    private int memoryType(Frame frame, long address) {
+        int code = pointerAttribute.call(frame.zeroedOut(), PointerAttribute.MEMORY_TYPE.code(), address);
+        return code == 0 ? frame.outInt() : 0;
     }
 
     @Override

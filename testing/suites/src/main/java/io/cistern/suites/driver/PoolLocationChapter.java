@@ -12,6 +12,7 @@ import io.cistern.cuda.MemoryLocation;
 import io.cistern.cuda.MemoryPoolProperties;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.kernels.MemoryKernels;
+import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
 /// Pools whose memory is not the device's, and pools that can be exported. Pools of host memory are tested if
@@ -86,13 +87,22 @@ abstract class PoolLocationChapter extends DriverChapter {
     }
 
     @Test
-    void copiesFromTheDeviceRefuseMemoryOfTheHostsPools() {
+    void copiesReachMemoryOfTheHostsPools() {
         for (long pool : new long[] {hostPool(), nodePool()}) {
             long stream = stream();
             driver.pools().setAccess(DEVICE, pool, DEVICE, AccessRights.READ_WRITE);
             long address = driver.pools().allocateFrom(DEVICE, pool, 64 * KIB, stream);
+            long onDevice = linear(64 * KIB);
             HostBytes bytes = host(64 * KIB);
-            assertFails(() -> bytes.readFrom(address, stream), DriverCall.MEMCPY_DTOH_ASYNC, CudaResult.INVALID_VALUE);
+            bytes.segment().fill((byte) 5);
+            driver.copies().toDevice(DEVICE, address, bytes.segment(), 64 * KIB, stream);
+            driver.copies().onDevice(DEVICE, onDevice, address, 64 * KIB, stream);
+            driver.copies().fillBytes(DEVICE, address, (byte) 0, 64 * KIB, stream);
+            assertThat(bytes.readFrom(address, stream).holdsOnly(0)).isTrue();
+            driver.copies().onDevice(DEVICE, address, onDevice, 64 * KIB, stream);
+            assertThat(bytes.readFrom(address, stream).holdsOnly(5)).isTrue();
+            driver.copies().arrayToDevice(DEVICE, address, MemorySegment.ofArray(new byte[(int) (64 * KIB)]), stream);
+            assertThat(bytes.readFrom(address, stream).holdsOnly(0)).isTrue();
             driver.pools().free(DEVICE, address, stream);
             synchronize(stream);
         }
