@@ -83,11 +83,7 @@ final class FailedFrees {
         if (worthAnotherTry(failure)) {
             keep(address, stream);
         }
-        try {
-            LOG.log(Level.WARNING, "a free did not succeed: {0}", failure.getMessage());
-        } catch (OutOfMemoryError ofTheHeap) {
-            // The free is kept, and the next refusal is logged.
-        }
+        LOG.log(Level.WARNING, "a free did not succeed: {0}", failure.getMessage());
     }
 
     /// Keeps a free, of memory that belongs to no graph, until the capture of its stream has ended.
@@ -113,11 +109,7 @@ final class FailedFrees {
         count++;
         any = true;
         if (count + ROOM > addresses.length) {
-            try {
-                grow();
-            } catch (OutOfMemoryError ofTheHeap) {
-                // This free is kept, and there is still room for the next ones.
-            }
+            grow(); // last: if it fails, this free is kept, and there is still room for the next ones
         }
     }
 

@@ -97,24 +97,30 @@ abstract sealed class BufferLife permits DeviceBuffer {
     final DeviceBuffer retained(long offset, long size, long newStream) {
         long start = beginChange();
         try {
-            lifetime = shared(start);
+            SharedBlock block = shared(start);
+            DeviceBuffer part =
+                    new DeviceBuffer(memory, size == 0 ? 0 : start + offset, size, device, newStream, block);
+            block.retain(); // last, since a holder that was not made would never be closed
+            return part;
         } finally {
             address = start;
         }
-        return new DeviceBuffer(memory, size == 0 ? 0 : start + offset, size, device, newStream, lifetime);
     }
 
+    /// Makes the block one that several buffers may hold.
     private SharedBlock shared(long start) {
-        SharedBlock block = switch (lifetime) {
-            case SharedBlock already -> already;
-            case WatchedBlock watched -> {
-                watched.watch().end();
-                yield new SharedBlock(start);
-            }
-            case null -> new SharedBlock(start);
-            default -> throw notOwner();
-        };
-        block.retain();
+        Lifetime depends = lifetime;
+        if (depends instanceof SharedBlock already) {
+            return already;
+        }
+        if (depends != null && !(depends instanceof WatchedBlock)) {
+            throw notOwner();
+        }
+        SharedBlock block = new SharedBlock(start);
+        if (depends instanceof WatchedBlock watched) {
+            watched.watch().end();
+        }
+        lifetime = block;
         return block;
     }
 
@@ -188,12 +194,11 @@ abstract sealed class BufferLife permits DeviceBuffer {
         return present;
     }
 
-    /// Frees the memory in the order of the buffer's stream, which must still exist. Closing twice does
-    /// nothing.
+    /// Frees the memory in the order of the buffer's stream. If that was closed before, the memory is reused only
+    /// after the work of all streams of the device. Closing twice does nothing.
     ///
     /// @throws UnusableStreamException for the per-thread default stream on a virtual thread; the buffer is
     ///     still open then
-    /// @throws OutOfMemoryError if the Java heap is full; the buffer is still open then if its block is live
     /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address before; the
     ///     buffer is closed then
     public void close() {
@@ -211,9 +216,6 @@ abstract sealed class BufferLife permits DeviceBuffer {
         } catch (UnusableStreamException refused) {
             address = taken;
             throw refused;
-        } catch (OutOfMemoryError full) {
-            reopenIfLive(taken);
-            throw full;
         } catch (RuntimeException failure) {
             reopenIfBorrowed(taken);
             throw failure;
@@ -225,7 +227,6 @@ abstract sealed class BufferLife permits DeviceBuffer {
     ///
     /// @param event a `CUevent`, recorded after the last use
     /// @throws CudaException if the driver refuses the event; the buffer is still open then
-    /// @throws OutOfMemoryError if the Java heap is full; the buffer is still open then if its block is live
     /// @throws io.cistern.errors.UnknownAddressException if the block was freed by its address before; the
     ///     buffer is closed then
     public void closeAfter(long event) {
@@ -243,9 +244,6 @@ abstract sealed class BufferLife permits DeviceBuffer {
         } catch (CudaException refused) {
             address = taken;
             throw refused;
-        } catch (OutOfMemoryError full) {
-            reopenIfLive(taken);
-            throw full;
         } catch (RuntimeException failure) {
             reopenIfBorrowed(taken);
             throw failure;
@@ -255,15 +253,6 @@ abstract sealed class BufferLife permits DeviceBuffer {
     private void reopenIfBorrowed(long taken) {
         Lifetime depends = lifetime;
         if (depends instanceof BorrowedMemory borrowed && !borrowed.hasEnded()) {
-            address = taken;
-        }
-    }
-
-    private void reopenIfLive(long taken) {
-        Lifetime depends = lifetime;
-        if (depends instanceof BorrowedMemory) {
-            reopenIfBorrowed(taken);
-        } else if (memory.moduleSupport().isLive(depends == null ? taken : depends.block(taken))) {
             address = taken;
         }
     }

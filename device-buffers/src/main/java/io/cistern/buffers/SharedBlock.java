@@ -53,11 +53,6 @@ final class SharedBlock implements Lifetime {
         } catch (UnusableStreamException refused) {
             HOLDERS.getAndAdd(this, 1); // the buffer is open again
             throw refused;
-        } catch (OutOfMemoryError full) {
-            if (last.memory().moduleSupport().isLive(address)) {
-                HOLDERS.getAndAdd(this, 1);
-            }
-            throw full;
         }
     }
 

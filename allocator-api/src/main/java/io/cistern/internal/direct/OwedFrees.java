@@ -49,12 +49,8 @@ final class OwedFrees {
         if (failure.result().endsContext()) {
             return;
         }
-        try {
-            System.getLogger(OwedFrees.class.getName())
-                    .log(Level.WARNING, "{0} bytes stay allocated for now: {1}", byteSize, failure.getMessage());
-        } catch (OutOfMemoryError ofTheHeap) {
-            // The free is owed, and the next refusal is logged.
-        }
+        System.getLogger(OwedFrees.class.getName())
+                .log(Level.WARNING, "{0} bytes stay allocated for now: {1}", byteSize, failure.getMessage());
     }
 
     private synchronized void owe(long address, long byteSize, int device) {
@@ -66,11 +62,7 @@ final class OwedFrees {
         devices[count] = device;
         count++;
         if (count + ROOM > addresses.length) {
-            try {
-                grow();
-            } catch (OutOfMemoryError ofTheHeap) {
-                // This free is owed, and the next ones still have room.
-            }
+            grow(); // last: if it fails, this free is owed, and the next ones still have room
         }
     }
 

@@ -54,13 +54,7 @@ final class CublasFunctions {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(JAVA_LONG);
             texts.check(NativeCalls.call(create, out.address()), "cublasCreate_v2", () -> "device=" + device);
-            long value = out.get(JAVA_LONG, 0);
-            try {
-                return new CublasHandle(value, device);
-            } catch (OutOfMemoryError full) {
-                int _ = NativeCalls.call(destroy, value);
-                throw full;
-            }
+            return new CublasHandle(out.get(JAVA_LONG, 0), device);
         }
     }
 

@@ -43,13 +43,7 @@ final class CublasLtFunctions {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(JAVA_LONG);
             texts.check(NativeCalls.call(create, out.address()), "cublasLtCreate", () -> "device=" + device);
-            long value = out.get(JAVA_LONG, 0);
-            try {
-                return new CublasLtHandle(value, device);
-            } catch (OutOfMemoryError full) {
-                int _ = NativeCalls.call(destroy, value);
-                throw full;
-            }
+            return new CublasLtHandle(out.get(JAVA_LONG, 0), device);
         }
     }
 

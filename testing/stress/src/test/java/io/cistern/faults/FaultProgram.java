@@ -158,6 +158,9 @@ public final class FaultProgram {
                     Thread.ofPlatform().daemon().start(() -> wrong.addAll(program.end(kind == FaultKind.STACK)));
             ended(checker, "what comes after hangs", wrong);
         }
+        if (workload.mayLeak()) {
+            wrong.remove(GpuProgram.LEAKED);
+        }
         if (workload.isRefused()) {
             boolean loses = wrong.removeIf(GpuProgram.LOST::equals);
             if (site < 0) {

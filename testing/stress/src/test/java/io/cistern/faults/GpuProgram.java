@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 /// A program with a simulated GPU, in which one call fails in the middle, and what must hold afterwards.
 final class GpuProgram {
     static final String LOST = "device memory is lost";
+    static final String LEAKED = "a block that nobody was given is live";
     static final long CAPACITY = 1L << 30;
     private static final long LIMIT = 900L << 20;
     private static final int STREAMS = 3;
@@ -269,7 +270,7 @@ final class GpuProgram {
         for (long address : counted) {
             if (!live.contains(address)) {
                 if (!mayLoseABlock) {
-                    faults.add("a block that nobody was given is live");
+                    faults.add(LEAKED);
                 }
                 attempt("a lost block can't be freed", () -> memory.free(address, streams[1]));
             }

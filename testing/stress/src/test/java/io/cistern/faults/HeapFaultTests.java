@@ -18,16 +18,17 @@ import org.junit.jupiter.api.io.TempDir;
 
 /// An OutOfMemoryError of the Java heap at any allocation of an allocator reaches the caller as it is; and then no
 /// thread hangs, no byte of the device or of a limit is lost, all blocks can be freed, and everything can be closed.
+/// Buffers and pools of handles may lose a block that [io.cistern.DeviceMemory#leaks] shows.
 /// All places that allocate are visited, but for those that [need not be][SitesLeftOut].
 class HeapFaultTests {
     private static final boolean LONG = Boolean.getBoolean("cistern.stress.long");
 
-    /// Those of allocators and of graphs, the classes that a program calls, and what records events.
+    /// Those of allocators, graphs, buffers and handles, the classes that a program calls, and what records events.
     private static final String PACKAGES = "io/cistern/internal/,io/cistern/caching/,io/cistern/async/,io/cistern/nccl/"
             + ",io/cistern/graph/,io/cistern/Allocator,io/cistern/Attachments,io/cistern/Currents"
             + ",io/cistern/DeviceMemory,io/cistern/DriverHandle,io/cistern/FunctionSource,io/cistern/Listeners"
             + ",io/cistern/MemoryLimit,io/cistern/MemoryPool,io/cistern/ModuleSupport,io/cistern/OpenOptions"
-            + ",io/cistern/ObservedCalls,io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Registration,io/cistern/Scope"
+            + ",io/cistern/buffers/,io/cistern/handles/,io/cistern/ObservedCalls,io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Registration,io/cistern/Scope"
             + ",io/cistern/observability/MemoryHistory,io/cistern/observability/HistoryEntry"
             + ",io/cistern/observability/HistoryRing"
             + ",io/cistern/pressure/Spill,io/cistern/pressure/HostMemory,io/cistern/pressure/StreamUses";

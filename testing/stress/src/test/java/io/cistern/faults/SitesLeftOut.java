@@ -39,6 +39,21 @@ final class SitesLeftOut {
     /// What follows a refusal of the driver in a compaction, where tests of `caching` let each call fail.
     private static final Pattern REFUSED_COPIES = Pattern.compile("\\.CopySpace\\.(isIdle|close)$");
 
+    /// What calls libraries and kernels that are not there.
+    private static final Pattern LIBRARIES =
+            Pattern.compile("\\.handles\\.(cublas|cudnn|internal)\\.|\\.buffers\\.Cuda(Module|Function)\\.");
+
+    /// Figures, reports and empty answers of buffers and handles; what only a driver that refuses, a thread that
+    /// waits or another library brings about.
+    private static final Pattern SELDOM = Pattern.compile("\\.buffers\\.(PinnedStatistics(\\$\\w+)?\\.|PageableCopies\\.report"
+            + "|PinnedFences\\.(await|addBehindAll)|StagingPieces\\.(await|lambda\\$takeAll)|ForeignMemory\\.keep"
+            + "|PinnedMemory\\.(emptyOrTooLarge|isKept|takeBack|trimIfClosed|restsHere|ends|streamClosing|(lambda\\$)?close)"
+            + "|IndependentCopies\\.submit|DeviceArena\\.grow"
+            + "|dlpack\\.(SharedTensors\\$Stub|ReceivedTensor\\.array|DlpackTensor\\.(flags|<init>)))"
+            + "|\\.handles\\.(OpenHandlePools\\.(lambda\\$)?close|HandlePool\\.(watch|some|leasing)|PooledHandle\\.keepFor"
+            + "|Workspaces\\.(lambda\\$)?(graphIsGone|keepIfLive)|HandlePoolStatisticsEvent|HandleLibrary\\.of"
+            + "|DeviceHandles\\.awaitIdle)");
+
     private SitesLeftOut() {}
 
     static boolean contains(Site site) {
@@ -47,6 +62,8 @@ final class SitesLeftOut {
                 || OPENING.matcher(method).find()
                 || TEXTS.matcher(method).find()
                 || REFUSED_COPIES.matcher(method).find()
+                || LIBRARIES.matcher(method).find()
+                || SELDOM.matcher(method).find()
                 || OVER_ALLOCATORS.matcher(method).find();
     }
 }

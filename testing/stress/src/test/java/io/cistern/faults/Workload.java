@@ -452,6 +452,13 @@ enum Workload {
         }
     },
 
+    VIEWS(true, BufferWorkloads::views),
+    FOREIGN(true, BufferWorkloads::foreign),
+    COPIES(true, BufferWorkloads::copies),
+    PINNED(true, BufferWorkloads::pinned),
+    ARENAS(true, BufferWorkloads::arenas),
+    TENSORS(true, BufferWorkloads::tensors),
+    HANDLES(true, HandleWorkloads::all),
     THREADS(true, StreamWorkloads::threads),
     CROWD(true, StreamWorkloads::crowd),
     QUIET(true, StreamWorkloads::quiet),
@@ -488,6 +495,11 @@ enum Workload {
     /// Whether the driver refuses what others need not survive: it may keep memory then.
     boolean isRefused() {
         return ordinal() >= REFUSING_NCCL.ordinal();
+    }
+
+    /// Whether it works with objects that hold blocks: these may lose one that [DeviceMemory#leaks] shows.
+    boolean mayLeak() {
+        return ordinal() >= BUFFERS.ordinal() && ordinal() <= HANDLES.ordinal();
     }
 
     /// Whether a virtual thread can do it.

@@ -1,0 +1,66 @@
+package io.cistern.faults;
+
+import io.cistern.handles.HandleLease;
+import io.cistern.handles.HandleLibrary;
+import io.cistern.handles.HandlePool;
+import io.cistern.handles.HandlePoolOptions;
+import io.cistern.handles.HandleStrategy;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/// What programs do with pools of handles.
+final class HandleWorkloads {
+    private HandleWorkloads() {}
+
+    /// Wants workspaces.
+    private static final class Library implements HandleLibrary<Integer> {
+        private final AtomicInteger next = new AtomicInteger();
+
+        @Override
+        public String name() {
+            return "numbered";
+        }
+
+        @Override
+        public Integer create(int device) {
+            return next.incrementAndGet();
+        }
+
+        @Override
+        public void destroy(Integer handle, int device) {}
+
+        @Override
+        public void setStream(Integer handle, long stream) {}
+
+        @Override
+        public long workspaceBytes(int device) {
+            return 1 << 20;
+        }
+    }
+
+    /// Handles of threads that come and go, and leases.
+    static void all(GpuProgram program) throws InterruptedException {
+        for (HandleStrategy strategy : HandleStrategy.values()) {
+            HandlePool<Integer> pool = HandlePool.open(
+                    program.memory,
+                    new Library(),
+                    HandlePoolOptions.DEFAULT.withStrategy(strategy).withMaxHandles(3));
+            program.toClose.add(pool);
+            if (!Thread.currentThread().isVirtual()) {
+                pool.handle(0, program.streams[0]);
+                pool.handle(0, program.streams[1]);
+            }
+            try (HandleLease<Integer> lease = pool.lease(0)) {
+                lease.handle(program.streams[0]);
+                lease.handle(program.streams[1]);
+            }
+            Thread other = Thread.ofPlatform().start(() -> pool.handle(0, program.streams[2]));
+            other.join();
+            program.endStream(0);
+            pool.statistics(0);
+            pool.releaseWorkspaces(0);
+            pool.trim(0, Duration.ZERO);
+            pool.close();
+        }
+    }
+}
