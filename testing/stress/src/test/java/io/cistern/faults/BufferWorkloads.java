@@ -70,6 +70,9 @@ final class BufferWorkloads {
         borrowed.close();
         program.free(address, 1);
         long others = program.gpu.memory().allocate(0, BYTES);
+        long kept = program.gpu.memory().allocate(0, BYTES);
+        program.toClose.add(() -> program.gpu.memory().free(0, kept));
+        opened(program, DeviceBuffer.ofForeign(program.memory, kept, BYTES, 0, program.streams[1])).close();
         boolean[] theirs = {true};
         program.toClose.add(() -> {
             if (theirs[0]) {

@@ -188,6 +188,9 @@ final class PoolWorkloads {
         program.toClose.add(buffer);
         buffer.recordUse(program.streams[1]);
         buffer.close();
+        DeviceBuffer second = DeviceBuffer.allocate(program.memory, 5000, 0, program.streams[0]);
+        program.toClose.add(second);
+        second.closeAfter(program.event(1));
     }
 
     /// An allocator that fails at what it need not do.

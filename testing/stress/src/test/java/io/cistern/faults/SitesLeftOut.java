@@ -48,7 +48,7 @@ final class SitesLeftOut {
     private static final Pattern SELDOM = Pattern.compile("\\.buffers\\.(PinnedStatistics(\\$\\w+)?\\.|PageableCopies\\.report"
             + "|PinnedFences\\.(await|addBehindAll)|StagingPieces\\.(await|lambda\\$takeAll)|ForeignMemory\\.keep"
             + "|PinnedMemory\\.(emptyOrTooLarge|isKept|takeBack|trimIfClosed|restsHere|ends|streamClosing|(lambda\\$)?close)"
-            + "|IndependentCopies\\.submit|DeviceArena\\.grow"
+            + "|IndependentCopies\\.submit|CopyBatch\\.onDevice|DeviceArena\\.grow"
             + "|dlpack\\.(SharedTensors\\$Stub|ReceivedTensor\\.array|DlpackTensor\\.(flags|<init>)))"
             + "|\\.handles\\.(OpenHandlePools\\.(lambda\\$)?close|HandlePool\\.(watch|some|leasing)|PooledHandle\\.keepFor"
             + "|Workspaces\\.(lambda\\$)?(graphIsGone|keepIfLive)|HandlePoolStatisticsEvent|HandleLibrary\\.of"
