@@ -14,7 +14,8 @@ import java.util.Arrays;
 ///   these. Then the new stream waits, on the device, for the work of the one that had the handle before. So a
 ///   block of the first stream that is freed by the handle is freed after the work of both.
 ///
-/// Invariant: handles are sorted, and each has the fence after the work of the streams that had it.
+/// **Invariant.** Handles are sorted, and each has the fence after the work of the streams that had it; 0 once
+/// that is known to be done.
 ///
 /// **Threads.** Any. [#contains] and [#opened] cost one read if no stream has ended, and make no garbage.
 public final class EndedStreams {
@@ -38,6 +39,7 @@ public final class EndedStreams {
             return;
         }
         Ends before = ends;
+        releasePassed(before.fences);
         int at = Arrays.binarySearch(before.handles, stream);
         if (at >= 0) { // the handle came again without asking for anything
             long both = order.recordAll(device);
@@ -48,6 +50,16 @@ public final class EndedStreams {
         Ends after = new Ends(with(before.handles, ~at, stream), with(before.fences, ~at, 0));
         after.fences[~at] = order.record(device, stream);
         ends = after;
+    }
+
+    /// Keeps no event for a stream whose work is done, since its handle may never come again.
+    private void releasePassed(long[] fences) {
+        for (int i = 0; i < fences.length; i++) {
+            if (fences[i] != 0 && order.passed(device, fences[i])) {
+                order.release(device, fences[i]);
+                fences[i] = 0;
+            }
+        }
     }
 
     private static long[] with(long[] before, int at, long value) {
