@@ -15,13 +15,16 @@ import java.util.OptionalLong;
 /// reached, the memory was kept on purpose. If all work was waited for, it shares a page with a block in use.
 /// Otherwise its free is taken not to have completed, though some of it may share pages too.
 ///
-/// `Σ left = reserved`, if nobody allocates meanwhile.
+/// While the host waits, the driver itself gives back what is above the release threshold; that counts as
+/// returned. `Σ left = reserved`, if nobody allocates meanwhile.
 final class PoolTrim {
     private PoolTrim() {}
 
     static TrimResult trim(AsyncDevice device, long keepBytes, TrimMode mode) {
+        long held = device.pools.sum(PoolAttribute.RESERVED_CURRENT);
         boolean waited = mode == TrimMode.SYNCHRONIZE && device.pools.all().length > 0 && device.synchronize();
-        long returned = trim(device, keepBytes);
+        long byDriver = Math.max(0, held - device.pools.sum(PoolAttribute.RESERVED_CURRENT));
+        long returned = byDriver + trim(device, keepBytes);
         long reserved = device.pools.sum(PoolAttribute.RESERVED_CURRENT);
         long used = Math.min(reserved, device.pools.sum(PoolAttribute.USED_CURRENT));
         long waiting = Math.min(used, device.later.waitingBytes());

@@ -435,6 +435,20 @@ public final class Captures implements CaptureRoutes {
         return any;
     }
 
+    /// Returns whether graphs are gone, or will be after the work of a device, whose memory has not gone back.
+    /// While a capture is under way, it can't.
+    public boolean awaitsGraphs(int device) {
+        return underWay.length == 0 && (closedGraphs.anyUntold(device) || gone.peek() != null);
+    }
+
+    /// Waits for the end of the graphs of a device that the program has closed, and gives their memory back.
+    ///
+    /// @return whether there was anything to do
+    public boolean collectClosed(int device) {
+        awaitClosedGraphs(device);
+        return collect();
+    }
+
     private boolean collect(Consumer<Runnable> doing) {
         boolean any = false;
         while (underWay.length == 0) {
@@ -502,8 +516,7 @@ public final class Captures implements CaptureRoutes {
     public void graphClosed(StreamCapture capture) {
         closedGraphs.closed(capture);
         if (closed) {
-            awaitClosedGraphs(capture.device);
-            collect();
+            collectClosed(capture.device);
         }
     }
 

@@ -74,10 +74,11 @@ final class ReclaimAttempt {
             this::askListeners,
             this::borrow,
             this::takeIdle,
+            this::awaitGraphs,
             this::compact,
             this::spill,
             this::waitForFrees,
-            this::askIfGiven);
+            this::askOnceMore);
 
     /// The steps that a thread repeats while it waits for frees.
     private final List<Step> repeated = List.of(this::borrow, this::takeIdle);
@@ -280,8 +281,9 @@ final class ReclaimAttempt {
         }
     }
 
-    /// Takes a step, and asks the route again if the step gave something. If another thread's step has given
-    /// something before, it asks first.
+    /// Takes a step, and asks the route again if the step gave something. What the device has free afterwards
+    /// counts as given, too: the driver may give back more than whoever was asked knows of. If another thread's
+    /// step has given something before, it asks first.
     private long after(ReclaimStep step, LongSupplier taking) {
         return after(step, taking, NO_NOTE);
     }
@@ -295,7 +297,9 @@ final class ReclaimAttempt {
             return address;
         }
         long begun = driver.nanoTime();
-        long given = taking.getAsLong();
+        long free = freeBytes();
+        long told = taking.getAsLong();
+        long given = Math.max(told, freeBytes() - free);
         note(step, given, begun, note[0]);
         if (given > 0) {
             shared.given.incrementAndGet();
@@ -323,6 +327,12 @@ final class ReclaimAttempt {
         return shared.given.get() == asked ? 0 : again();
     }
 
+    /// Asks again after all steps: memory may be free that no figure shows, as in a pool of the driver that two
+    /// allocators share.
+    private long askOnceMore() {
+        return steps.isEmpty() ? 0 : again();
+    }
+
     /// Asks the route again; if it is closed, the next one. The loop ends, since each turn needs one more swap.
     ///
     /// @return 0 if it still has no memory
@@ -346,10 +356,19 @@ final class ReclaimAttempt {
     }
 
     private long collectGraphs() {
-        return after(ReclaimStep.GRAPHS, () -> {
-            long before = freeBytes();
-            return handler.captures.collect() ? Math.max(1, freeBytes() - before) : 0;
-        });
+        return after(ReclaimStep.GRAPHS, () -> handler.captures.collect() ? 1 : 0);
+    }
+
+    /// Collects once more, after the launches of graphs that the program has closed.
+    private long awaitGraphs() {
+        int device = route.device();
+        return handler.captures.awaitsGraphs(device)
+                ? inTurn(
+                        shared.waiting,
+                        ReclaimStep.GRAPHS,
+                        mine -> mine && handler.captures.collectClosed(device) ? 1 : 0,
+                        NO_NOTE)
+                : 0;
     }
 
     private long askListeners() {
