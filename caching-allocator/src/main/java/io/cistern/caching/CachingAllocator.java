@@ -83,6 +83,9 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
                         : Availability.no("its memory comes in whole segments, whose addresses go with them: open it"
                                 + " over a source of pages, without expandable_segments=false or splits=false"));
         this.caches = new AtomicReferenceArray<>(context.devices().deviceCount());
+        for (int device = 0; device < caches.length(); device++) {
+            options.requireServable(device, context.devices().totalBytes(device));
+        }
         this.usesThreadCaches = options.usesThreadCaches();
         this.reclaimChoice = context.extension(MemoryReclaim.Choice.class)
                 .orElse(new MemoryReclaim.Choice(EnumSet.allOf(ReclaimStep.class)));
@@ -238,20 +241,34 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         return type.isInstance(this) ? Optional.of(type.cast(this)) : source.extension(type);
     }
 
-    /// Opens the cache of a device that was not used yet, so that its statistics are all present.
+    /// {@inheritDoc}
+    ///
+    /// A device that was not used yet has the same names, and stays unused.
     @Override
     public Map<String, Long> statistics(int device) {
-        return cache(device).statistics.map();
+        DeviceCache cache = caches.get(device);
+        return cache == null ? statisticsOfUnused(device) : cache.statistics.map();
+    }
+
+    private Map<String, Long> statisticsOfUnused(int device) {
+        CacheParts none = CacheParts.of(device, driver, streams, events, NoMemory.SOURCE, options, threadCaches);
+        return new CacheStatistics(none).map();
     }
 
     @Override
     public void resetPeaks(int device) {
-        cache(device).statistics.resetPeaks();
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.statistics.resetPeaks();
+        }
     }
 
     @Override
     public void resetTotals(int device) {
-        cache(device).statistics.resetTotals();
+        DeviceCache cache = caches.get(device);
+        if (cache != null) {
+            cache.statistics.resetTotals();
+        }
     }
 
     @Override

@@ -25,6 +25,20 @@ abstract class StatisticsPart extends ConformancePart {
         assertThat(statistics().requestedPeakBytes()).isZero();
     }
 
+    /// Programs ask for figures when memory has run out.
+    @Test
+    void figuresOfAnAllocatorThatServedNobodyTakeNoMemory() {
+        long before = driver.memory().freeBytes(DEVICE);
+        allocator.memoryStatistics(DEVICE);
+        allocator.memorySummary(DEVICE);
+        allocator.statistics(DEVICE);
+        allocator.reservedBytes(DEVICE);
+        allocator.resetPeaks(DEVICE);
+        allocator.resetTotals(DEVICE);
+        assertThat(allocator.leaks()).isEmpty();
+        assertThat(driver.memory().freeBytes(DEVICE)).isGreaterThanOrEqualTo(before);
+    }
+
     @Test
     void requestedBytesAreExactlyWhatWasAskedFor() {
         long stream = stream();

@@ -1,0 +1,18 @@
+package io.cistern.caching;
+
+import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.Segment;
+
+/// The source under the figures of a device that was not used yet: it gives nothing.
+enum NoMemory implements RangeSource {
+    SOURCE;
+
+    @Override
+    public Segment acquire(long byteSize, long byteAlignment, int device) {
+        throw new DeviceOutOfMemoryException(byteSize, device, "the device is not in use");
+    }
+
+    @Override
+    public void release(Segment segment) {}
+}
