@@ -56,6 +56,22 @@ abstract class CapacityPart extends ConformancePart {
         assertContents();
     }
 
+    /// The freed block may wait for the other stream until the host does; a refusal comes after that.
+    @Test
+    void aRefusedRequestIsRefusedAgainWhileNothingChanges() {
+        long[] streams = streams(2);
+        List<Block> blocks = fill(capacity() / 16, streams[0]);
+        Block used = blocks.removeLast();
+        use(used, streams[1]);
+        free(used);
+        for (long byteSize : new long[] {used.byteSize() * 3, used.byteSize(), MIB, KIB}) {
+            if (tryAllocate(byteSize, streams[1]) == null) {
+                assertThat(tryAllocate(byteSize, streams[1])).as("%s bytes, asked for again", byteSize).isNull();
+            }
+        }
+        freeAll(blocks);
+    }
+
     @Test
     void aFullDeviceIsUsableAgainAfterOneFree() {
         long stream = stream();
