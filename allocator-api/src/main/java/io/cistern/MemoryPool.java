@@ -4,6 +4,7 @@ import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.LiveBlock;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.SharingException;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.Sizes;
@@ -597,8 +598,8 @@ public final class MemoryPool implements AutoCloseable {
         ///     it lacks a requested ability: lending, splitting, alignment, a source
         /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes]
         ///     than the limit
-        /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is too little memory for the initial
-        ///     bytes
+        /// @throws DeviceOutOfMemoryException if there is too little memory for the initial bytes; nothing is left
+        ///     of the pool
         /// @throws IndexOutOfBoundsException if there is no such device for them
         public MemoryPool open() {
             long most = limit == null ? limitBytes : limit.byteSize();
@@ -624,7 +625,22 @@ public final class MemoryPool implements AutoCloseable {
                 requireAbleToLend(allocator);
             }
             if (initialBytes > 0) {
+                obtainInitial(allocator);
+            }
+        }
+
+        private void obtainInitial(Allocator allocator) {
+            try {
                 allocator.opened().reserve(initialBytes, initialDevice, initialStream);
+            } catch (DeviceOutOfMemoryException refused) {
+                throw new DeviceOutOfMemoryException(
+                        initialBytes,
+                        initialDevice,
+                        "initialBytes(" + initialBytes + ") can't be had, while "
+                                + memory.environment().freeBytes(initialDevice) + " bytes are free: lower it, or free"
+                                + " memory" + (refused.detail().isEmpty() ? "" : "; " + refused.detail()),
+                        refused,
+                        refused.steps());
             }
         }
 

@@ -3,6 +3,7 @@ package io.cistern.adaptors;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
@@ -15,7 +16,7 @@ public final class AlignedProvider extends AdaptorProvider {
         static final SpecOption<Long> ALIGNMENT = SpecOption.of(
                 "aligned",
                 "alignment",
-                "a power of two from 256 to 1TiB",
+                "a power of two from 256 to 1TiB; less than a device has",
                 MUST_BE_GIVEN,
                 "what all addresses are multiples of",
                 AllocatorOptions::bytes);
@@ -34,9 +35,20 @@ public final class AlignedProvider extends AdaptorProvider {
         return List.of(Options.ALIGNMENT);
     }
 
+    /// A block takes up to the alignment more than was asked for.
+    private static void requireRoom(long alignment, DeviceEnvironment devices) {
+        for (int device = 0; device < devices.deviceCount(); device++) {
+            if (alignment >= devices.totalBytes(device)) {
+                throw new ConfigurationException("aligned: no block fits with alignment=" + alignment + " on device "
+                        + device + ", which has " + devices.totalBytes(device) + " bytes; legal: less than that");
+            }
+        }
+    }
+
     @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
         long alignment = required(Options.ALIGNMENT, context, "2MiB");
+        requireRoom(alignment, context.devices());
         DeviceAllocator opened = context.upstream(upstream);
         try {
             return new AlignedAllocator(opened, alignment);

@@ -1,5 +1,6 @@
 package io.cistern.adaptors;
 
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.options.AllocatorOptions;
@@ -37,6 +38,9 @@ public final class EventProvider extends AdaptorProvider {
     @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
         long threshold = required(Options.THRESHOLD, context, "4GiB");
+        if (threshold < 1) {
+            throw new ConfigurationException("events: threshold is at least 1, not " + threshold);
+        }
         return new EventAllocator(context.upstream(upstream), new Crossings(), threshold);
     }
 

@@ -17,12 +17,12 @@ public final class LimitAllocator extends AllocatorAdaptor {
 
     /// Builds on an allocator.
     ///
-    /// @param limitBytes the most requested bytes that may be live at once on one device; 0 is allowed
-    /// @throws IllegalArgumentException if `limitBytes` is negative
+    /// @param limitBytes the most requested bytes that may be live at once on one device, at least 1
+    /// @throws IllegalArgumentException if `limitBytes` is less than 1
     public LimitAllocator(DeviceAllocator upstream, long limitBytes) {
         super(upstream);
-        if (limitBytes < 0) {
-            throw new IllegalArgumentException("limitBytes is negative: " + limitBytes);
+        if (limitBytes < 1) {
+            throw new IllegalArgumentException("limitBytes must be at least 1, not " + limitBytes);
         }
         this.limitBytes = limitBytes;
     }

@@ -1,5 +1,6 @@
 package io.cistern.adaptors;
 
+import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.options.AllocatorOptions;
@@ -13,7 +14,7 @@ public final class LimitProvider extends AdaptorProvider {
         static final SpecOption<Long> BYTES = SpecOption.of(
                 "limit",
                 "bytes",
-                "a number of bytes, as `8GiB`",
+                "a number of bytes from 1 on, as `8GiB`",
                 MUST_BE_GIVEN,
                 "the most that is live on each device",
                 AllocatorOptions::bytes);
@@ -35,6 +36,9 @@ public final class LimitProvider extends AdaptorProvider {
     @Override
     DeviceAllocator open(AllocatorContext context, String upstream) {
         long limitBytes = required(Options.BYTES, context, "8GiB");
+        if (limitBytes < 1) {
+            throw new ConfigurationException("limit: bytes is at least 1, not " + limitBytes);
+        }
         return new LimitAllocator(context.upstream(upstream), limitBytes);
     }
 }

@@ -186,8 +186,18 @@ record AsyncOptions(
                 require(device, DriverFeature.HARDWARE_DECOMPRESS, "hardware_decompress=true");
             }
             requireHandleTypes(driver, device.device());
+            requireRoom(driver.devices().totalBytes(device.device()), device.device());
         }
         return this;
+    }
+
+    private void requireRoom(long deviceBytes, int device) {
+        if (location.onDevice() && initialBytes > deviceBytes) {
+            throw contradiction(
+                    "initial_size=" + initialBytes,
+                    "the " + deviceBytes + " bytes of device " + device,
+                    "legal: at most what the device has");
+        }
     }
 
     private static void require(DeviceCapabilities device, DriverFeature feature, String option) {

@@ -1,8 +1,11 @@
 package io.cistern.async;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.PoolAttribute;
 import io.cistern.cuda.Streams;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -103,7 +106,7 @@ final class DevicePools {
         try {
             peers.forEach(pool::openTo);
             if (options.initialBytes() > 0 && key != SMALL) {
-                pool.prime(driver, options.initialBytes(), stream);
+                prime(pool, stream);
             }
             DriverPool[] more = Arrays.copyOf(open, open.length + 1);
             more[open.length] = pool;
@@ -115,6 +118,22 @@ final class DevicePools {
         } catch (RuntimeException | Error failure) {
             pool.close();
             throw failure;
+        }
+    }
+
+    private void prime(DriverPool pool, long stream) {
+        try {
+            pool.prime(driver, options.initialBytes(), stream);
+        } catch (CudaException failure) {
+            if (failure.result() != CudaResult.OUT_OF_MEMORY) {
+                throw failure;
+            }
+            throw new DeviceOutOfMemoryException(
+                    options.initialBytes(),
+                    device,
+                    AsyncOption.INITIAL_SIZE + "=" + options.initialBytes() + " is obtained with the first request, and"
+                            + " can't be had: lower it, or free memory",
+                    failure);
         }
     }
 

@@ -63,6 +63,9 @@ record CachingOptions(
 
     private static final int MIB_SHIFT = 20;
 
+    /// The sources whose memory is known to be the device's own.
+    private static final List<String> TAKE_FROM_DEVICE = List.of("pages", "linear");
+
     /// The options that concern only pages; plain segments have none.
     private static final List<CachingOption<?>> OF_PAGES = List.of(
             CachingOption.PAGE_SIZE,
@@ -257,7 +260,7 @@ record CachingOptions(
 
     private static long readMaxBytes(OptionReader reader, boolean hasFraction) {
         long maxBytes = reader.value(CachingOption.MAX_BYTES, Long.MAX_VALUE);
-        if (maxBytes <= 0) {
+        if (maxBytes < Sizes.SLOT) {
             throw CachingOption.MAX_BYTES.illegal(maxBytes);
         }
         if (maxBytes != Long.MAX_VALUE && hasFraction) {
@@ -311,6 +314,34 @@ record CachingOptions(
                 ThreadCacheLimit.NONE,
                 CheckLevel.OFF,
                 false);
+    }
+
+    /// Rejects options with which a device could never serve a request: a limit below one page, initial bytes or
+    /// a page above the limit or the device.
+    ///
+    /// @throws ConfigurationException if there is one
+    void requireServable(int device, long deviceBytes) {
+        long cap = limit.capBytes(deviceBytes);
+        long page = Math.max(pages.fixedBytes(), Sizes.SLOT);
+        if (cap < page) {
+            throw new ConfigurationException("caching: " + limit.option() + " allows " + cap + " of the " + deviceBytes
+                    + " bytes of device " + device + ", where nothing can be served; at least " + page
+                    + " bytes are needed, one page" + (pages.fixedBytes() == 0 ? "" : " of page_size"));
+        }
+        if (pages.fixedBytes() > deviceBytes) {
+            throw contradiction(
+                    "page_size=" + page,
+                    "the " + deviceBytes + " bytes of device " + device,
+                    "not one page fits; legal: at least 2MiB, at most the device");
+        }
+        long room = TAKE_FROM_DEVICE.contains(source) ? Math.min(cap, deviceBytes) : cap;
+        long initial = initialBytes == 0 ? 0 : Sizes.roundUp(blockSizes().rounded(initialBytes), page);
+        if (initial > room) {
+            throw contradiction(
+                    "initial_bytes=" + initialBytes,
+                    room == cap ? limit.option().key() : "the size of device " + device,
+                    "they take " + initial + " bytes in whole pages of " + page + ", where " + room + " can be had");
+        }
     }
 
     boolean splits() {

@@ -6,9 +6,11 @@ import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.thread.ThreadCacheRefill;
 import io.cistern.caching.internal.thread.ThreadCaches;
+import io.cistern.caching.options.CachingOption;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.StreamMemory;
+import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.MemoryReclaim;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -56,6 +58,8 @@ final class DeviceCache {
 
     /// Obtains the initial memory for a stream, once. If that fails, the request fails; the next
     /// request tries again.
+    ///
+    /// @throws DeviceOutOfMemoryException if there is too little memory for it; names the option
     void obtainInitial(long stream) {
         if (hasInitial.get() || !hasInitial.compareAndSet(false, true)) {
             return;
@@ -64,6 +68,14 @@ final class DeviceCache {
         try {
             free(allocate(initialBytes, stream), initialBytes, stream);
             done = true;
+        } catch (DeviceOutOfMemoryException refused) {
+            throw new DeviceOutOfMemoryException(
+                    initialBytes,
+                    parts.device(),
+                    CachingOption.INITIAL_BYTES + "=" + initialBytes + " is obtained with the first request, and can't"
+                            + " be had: lower it, or free memory; " + refused.detail(),
+                    refused,
+                    refused.steps());
         } finally {
             hasInitial.set(done);
         }

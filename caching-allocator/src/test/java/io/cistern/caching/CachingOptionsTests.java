@@ -9,6 +9,7 @@ import io.cistern.caching.options.CachingOption;
 import io.cistern.caching.options.CachingSpec;
 import io.cistern.caching.options.CheckLevel;
 import io.cistern.caching.options.PowerTwoDivisions;
+import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.options.AllocatorSpec;
@@ -163,8 +164,13 @@ class CachingOptionsTests extends PoolFixture {
     void initialMemoryThatIsNotThereFailsTheRequestAndIsTriedAgain() {
         try (Allocator caching = memory.open("caching:initial_bytes=900MiB")) {
             long others = memory.allocate(200 * MIB, DEVICE, stream);
-            assertThatThrownBy(() -> caching.allocate(MIB, DEVICE, stream))
-                    .isInstanceOf(DeviceOutOfMemoryException.class);
+            for (int i = 0; i < 2; i++) {
+                assertThatThrownBy(() -> caching.allocate(MIB, DEVICE, stream))
+                        .isInstanceOf(DeviceOutOfMemoryException.class)
+                        .hasMessageContaining("initial_bytes=" + 900 * MIB + " is obtained with the first request")
+                        .hasMessageContaining("the device has " + 824 * MIB + " of ");
+                assertThat(caching.reservedBytes(DEVICE)).hasValue(0);
+            }
             free(others);
             free(caching.allocate(MIB, DEVICE, stream));
             assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isGreaterThanOrEqualTo(900 * MIB);
@@ -172,12 +178,11 @@ class CachingOptionsTests extends PoolFixture {
     }
 
     @Test
-    void aFractionOfNothingRefusesAll() {
-        try (Allocator caching = memory.open("caching:per_process_memory_fraction=0")) {
-            assertThatThrownBy(() -> caching.allocate(1, DEVICE, stream))
-                    .isInstanceOf(DeviceOutOfMemoryException.class)
-                    .hasMessageContaining("per_process_memory_fraction");
-        }
+    void aFractionOfLessThanAPageIsRefusedAtOnce() {
+        assertThatThrownBy(() -> memory.open("caching:per_process_memory_fraction=0.001"))
+                .isInstanceOf(ConfigurationException.class)
+                .hasMessageContaining("per_process_memory_fraction allows 1073741 of the " + GIB)
+                .hasMessageContaining("at least 2097152 bytes are needed, one page");
     }
 
     @Test

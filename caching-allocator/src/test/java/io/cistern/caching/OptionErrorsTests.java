@@ -36,7 +36,7 @@ class OptionErrorsTests extends PoolFixture {
             entry(CachingOption.THREAD_CACHES, NO_FLAG),
             entry(CachingOption.THREAD_CACHE_BYTES, new String[] {"few", "1048575", "1073741825", "-1", "8MB"}),
             entry(CachingOption.INITIAL_BYTES, new String[] {"few", "-1", "8MB"}),
-            entry(CachingOption.MAX_BYTES, new String[] {"many", "0", "-1", "8GB"}),
+            entry(CachingOption.MAX_BYTES, new String[] {"many", "0", "-1", "8GB", "2097151"}),
             entry(CachingOption.CHECK, new String[] {"some", "true", "OFF"}),
             entry(
                     CachingOption.MAX_SPLIT_SIZE_MB,
@@ -122,7 +122,7 @@ class OptionErrorsTests extends PoolFixture {
                 "alignment=2MiB",
                 "thread_cache_bytes=1MiB",
                 "thread_cache_bytes=1GiB",
-                "max_bytes=1",
+                "max_bytes=2MiB",
                 "initial_bytes=8MiB,max_bytes=8MiB",
                 "max_split_size_mb=20",
                 "max_split_size_mb=2,large_segment_size_mb=2",
@@ -136,7 +136,7 @@ class OptionErrorsTests extends PoolFixture {
                 "garbage_collection_threshold=0.999",
                 "large_segment_size_mb=2",
                 "large_segment_size_mb=1024",
-                "per_process_memory_fraction=0",
+                "per_process_memory_fraction=0.03125",
                 "per_process_memory_fraction=1.0,throw_on_cudamalloc_oom=True",
             })
     void theBoundsAreLegal(String options) {

@@ -5,6 +5,7 @@ import io.cistern.cuda.DriverFeature;
 import io.cistern.cuda.HandleType;
 import io.cistern.cuda.Support;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
@@ -108,6 +109,18 @@ record VmmOptions(
             }
             if (handle.orElse(HandleType.NONE) != HandleType.NONE) {
                 require(device, feature(handle.get()), "handle=" + word(handle.get()));
+            }
+        }
+    }
+
+    /// Checks that a page fits on each device.
+    ///
+    /// @throws ConfigurationException if it does not
+    void requireRoom(DeviceEnvironment devices) {
+        for (int device = 0; device < devices.deviceCount() && !onHost; device++) {
+            if (byteAlignment > devices.totalBytes(device)) {
+                throw new ConfigurationException("vmm: no page fits with alignment=" + byteAlignment + " on device "
+                        + device + ", which has " + devices.totalBytes(device) + " bytes; legal: at most that");
             }
         }
     }

@@ -51,6 +51,7 @@ public final class VmmSourceProvider implements SegmentSourceProvider {
                 .orElseThrow(() -> new ConfigurationException("vmm needs the driver, which this environment hides"));
         VmmOptions options = VmmOptions.read(context.options());
         options.requireSupport(driver.capabilities());
+        options.requireRoom(context.devices());
         return new VmmSource(driver, options, context.devices().deviceCount());
     }
 }

@@ -111,10 +111,10 @@ public final class CachingOption<T> extends SpecOption<T> {
                     + " request",
             BYTES);
 
-    /// The most bytes that the allocator reserves of each device's memory; above 0.
+    /// The most bytes that the allocator reserves of each device's memory; at least one page.
     public static final CachingOption<Long> MAX_BYTES = new CachingOption<>(
             "max_bytes",
-            "a number of bytes above 0, as `8GiB`; not with `per_process_memory_fraction`",
+            "a number of bytes from 2MiB on, one page, as `8GiB`; not with `per_process_memory_fraction`",
             "what the driver gives",
             "the most that this allocator reserves of each device's memory",
             BYTES);
@@ -186,7 +186,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "per_process_memory_fraction",
             "a fraction from 0 to 1",
             "`1`: what the driver gives",
-            "the most that this allocator reserves of a device's memory",
+            "the most that this allocator reserves of a device's memory; at least one page, 2 MiB",
             FRACTION);
 
     /// Whether a request that would exceed the fraction fails at once.

@@ -58,7 +58,7 @@ final class OptionSweepTests {
         VALUES.put(CachingOption.GARBAGE_COLLECTION_THRESHOLD, List.of("0.001", "0.8", "0.999"));
         VALUES.put(CachingOption.LARGE_SEGMENT_SIZE_MB, List.of("2", "20", "1024"));
         VALUES.put(CachingOption.EXPANDABLE_SEGMENTS, List.of("true", "false"));
-        VALUES.put(CachingOption.PER_PROCESS_MEMORY_FRACTION, List.of("0", "0.08", "1"));
+        VALUES.put(CachingOption.PER_PROCESS_MEMORY_FRACTION, List.of("0.08", "1"));
         VALUES.put(CachingOption.THROW_ON_CUDAMALLOC_OOM, List.of("true", "false"));
     }
 
