@@ -117,7 +117,7 @@ class OptionErrorsTests extends PoolFixture {
     @ValueSource(
             strings = {
                 "page_size=2MiB",
-                "page_size=1GiB",
+                "page_size=64MiB",
                 "alignment=256",
                 "alignment=2MiB",
                 "thread_cache_bytes=1MiB",
