@@ -32,7 +32,8 @@ module io.cistern.api {
             io.cistern.async,
             io.cistern.nccl;
     exports io.cistern.internal.threads to
-            io.cistern.caching;
+            io.cistern.caching,
+            io.cistern.pressure;
     exports io.cistern.internal.routing to
             io.cistern.buffers;
 

@@ -12,6 +12,8 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.routing.ScopeStack;
 import io.cistern.internal.routing.ScopeStacks;
 import io.cistern.internal.statistics.StatisticsTable;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.MemorySleep;
 import io.cistern.spi.MemoryStatistics;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
@@ -214,18 +216,15 @@ public final class Allocator implements AutoCloseable {
 
     /// Moves live memory on a device together and gives the memory that this frees back to the driver, for
     /// example before a server's rush hour. No address changes. Pages that their source needs, that are captured
-    /// or asleep stay.
-    ///
-    /// **Other threads.** The caller promises that until this returns no other thread gives the device work
-    /// that uses this allocator's memory; Cistern asks [registered pauses][Listeners#onCompaction] first, and
-    /// waits for earlier work. Allocations and frees of other threads go on.
+    /// or asleep stay. The program must have [registered][Listeners#onCompaction] a
+    /// [pause][Listeners.WorkPause]; without one nothing moves.
     ///
     /// @return the result, with the reason if nothing was done
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the contents of all blocks are intact then
     public CompactionResult compact(int device) {
         try {
-            return memory.outOfMemory().compact(opened, device, 0, true);
+            return memory.outOfMemory().compact(opened, device);
         } finally {
             memory.observers().deliver();
         }
@@ -284,11 +283,13 @@ public final class Allocator implements AutoCloseable {
         return memory.listeners().onThreshold(device, measure, byteSize, opened.route(device), listener);
     }
 
-    /// Returns an optional ability of the allocator, such as [MemoryStatistics].
+    /// Returns an optional ability of the allocator, such as [MemoryStatistics]. The framework keeps
+    /// [MemoryReclaim] and [MemorySleep] to itself, since they move live memory: [#compact] and
+    /// [MemoryPool#sleep] call them when that is safe.
     ///
     /// @return empty if it has not got it
     public <T> Optional<T> extension(Class<T> type) {
-        return opened.extension(type);
+        return type == MemoryReclaim.class || type == MemorySleep.class ? Optional.empty() : opened.extension(type);
     }
 
     /// Closes the allocator: it refuses further allocations, and waits for those under way in other threads.

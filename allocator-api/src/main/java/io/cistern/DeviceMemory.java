@@ -637,6 +637,7 @@ public final class DeviceMemory implements AutoCloseable {
         Failures failures = new Failures();
         failures.gather(notifier::close);
         failures.gather(captures::close);
+        failures.gather(outOfMemory::close);
         if (openScopes != null) {
             openScopes.closing();
         }

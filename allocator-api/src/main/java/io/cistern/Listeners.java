@@ -7,11 +7,14 @@ import io.cistern.internal.events.Observers;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.reclaim.OutOfMemoryHandler;
+import io.cistern.internal.reclaim.ProgramPause;
 import io.cistern.internal.reclaim.ThresholdNotifier;
 import io.cistern.internal.routing.Route;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -70,18 +73,65 @@ public final class Listeners {
         void overBudget(int device, long bytesOverBudget);
     }
 
-    /// Stops the program's other threads from giving a device work, for as long as live memory
-    /// [moves][#onCompaction].
+    /// The program's word that it rests. Nothing else lets live memory move.
+    ///
+    /// [Compaction][ReclaimStep#COMPACTION] exchanges the pages under live blocks. For a moment an address has
+    /// no memory, and work of the device that uses the address then ends the context. Only the program knows
+    /// which threads give a device work. So this is the contract, for refused requests and for
+    /// [Allocator#compact] alike:
+    ///
+    /// 1. **Without a registered pause nothing moves.** A refused request says how much would have come free.
+    /// 2. **During a pause no thread gives the device work** on memory of Cistern: no launch, copy, fill or
+    ///    graph, on any stream, by any library. The thread that compacts waits for all work that the device was
+    ///    given before, so that work must not need a paused thread to go on. Threads may allocate and free;
+    ///    what Cistern itself copies meanwhile, to spill for example, waits for the end of the pause.
+    /// 3. **A thread that waits inside an allocation rests.** It may wait for its turn to reclaim, for another
+    ///    thread's frees or pause, or as part of a task for other tasks. Before it waits it calls [#rest] of all
+    ///    pauses. The thread that compacts rests, too, before it asks for the pause.
+    /// 4. **The wait has a bound.** If [#begin] does not pause the program in time, nothing moves and the
+    ///    request is refused with that reason.
+    ///
+    /// A pause may take locks that threads hold while they give the device work. If they also hold them while
+    /// they allocate, [#rest] must give them up; without that, the pause waits for a thread that may be waiting
+    /// for it, until the bound ends both. [#of] does all this for a lock.
+    ///
+    /// A pool that [sleeps][MemoryPool#sleep] asks no pause: that call is itself the program's word for the
+    /// memory of that pool.
     @FunctionalInterface
     public interface WorkPause {
-        /// Stops the threads. It is called on the thread that compacts, under no lock of an allocator; Cistern
-        /// then waits for work under way. It should take a few milliseconds at most, since a thread may be in
-        /// the middle of an allocation that waits for this one. If it throws, nothing moves.
+        /// Stops the other threads from giving a device work. It is called on the thread that compacts, under no
+        /// lock of Cistern, one call at a time for a device memory. It may take locks and free memory; requests
+        /// that it makes are served without compaction. If it throws, nothing moves.
         ///
         /// @param device the device
-        /// @return a registration; closing it ends the pause. Empty if the program can't pause now; then
+        /// @param atMost how long it may wait; seconds, of which it should need milliseconds
+        /// @return a registration; closing it ends the pause. Empty if the program can't pause in time; then
         ///     nothing moves
-        Optional<Registration> begin(int device);
+        Optional<Registration> begin(int device, Duration atMost);
+
+        /// Gives up what the calling thread holds and [#begin] may wait for. It is called on a thread of the
+        /// program that is about to wait inside an allocation or [Allocator#compact], under no lock of Cistern.
+        /// As with [java.util.concurrent.locks.Condition#await], other threads may get in meanwhile. By default
+        /// it does nothing: right if threads hold nothing of that kind while they allocate.
+        ///
+        /// @return a registration, which the same thread closes after the wait; closing it takes everything
+        ///     back
+        default Registration rest() {
+            return () -> {};
+        }
+
+        /// Returns the pause of a program of which one thread does all work: it allocates and gives the device
+        /// work. While that thread is in an allocation the program rests, so there is nothing to stop.
+        static WorkPause ofOneThread() {
+            return (_, _) -> Optional.of(() -> {});
+        }
+
+        /// Returns a pause that takes the exclusive side of a lock. Threads hold either side while they give a
+        /// device work. They may hold it while they allocate: a thread that waits there gives it up, as
+        /// often as it holds it, and takes it back afterwards.
+        static WorkPause of(ReentrantReadWriteLock work) {
+            return new LockPause(work);
+        }
     }
 
     /// Is told that a stream [ends][DeviceMemory#streamClosing].
@@ -114,18 +164,22 @@ public final class Listeners {
         return outOfMemory.add(step, listener::free)::run;
     }
 
-    /// Asks the program to pause before a [compaction][ReclaimStep#COMPACTION] moves live memory. While it
-    /// moves, kernels and copies that use it would find no memory at its address. Cistern can't see which
-    /// threads launch kernels. So without a pause it moves live memory only while one thread alone uses the
-    /// device memory. A program with several threads registers a pause, for example the exclusive side of a
-    /// lock whose shared side its threads hold while they launch. If several pauses are registered, all are
-    /// asked.
+    /// Lets [compaction][ReclaimStep#COMPACTION] move live memory while the program pauses: [WorkPause] is the
+    /// contract. If several pauses are registered, all are asked.
     ///
     /// @return a registration; closing it removes the pause
     public Registration onCompaction(WorkPause pause) {
-        return outOfMemory.pause().add(device -> {
-            Registration end = pause.begin(device).orElse(null);
-            return end == null ? null : end::close;
+        return outOfMemory.pause().add(new ProgramPause.Pause() {
+            @Override
+            public @Nullable Runnable begin(int device, Duration atMost) {
+                Registration end = pause.begin(device, atMost).orElse(null);
+                return end == null ? null : end::close;
+            }
+
+            @Override
+            public Runnable rest() {
+                return pause.rest()::close;
+            }
         })::run;
     }
 

@@ -291,7 +291,7 @@ public final class MemoryPool implements AutoCloseable {
         return allocator.onThreshold(device, measure, byteSize, listener);
     }
 
-    /// Returns an optional ability of the pool's allocator or of its source.
+    /// Returns an optional ability of the pool's allocator or of its source: see [Allocator#extension].
     ///
     /// @return empty if it has not got it
     public <T> Optional<T> extension(Class<T> type) {
@@ -646,6 +646,7 @@ public final class MemoryPool implements AutoCloseable {
 
         private static void requireAbleToLend(Allocator allocator) {
             Availability able = allocator
+                    .opened()
                     .extension(MemoryReclaim.class)
                     .map(MemoryReclaim::canLend)
                     .orElseGet(() -> Availability.no("it has no extension " + MemoryReclaim.class.getName()));

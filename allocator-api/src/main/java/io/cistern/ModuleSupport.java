@@ -11,6 +11,7 @@ import io.cistern.spi.StreamOrder;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.function.Supplier;
 
 /// Serves modules that build on a [DeviceMemory]; programs rarely need it. It keeps their objects with the
 /// device memory, and has calls for buffers. [DeviceMemory#moduleSupport] returns it.
@@ -161,6 +162,15 @@ public final class ModuleSupport {
     /// @throws IndexOutOfBoundsException if there is no such device
     public Allocator serving(int device, long stream) {
         return memory.serving(device, stream);
+    }
+
+    /// Gives a device work on live memory where the program may not expect it, such as a copy in the middle of
+    /// an allocation. It waits, with a bound, while live memory moves, and meanwhile none moves. The caller holds
+    /// no lock.
+    ///
+    /// @param otherwise the result if the bound is over and nothing was done
+    public <T> T whileNothingMoves(Supplier<T> work, T otherwise) {
+        return memory.outOfMemory().pause().whileNothingMoves(work, otherwise);
     }
 
     void close(Failures failures) {

@@ -56,7 +56,9 @@ final class PoolSleep {
         if (pool.isDrained()) {
             throw new IllegalStateException(pool + " is closed");
         }
-        return pool.extension(MemorySleep.class)
+        return pool.allocator()
+                .opened()
+                .extension(MemorySleep.class)
                 .orElseThrow(() -> new UnsupportedOperationException(pool
                         + " can't sleep: its allocator has no extension io.cistern.spi.MemorySleep, as caching has"));
     }

@@ -3,6 +3,7 @@ package io.cistern.diagnostics;
 import java.io.Serializable;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /// A report of the facts known when a device had no memory for a request.
@@ -159,6 +160,16 @@ public record OutOfMemoryReport(
     /// Returns the free and total bytes of the device as a text for people: "the device has … of … bytes free".
     public String deviceText() {
         return "the device has " + known(freeBytes) + " of " + known(totalBytes) + " bytes free";
+    }
+
+    /// Returns why compaction did not help, and what it could have given, as a text for people: "; compaction:
+    /// …". Empty if it was not tried, or there is nothing to say about it.
+    public String compactionText() {
+        return steps.stream()
+                .filter(tried ->
+                        tried.step() == ReclaimStep.COMPACTION && !tried.note().isEmpty())
+                .map(tried -> "; compaction: " + tried.note())
+                .collect(Collectors.joining());
     }
 
     /// Returns the report as lines for people.

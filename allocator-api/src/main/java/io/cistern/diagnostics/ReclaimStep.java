@@ -23,8 +23,8 @@ public enum ReclaimStep {
     SYNCHRONIZE("synchronise"),
     /// Idle memory of all other allocators and pools of the device, given back to the driver.
     OTHER_ALLOCATORS("other allocators' idle memory"),
-    /// Pages that hold little live memory, replaced by smaller ones at the same addresses. Only while no thread
-    /// but the caller's uses the device memory, or the program [pauses][io.cistern.Listeners#onCompaction].
+    /// Pages that hold little live memory, replaced by smaller ones at the same addresses, while the program
+    /// [pauses][io.cistern.Listeners.WorkPause].
     COMPACTION("compaction"),
     /// Memory that [stores][io.cistern.Listeners#onMemoryPressure(ReclaimStep, Listeners.MemoryPressure)] move
     /// off the device until it is used again.

@@ -82,12 +82,17 @@ public final class DeviceOutOfMemoryException extends CisternException {
         initCause(cause);
     }
 
-    /// Returns a message about the refused request and the free bytes of the device.
+    /// Returns a message about the refused request, the free bytes of the device, and what compaction did or
+    /// could have done.
     @Override
     public String getMessage() {
         String told = String.valueOf(super.getMessage());
         OutOfMemoryReport known = report;
-        return known == null || byLimit || told.contains("the device has ") ? told : told + "; " + known.deviceText();
+        if (known == null || byLimit) {
+            return told;
+        }
+        String device = told.contains("the device has ") ? "" : "; " + known.deviceText();
+        return told + device + known.compactionText();
     }
 
     /// Returns the bytes that the caller asked for.

@@ -52,14 +52,23 @@ public interface MemoryReclaim {
     /// Moves live memory together, and gives the memory that this frees back to the driver. No address changes.
     /// It waits for all work of the device first.
     ///
-    /// The caller ensures that meanwhile no other thread gives the device work that uses this allocator's
-    /// memory. Allocations and frees of other threads go on.
+    /// Only the framework calls it, while the program [pauses][io.cistern.Listeners.WorkPause]. Allocations and
+    /// frees of other threads go on.
     ///
     /// @param byteSize bytes of a refused request: live memory moves only if the request then fits, and only as
     ///     much as that takes. 0 frees as much as possible
     /// @return the result; empty if the allocator can't move live memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses; the contents of all blocks are intact then
     default Optional<CompactionResult> compact(int device, long byteSize) {
+        return Optional.empty();
+    }
+
+    /// Says what [#compact] would do now, as far as that is known without it. Moves nothing and waits for
+    /// nothing.
+    ///
+    /// @return the bytes that would come free and would be copied, and the obstacle if there is one; empty if
+    ///     the allocator can't move live memory, or another one that the framework asks would move it
+    default Optional<CompactionResult> planCompaction(int device) {
         return Optional.empty();
     }
 

@@ -59,6 +59,18 @@ final class CacheCompaction {
         return compact(table, asked);
     }
 
+    /// Says what [#compact] would do.
+    CompactionResult plan() {
+        PageTable table = parts.growth().pages().orElse(null);
+        String obstacle = obstacle(table);
+        if (table == null || !obstacle.isEmpty()) {
+            return CompactionResult.nothing(obstacle);
+        }
+        CompactionPlan plan =
+                CompactionPlan.of(table, Long.MAX_VALUE, maxBytes, room(table), Compaction.canUseHost(table));
+        return new CompactionResult(plan.freeBytes(), plan.keptBytes(), plan.pageCount(), 0, "");
+    }
+
     private String obstacle(@Nullable PageTable table) {
         if (table == null) {
             return "memory comes in whole segments; pages (source=pages) can be compacted";
@@ -109,7 +121,7 @@ final class CacheCompaction {
         }
         long room = room(table);
         long lacking = asked == 0 ? Long.MAX_VALUE : lacking(table, asked, room);
-        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes, room, compaction.canUseHost());
+        CompactionPlan plan = CompactionPlan.of(table, lacking, maxBytes, room, Compaction.canUseHost(table));
         if (plan.freeBytes() == 0 || (asked != 0 && plan.freeBytes() < lacking)) {
             return CompactionResult.nothing(plan.freeBytes() + " bytes would come free"
                     + (asked == 0 ? "" : ", of " + lacking + " that the request lacks")

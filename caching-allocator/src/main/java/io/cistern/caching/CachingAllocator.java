@@ -33,6 +33,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /// The caching allocator: one [DeviceCache] for each device that is used.
@@ -313,11 +314,20 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
 
     @Override
     public Optional<CompactionResult> compact(int device, long byteSize) {
+        return compaction(device, compaction -> compaction.compact(byteSize));
+    }
+
+    @Override
+    public Optional<CompactionResult> planCompaction(int device) {
+        return compaction(device, CacheCompaction::plan);
+    }
+
+    private Optional<CompactionResult> compaction(int device, Function<CacheCompaction, CompactionResult> compaction) {
         DeviceCache cache = caches.get(device);
         return Optional.of(
                 cache == null
                         ? CompactionResult.nothing("it has no memory")
-                        : sleep.exclude(() -> cache.compaction.compact(byteSize), CacheCompaction.BUSY));
+                        : sleep.exclude(() -> compaction.apply(cache.compaction), CacheCompaction.BUSY));
     }
 
     @Override

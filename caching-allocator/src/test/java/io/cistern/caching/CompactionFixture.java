@@ -3,6 +3,8 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
+import io.cistern.Listeners.WorkPause;
+import io.cistern.Registration;
 import io.cistern.cuda.CudaException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
@@ -20,7 +22,8 @@ import java.util.ServiceLoader;
 import org.junit.jupiter.api.AfterEach;
 
 /// A simulated GPU of 16 GiB, whose memory `caching` has in large pages that hold little: a block of 24 MiB,
-/// then as much that is free, and so on. No page is free as a whole, and the device has next to nothing left.
+/// then as much that is free, and so on. No page is free as a whole, and the device has next to nothing left. One
+/// thread does all work, and the program says so.
 abstract class CompactionFixture {
     static final int DEVICE = 0;
     static final long MIB = 1 << 20;
@@ -35,6 +38,8 @@ abstract class CompactionFixture {
     final DeviceMemory memory = DeviceMemory.builder(gpu)
             .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
             .open();
+
+    final Registration pause = memory.listeners().onCompaction(WorkPause.ofOneThread());
 
     /// The blocks in use by address, each with the byte that fills it.
     final Map<Long, Byte> live = new LinkedHashMap<>();

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.DeviceMemory;
+import io.cistern.Listeners.WorkPause;
 import io.cistern.Registration;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
@@ -22,7 +23,6 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.ServiceLoader;
 import java.util.SplittableRandom;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
@@ -80,7 +80,7 @@ final class CompactionScenario {
         memory.setCurrent("caching");
         memory.free(memory.allocate(6 * GIB, DEVICE, 1), 1); // pages are large from now on
         memory.current(DEVICE).trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
-        Registration pause = memory.listeners().onCompaction(_ -> pause());
+        Registration pause = memory.listeners().onCompaction(WorkPause.of(work));
         int threads = 1 + random.nextInt(3);
         isAlone = threads == 1;
         List<Thread> running = new ArrayList<>();
@@ -115,12 +115,6 @@ final class CompactionScenario {
             Thread.sleep(1);
         }
         assertThat(gpu.memory().freeBytes(DEVICE)).as("seed " + seed).isEqualTo(CAPACITY);
-    }
-
-    /// A thread in the middle of an allocation holds no shared side.
-    private Optional<Registration> pause() {
-        work.writeLock().lock();
-        return Optional.of(work.writeLock()::unlock);
     }
 
     private void runThread(DeviceMemory memory, SplittableRandom own) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.InstanceOfAssertFactories.type;
 
+import io.cistern.Listeners.WorkPause;
 import io.cistern.MemoryPool;
 import io.cistern.Registration;
 import io.cistern.cuda.CaptureMode;
@@ -13,10 +14,11 @@ import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.GraphCapture;
+import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.MemorySleep;
 import io.cistern.spi.SleepMode;
 import io.cistern.spi.TrimMode;
 import java.util.Optional;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -214,59 +216,71 @@ final class CompactionTests extends CompactionFixture {
         assertContents();
     }
 
-    /// A kernel of a thread that does not know of it would find no memory.
     @Test
-    void nothingMovesWhileOtherThreadsUseTheMemory() throws InterruptedException {
+    void nothingMovesWithoutAPause() {
         fragment("caching");
-        CountDownLatch used = new CountDownLatch(1);
-        CountDownLatch over = new CountDownLatch(1);
-        Thread other = Thread.ofPlatform().start(() -> {
-            memory.free(memory.allocate(512, DEVICE, stream), stream);
-            used.countDown();
-            awaitQuietly(over);
-        });
-        used.await();
-        assertThat(tryAllocate(REQUEST)).isZero();
-        try (Registration _ = memory.listeners().onCompaction(_ -> Optional.empty())) {
+        pause.close();
+        assertThatThrownBy(() -> memory.allocate(REQUEST, DEVICE, stream))
+                .asInstanceOf(type(DeviceOutOfMemoryException.class))
+                .satisfies(refused -> {
+                    assertThat(refused).hasMessageContainingAll("bytes would come free", "Listeners.onCompaction");
+                    assertThat(refused.report().orElseThrow().text()).contains("bytes would come free");
+                });
+        assertThat(memory.current(DEVICE).compact(DEVICE).obstacle()).contains("Listeners.onCompaction");
+        assertThat(figure("compaction.count")).isZero();
+    }
+
+    /// A refusal names as much as compaction then gives.
+    @Test
+    void aRefusalSaysHowMuchWouldComeFree() {
+        fragment("caching");
+        pause.close();
+        String obstacle = memory.current(DEVICE).compact(DEVICE).obstacle();
+        try (Registration _ = memory.listeners().onCompaction(WorkPause.ofOneThread())) {
+            assertThat(obstacle)
+                    .startsWith(memory.current(DEVICE).compact(DEVICE).freedBytes() + " bytes would come free");
+        }
+    }
+
+    @Test
+    void nothingMovesIfOnePauseOfTwoIsRefused() {
+        fragment("caching");
+        AtomicInteger paused = new AtomicInteger();
+        try (Registration _ = memory.listeners().onCompaction((_, _) -> counted(paused));
+                Registration _ = memory.listeners().onCompaction((_, _) -> Optional.empty())) {
             assertThat(tryAllocate(REQUEST)).isZero();
+            assertThat(paused).hasValue(0);
+            assertThat(memory.current(DEVICE).compact(DEVICE).obstacle()).contains("did not pause");
         }
         assertThat(figure("compaction.count")).isZero();
-        over.countDown();
-        other.join();
         free(memory.allocate(REQUEST, DEVICE, stream));
         assertThat(figure("compaction.count")).isEqualTo(1);
     }
 
-    private static void awaitQuietly(CountDownLatch latch) {
-        try {
-            latch.await();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+    private static Optional<Registration> counted(AtomicInteger paused) {
+        paused.incrementAndGet();
+        return Optional.of(paused::decrementAndGet);
     }
 
+    /// A program that asks for memory while it pauses would wait for itself.
     @Test
-    void aProgramWithManyThreadsPausesThemMeanwhile() throws InterruptedException {
+    void aPauseMayAllocateAndFree() {
         fragment("caching");
-        CountDownLatch used = new CountDownLatch(1);
-        Thread virtual = Thread.ofVirtual().start(() -> {
-            memory.free(memory.allocate(512, DEVICE, stream), stream);
-            used.countDown();
-        });
-        used.await();
-        virtual.join();
-        assertThat(tryAllocate(REQUEST)).isZero();
-        AtomicInteger paused = new AtomicInteger();
-        AtomicInteger resumed = new AtomicInteger();
-        try (Registration _ = memory.listeners().onCompaction(device -> {
-            paused.incrementAndGet();
-            Registration end = resumed::incrementAndGet;
-            return Optional.of(end);
+        try (Registration _ = memory.listeners().onCompaction((_, _) -> {
+            free(tryAllocate(REQUEST));
+            return Optional.of(() -> {});
         })) {
             free(memory.allocate(REQUEST, DEVICE, stream));
         }
-        assertThat(paused).hasValueGreaterThan(0).hasValue(resumed.get());
         assertContents();
+    }
+
+    /// They move memory, and ask nobody.
+    @Test
+    void programsGetNoAbilityThatMovesMemory() {
+        fragment("caching");
+        assertThat(memory.current(DEVICE).extension(MemoryReclaim.class)).isEmpty();
+        assertThat(memory.current(DEVICE).extension(MemorySleep.class)).isEmpty();
     }
 
     @Test

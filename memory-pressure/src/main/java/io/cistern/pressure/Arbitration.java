@@ -2,6 +2,7 @@ package io.cistern.pressure;
 
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.threads.RestingThreads;
 import io.cistern.spi.DeviceAllocator;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
@@ -113,7 +114,8 @@ final class Arbitration {
                     self.expectedBytes = 0;
                     return address;
                 } catch (DeviceOutOfMemoryException failure) {
-                    refused(self, new Refusal(first.byteSize(), first.device(), failure));
+                    Refusal again = new Refusal(first.byteSize(), first.device(), failure);
+                    boolean _ = RestingThreads.during(() -> refused(self, again));
                 }
             }
         } finally {
@@ -155,7 +157,7 @@ final class Arbitration {
     }
 
     /// Waits until another attempt is worth it.
-    private void refused(TaskThread self, Refusal refusal) {
+    private boolean refused(TaskThread self, Refusal refusal) {
         lock.lock();
         try {
             self.lacks = refusal;
@@ -171,6 +173,7 @@ final class Arbitration {
                 }
             }
             giveUpIfTold(self, refusal);
+            return true;
         } finally {
             lock.unlock();
         }
@@ -236,11 +239,13 @@ final class Arbitration {
     }
 
     /// Waits for the turn of a thread that has rolled back.
-    void awaitTurn(TaskThread self) {
+    ///
+    /// @return whether it had to
+    boolean awaitTurn(TaskThread self) {
         lock.lock();
         try {
             if (self.state != ThreadState.ROLLING_BACK) {
-                return;
+                return false;
             }
             waiting.incrementAndGet();
             threads.lacks(self);
@@ -258,6 +263,7 @@ final class Arbitration {
                 self.awaitsTurn = false;
             }
             self.attemptBegins();
+            return true;
         } finally {
             lock.unlock();
         }

@@ -169,7 +169,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
             if (left >= byteSize || inVain > buffers.size()) { // buffers that threads use meanwhile come again
                 break;
             }
-            long freed = buffer.leaveDevice();
+            long freed = memory.moduleSupport().whileNothingMoves(buffer::leaveDevice, 0L);
             left += freed;
             inVain += freed == 0 ? 1 : 0;
         }

@@ -1,5 +1,6 @@
 package io.cistern.pressure;
 
+import io.cistern.internal.threads.RestingThreads;
 import java.util.Comparator;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
@@ -133,7 +134,7 @@ final class TaskThread {
 
     void blockUntilReady() {
         refuseOtherThreads();
-        arbitration.awaitTurn(this);
+        boolean _ = RestingThreads.during(() -> arbitration.awaitTurn(this));
     }
 
     /// @throws IllegalStateException if another thread calls

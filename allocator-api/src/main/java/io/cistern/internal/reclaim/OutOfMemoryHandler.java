@@ -34,12 +34,12 @@ import org.jspecify.annotations.Nullable;
 /// allocator of a request closes meanwhile, the request begins anew with the allocator that serves it now.
 ///
 /// **Threads.** Any.
-public final class OutOfMemoryHandler {
+public final class OutOfMemoryHandler implements AutoCloseable {
     final Registry registry;
     final Captures captures;
     final OutOfMemoryReporter reports;
     final Set<ReclaimStep> steps;
-    private final ProgramPause pause;
+    private final ProgramPause pause = new ProgramPause();
     final Duration longestWait;
     final List<MemoryReleaser> listeners = new CopyOnWriteArrayList<>();
     final List<MemoryReleaser> stores = new CopyOnWriteArrayList<>();
@@ -64,7 +64,6 @@ public final class OutOfMemoryHandler {
         this.captures = captures;
         this.reports = new OutOfMemoryReporter(registry);
         this.steps = registry.reclaimSteps();
-        this.pause = new ProgramPause(registry.router()::isAlone);
         this.longestWait = longestWait;
         this.shared = Stream.generate(ReclaimAttempt.Shared::new)
                 .limit(registry.environment().deviceCount())
@@ -90,12 +89,25 @@ public final class OutOfMemoryHandler {
         return pause;
     }
 
-    /// Moves live memory of an allocator together.
+    /// Moves live memory of an allocator together, as far as it can, if the program pauses.
+    public CompactionResult compact(OpenAllocator allocator, int device) {
+        CompactionResult unable = CompactionResult.nothing(allocator + " can't move live memory");
+        return pause.during(
+                device,
+                () -> allocator.compact(device, 0).orElse(unable),
+                why -> allocator
+                        .planCompaction(device)
+                        .map(plan -> unmoved(List.of(plan), why))
+                        .orElse(unable));
+    }
+
+    /// Returns the result where the program did not pause.
     ///
-    /// @param byteSize see [MemoryReclaim#compact][io.cistern.spi.MemoryReclaim#compact]
-    /// @param promised whether the caller promises that other threads give the device no work
-    public CompactionResult compact(OpenAllocator allocator, int device, long byteSize, boolean promised) {
-        return pause.during(device, promised, () -> allocator.compact(device, byteSize), CompactionResult::nothing);
+    /// @param plans what would have been done
+    static CompactionResult unmoved(List<CompactionResult> plans, String why) {
+        CompactionResult plan = plans.stream().reduce(CompactionResult.nothing(""), CompactionResult::plus);
+        return CompactionResult.nothing(
+                plan.freedBytes() > 0 ? plan.freedBytes() + " bytes would come free; " + why : plan.obstacle());
     }
 
     /// Returns whether the calling thread is looking for memory for a request to an allocator: in a listener,
@@ -133,5 +145,10 @@ public final class OutOfMemoryHandler {
                 attempts.remove();
             }
         }
+    }
+
+    @Override
+    public void close() {
+        pause.close();
     }
 }

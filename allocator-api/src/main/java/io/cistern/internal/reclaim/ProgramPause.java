@@ -1,77 +1,135 @@
 package io.cistern.internal.reclaim;
 
+import io.cistern.internal.threads.RestingThreads;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.function.BooleanSupplier;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// Ensures that no thread gives a device work while live memory moves. For a moment an address has no memory,
-/// and a kernel that uses the address then ends the context.
+/// Lets live memory move only while the program has said that it rests: `Listeners.WorkPause` has the contract.
 ///
-/// 1. If the program registered pauses, all of them are asked and must agree.
-/// 2. If it registered none, live memory moves only if one thread alone uses the device memory: that thread is
-///    here, and gives no work.
+/// 1. Without a registered pause, nothing moves.
+/// 2. One thread at a time asks for a pause. Work that Cistern itself gives the device in the middle of an
+///    allocation, such as a spill, excludes that: see [#whileNothingMoves].
+/// 3. All registered pauses are asked, and must agree within a bound.
 ///
-/// **Threads.** Any; pauses are asked and ended on the thread that compacts, under no lock.
-public final class ProgramPause {
+/// **Threads.** Any; pauses are asked and ended on the thread that compacts. The exclusion is no lock: each
+/// wait for it has a bound.
+public final class ProgramPause implements AutoCloseable {
+    /// How a program allows it, for people.
+    static final String NOT_ALLOWED = "live memory moves only while the program rests; Listeners.onCompaction"
+            + " registers how it does, WorkPause.ofOneThread() if one thread does all work";
+
+    /// How long a pause may take to begin: longer than a thread usually keeps what it gives the device work
+    /// under, and shorter than other threads wait for their turn to reclaim.
+    private static final long PATIENCE_NANOS = 5_000_000_000L;
+
+    private static final int ALL = Integer.MAX_VALUE;
+
     /// Stops the program's threads.
-    @FunctionalInterface
     public interface Pause {
-        /// Returns an action that ends the pause, or null if the program can't stop now.
+        /// Returns an action that ends the pause, or null if the program can't stop in time.
         @Nullable
-        Runnable begin(int device);
+        Runnable begin(int device, Duration atMost);
+
+        /// Called on a thread that is about to wait. Returns an action for the end of the wait.
+        Runnable rest();
     }
 
-    private final List<Pause> pauses = new CopyOnWriteArrayList<>();
-    private final BooleanSupplier isAlone;
+    private record Registered(Pause pause, Runnable tellNoMore) {}
 
-    /// @param isAlone whether the calling thread alone uses the device memory
-    public ProgramPause(BooleanSupplier isAlone) {
-        this.isAlone = isAlone;
-    }
+    private final List<Registered> pauses = new CopyOnWriteArrayList<>();
+
+    /// A thread that asks for a pause takes all, a thread that gives the device work takes one.
+    private final Semaphore still = new Semaphore(ALL, true);
+
+    private volatile @Nullable Thread mover;
 
     /// Adds a pause, which is asked from now on.
     ///
     /// @return an action that removes the pause
     public Runnable add(Pause pause) {
-        pauses.add(pause);
-        return () -> pauses.remove(pause);
+        Registered registered = new Registered(pause, RestingThreads.add(pause::rest));
+        pauses.add(registered);
+        return () -> remove(registered);
     }
 
-    /// Work to do while the program pauses.
-    @FunctionalInterface
-    interface Work<T> {
-        /// Does the work.
-        T run();
+    private void remove(Registered registered) {
+        registered.tellNoMore.run();
+        pauses.remove(registered);
     }
 
     /// Does some work while the program pauses.
     ///
-    /// @param promised whether the caller promises that other threads give the device no work
-    /// @param refused makes the result from the reason, if the program can't pause
-    <T> T during(int device, boolean promised, Work<T> work, Function<String, T> refused) {
-        List<Pause> asked = List.copyOf(pauses);
+    /// @param refused makes the result from the reason, if the program does not pause
+    <T> T during(int device, Supplier<T> work, Function<String, T> refused) {
+        List<Registered> asked = List.copyOf(pauses);
         if (asked.isEmpty()) {
-            return promised || isAlone.getAsBoolean()
-                    ? work.run()
-                    : refused.apply("several threads use the device memory: Listeners.onCompaction lets it pause them");
+            return refused.apply(NOT_ALLOWED);
         }
-        return during(device, asked, work, refused);
+        return RestingThreads.during(() -> alone(device, asked, work, refused));
     }
 
-    private static <T> T during(int device, List<Pause> asked, Work<T> work, Function<String, T> refused) {
-        if (asked.isEmpty()) {
-            return work.run();
+    private <T> T alone(int device, List<Registered> asked, Supplier<T> work, Function<String, T> refused) {
+        if (Thread.currentThread().equals(mover) || !acquire(ALL)) {
+            return refused.apply("another thread moves or spills memory");
         }
-        Runnable end = asked.getFirst().begin(device);
+        mover = Thread.currentThread();
+        try {
+            return during(device, asked, System.nanoTime() + PATIENCE_NANOS, work, refused);
+        } finally {
+            mover = null;
+            still.release(ALL);
+        }
+    }
+
+    private static <T> T during(
+            int device, List<Registered> asked, long deadline, Supplier<T> work, Function<String, T> refused) {
+        if (asked.isEmpty()) {
+            return work.get();
+        }
+        Duration left = Duration.ofNanos(Math.max(0, deadline - System.nanoTime()));
+        Runnable end = asked.getFirst().pause.begin(device, left);
         if (end == null) {
-            return refused.apply("the program could not pause");
+            return refused.apply("the program did not pause within " + PATIENCE_NANOS / 1_000_000_000L + " s");
         }
         try {
-            return during(device, asked.subList(1, asked.size()), work, refused);
+            return during(device, asked.subList(1, asked.size()), deadline, work, refused);
         } finally {
             end.run();
         }
+    }
+
+    /// Gives a device work on live memory, in the middle of an allocation for example, while nothing moves.
+    ///
+    /// @param otherwise the result if live memory moves for so long that the work was not done
+    public <T> T whileNothingMoves(Supplier<T> work, T otherwise) {
+        if (Thread.currentThread().equals(mover) || !RestingThreads.during(() -> acquire(1))) {
+            return otherwise;
+        }
+        try {
+            return work.get();
+        } finally {
+            still.release();
+        }
+    }
+
+    private boolean acquire(int permits) {
+        try {
+            return still.tryAcquire(permits, PATIENCE_NANOS, TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return still.tryAcquire(permits);
+        }
+    }
+
+    /// Forgets all pauses.
+    @Override
+    public void close() {
+        pauses.forEach(this::remove);
     }
 }

@@ -12,6 +12,7 @@ import io.cistern.internal.registry.OpenAllocator;
 import io.cistern.internal.registry.Registry;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.Router;
+import io.cistern.internal.threads.RestingThreads;
 import io.cistern.internal.threads.Turn;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.TrimMode;
@@ -19,6 +20,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
@@ -49,6 +51,8 @@ final class ReclaimAttempt {
     private static final long LONGEST_PAUSE_NANOS = 10_000_000;
 
     private static final String[] NO_NOTE = {""};
+
+    private static final CompactionResult FAILED = CompactionResult.nothing("it failed");
 
     /// The state that the attempts on one device share.
     ///
@@ -220,29 +224,42 @@ final class ReclaimAttempt {
         for (int round = 0; address == 0 && mayHaveMore && round < MAX_ROUNDS; round++) {
             mayHaveMore = false;
             String[] note = {""};
-            address = inTurn(shared.waiting, ReclaimStep.COMPACTION, _ -> compactAll(note), note); // it waits for work
+            address = inTurn(
+                    shared.waiting,
+                    ReclaimStep.COMPACTION,
+                    mine -> mine ? compactAll(note) : 0,
+                    note); // it waits for work
         }
         return address;
     }
 
     private long compactAll(String[] note) {
-        CompactionResult done = null;
-        for (boolean own : new boolean[] {true, false}) {
-            for (OpenAllocator allocator : registry.all()) {
-                if (allocator.leads(route) == own && (done == null || done.freedBytes() == 0)) {
-                    CompactionResult one = unlessBroken(
-                            () -> handler.compact(allocator, route.device(), request.byteSize(), false),
-                            CompactionResult.nothing("it failed"));
-                    done = done == null ? one : done.plus(one);
-                }
-            }
-        }
-        if (done == null) {
-            return 0;
-        }
+        CompactionResult done = unlessBroken(
+                () -> handler.pause().during(route.device(), this::compactWhileNothingRuns, this::unmoved), FAILED);
         note[0] = done.movedBytes() > 0 ? done.movedBytes() + " bytes moved" : done.obstacle();
         mayHaveMore = done.freedBytes() > 0;
         return done.freedBytes();
+    }
+
+    private CompactionResult compactWhileNothingRuns() {
+        CompactionResult done = CompactionResult.nothing("");
+        for (boolean own : new boolean[] {true, false}) {
+            for (OpenAllocator allocator : registry.all()) {
+                if (allocator.leads(route) == own && done.freedBytes() == 0) {
+                    done = done.plus(unlessBroken(
+                                    () -> allocator.compact(route.device(), request.byteSize()), Optional.of(FAILED))
+                            .orElse(CompactionResult.nothing("")));
+                }
+            }
+        }
+        return done;
+    }
+
+    private CompactionResult unmoved(String why) {
+        List<CompactionResult> plans = registry.all().stream()
+                .flatMap(allocator -> allocator.planCompaction(route.device()).stream())
+                .toList();
+        return OutOfMemoryHandler.unmoved(plans, why);
     }
 
     /// Has stores spill until the request is served: what leaves need not lie together. Each round asks for twice
@@ -480,7 +497,7 @@ final class ReclaimAttempt {
         while (address == 0
                 && System.nanoTime() - deadline < 0
                 && !Thread.currentThread().isInterrupted()) {
-            LockSupport.parkNanos(pause);
+            rest(pause);
             long now = frees();
             if (now == seen) {
                 address = askIfGiven();
@@ -492,6 +509,13 @@ final class ReclaimAttempt {
             }
         }
         return address;
+    }
+
+    private static void rest(long nanos) {
+        boolean _ = RestingThreads.during(() -> {
+            LockSupport.parkNanos(nanos);
+            return true;
+        });
     }
 
     private long frees() {

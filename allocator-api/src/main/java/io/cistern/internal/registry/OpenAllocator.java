@@ -30,6 +30,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /// An opened allocator: a plug-in's object with its routes, limit and figures.
@@ -312,14 +313,24 @@ public final class OpenAllocator {
     /// Moves live memory together.
     ///
     /// @param byteSize see [MemoryReclaim#compact]
-    public CompactionResult compact(int device, long byteSize) {
+    /// @return empty if it can't
+    public Optional<CompactionResult> compact(int device, long byteSize) {
+        return compaction(device, reclaim -> reclaim.compact(device, byteSize));
+    }
+
+    /// Returns what [#compact] would do.
+    ///
+    /// @return empty if it can't
+    public Optional<CompactionResult> planCompaction(int device) {
+        return compaction(device, reclaim -> reclaim.planCompaction(device));
+    }
+
+    private Optional<CompactionResult> compaction(
+            int device, Function<MemoryReclaim, Optional<CompactionResult>> compaction) {
         checkedDevice(device);
-        if (isDrained()) {
-            return CompactionResult.nothing("it is closed");
-        }
-        return backend.extension(MemoryReclaim.class)
-                .flatMap(reclaim -> reclaim.compact(device, byteSize))
-                .orElseGet(() -> CompactionResult.nothing(this + " can't move live memory"));
+        return isDrained()
+                ? Optional.of(CompactionResult.nothing("it is closed"))
+                : backend.extension(MemoryReclaim.class).flatMap(compaction);
     }
 
     /// Obtains memory from the driver and keeps it idle, if the allocator keeps any.

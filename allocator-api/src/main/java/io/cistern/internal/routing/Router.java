@@ -71,11 +71,6 @@ public final class Router implements OwnerTable.Freeing {
         return allocate(counters(), route, byteSize, stream);
     }
 
-    /// Returns whether no other thread that is alive allocates and frees here.
-    public boolean isAlone() {
-        return threads.isAlone();
-    }
-
     /// Allocates through a route, for a caller that has its [#counters] already.
     public long allocate(@Nullable ThreadCounters counters, Route route, long byteSize, long stream) {
         if (Long.compareUnsigned(byteSize - 1, OwnerTable.MAX_SIZE) >= 0) {

@@ -55,9 +55,6 @@ public final class ThreadTable<S extends ThreadState> {
     private volatile S[] all;
     private volatile S[] shared;
 
-    /// Whether a virtual thread ever took a shared state.
-    private volatile boolean isEnteredShared;
-
     /// @param entries an array of [#ENTRIES] nulls, or the array of other tables
     /// @param group the table's group, different from those of the other tables
     /// @param maker makes a state, for one thread or for several
@@ -183,9 +180,6 @@ public final class ThreadTable<S extends ThreadState> {
     /// entered a state leaves it after a few instructions, even after an error.
     public S enterShared() {
         S[] states = shared.length > 0 ? shared : makeShared();
-        if (!isEnteredShared) {
-            isEnteredShared = true;
-        }
         int at = (int) Thread.currentThread().threadId();
         while (true) {
             S state = states[at++ & (SHARED - 1)];
@@ -210,17 +204,6 @@ public final class ThreadTable<S extends ThreadState> {
             shared = made;
         }
         return shared;
-    }
-
-    /// Returns whether no other live thread has a state here, and no virtual thread ever used one.
-    @SuppressWarnings("ReferenceEquality") // There is one object for each thread.
-    public boolean isAlone() {
-        S mine = own();
-        boolean isAlone = mine != null && !isEnteredShared;
-        for (S state : all) {
-            isAlone &= state == mine || state.isShared() || state.isOrphan();
-        }
-        return isAlone;
     }
 
     /// Returns all states, including those of ended threads. The caller must not change the array.

@@ -1,5 +1,6 @@
 package io.cistern.internal.threads;
 
+import io.cistern.internal.threads.RestingThreads;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -26,7 +27,7 @@ public final class Turn {
     ///     already: then there is nothing to [end][#end]
     public boolean begin(long nanos) {
         Thread caller = Thread.currentThread();
-        if (caller.equals(owner) || !(free.tryAcquire() || awaitEnd(nanos))) {
+        if (caller.equals(owner) || !(free.tryAcquire() || RestingThreads.during(() -> awaitEnd(nanos)))) {
             return false;
         }
         owner = caller;

@@ -1,11 +1,11 @@
 package io.cistern.faults;
 
+import io.cistern.Listeners.WorkPause;
 import io.cistern.Registration;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 
 /// Pages that hold little, and memory that moves for what they could hold. Allocators that can't move memory refuse.
 final class CompactionWorkload {
@@ -22,7 +22,7 @@ final class CompactionWorkload {
 
     static void onDemand(GpuProgram program) {
         fragment(program);
-        program.allocator.compact(0);
+        compact(program);
         program.freeAll(0);
         program.allocator.trim(0, 0, TrimMode.SYNCHRONIZE);
     }
@@ -31,7 +31,7 @@ final class CompactionWorkload {
     static void forRequest(GpuProgram program) {
         fragment(program);
         long rest = program.gpu.memory().allocate(0, program.gpu.memory().freeBytes(0) - 8 * MIB);
-        try (Registration _ = program.memory.listeners().onCompaction(_ -> Optional.of(CompactionWorkload::goOn))) {
+        try (Registration _ = program.memory.listeners().onCompaction(WorkPause.ofOneThread())) {
             program.allocate(BLOCKS * MIB, 0);
         } catch (DeviceOutOfMemoryException refused) {
             if (refused.getCause() instanceof Error full) {
@@ -48,15 +48,19 @@ final class CompactionWorkload {
         fragment(program);
         program.gpu.holdBack(0, program.gpu.devices().totalBytes(0));
         try {
-            program.allocator.compact(0);
+            compact(program);
         } finally {
             program.gpu.holdBack(0, 0);
         }
-        program.allocator.compact(0);
+        compact(program);
         program.freeAll(0);
     }
 
-    private static void goOn() {}
+    private static void compact(GpuProgram program) {
+        try (Registration _ = program.memory.listeners().onCompaction(WorkPause.ofOneThread())) {
+            program.allocator.compact(0);
+        }
+    }
 
     private static void fragment(GpuProgram program) {
         List<Long> gaps = new ArrayList<>();

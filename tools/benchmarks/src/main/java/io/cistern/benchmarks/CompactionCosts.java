@@ -1,6 +1,8 @@
 package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
+import io.cistern.Listeners.WorkPause;
+import io.cistern.Registration;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.CompactionResult;
@@ -48,7 +50,8 @@ public final class CompactionCosts {
         int blocks = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 64;
         boolean isFull = arguments.length > 3 && arguments[3].equals("full");
         for (int i = 0; i < rounds; i++) {
-            try (OpenMemory open = new OpenMemory("caching")) {
+            try (OpenMemory open = new OpenMemory("caching");
+                    Registration _ = open.memory().listeners().onCompaction(WorkPause.ofOneThread())) {
                 new CompactionCosts(open, byteSize, blocks, isFull).run();
             }
         }

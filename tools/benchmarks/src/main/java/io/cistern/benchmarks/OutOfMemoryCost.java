@@ -1,6 +1,8 @@
 package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
+import io.cistern.Listeners.WorkPause;
+import io.cistern.Registration;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.cistern.diagnostics.TriedStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -25,7 +27,8 @@ public final class OutOfMemoryCost {
     public static void main(String[] arguments) {
         int live = arguments.length > 1 ? Integer.parseInt(arguments[1]) : 1_000_000;
         int failures = arguments.length > 2 ? Integer.parseInt(arguments[2]) : 9;
-        try (OpenMemory open = new OpenMemory(arguments[0])) {
+        try (OpenMemory open = new OpenMemory(arguments[0]);
+                Registration _ = open.memory().listeners().onCompaction(WorkPause.ofOneThread())) {
             DeviceMemory memory = open.memory();
             long stream = open.newStream();
             long[] blocks = new long[live];

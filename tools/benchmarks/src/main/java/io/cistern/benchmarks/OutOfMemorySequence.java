@@ -1,6 +1,8 @@
 package io.cistern.benchmarks;
 
 import io.cistern.DeviceMemory;
+import io.cistern.Listeners.WorkPause;
+import io.cistern.Registration;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -45,7 +47,8 @@ public final class OutOfMemorySequence {
     public static void main(String[] arguments) throws IOException {
         Path file = Path.of(arguments[1]);
         long seed = arguments.length > 2 ? Long.parseLong(arguments[2]) : 1;
-        try (OpenMemory open = new OpenMemory(arguments[0])) {
+        try (OpenMemory open = new OpenMemory(arguments[0]);
+                Registration _ = open.memory().listeners().onCompaction(WorkPause.ofOneThread())) {
             if (!Files.exists(file)) {
                 write(file, open.driver().devices().totalBytes(0), seed);
             }

@@ -53,7 +53,7 @@ public final class Compaction implements AutoCloseable {
     }
 
     private void split(SparsePage sparse) {
-        if (isReplaced(sparse, canUseHost())) {
+        if (isReplaced(sparse, canUseHost(table))) {
             table.pages.reserved().counters.count(CacheEvent.PAGE_SPLIT);
             freedBytes += sparse.freeBytes();
             movedBytes += sparse.keptBytes();
@@ -62,7 +62,7 @@ public final class Compaction implements AutoCloseable {
     }
 
     /// Whether bytes may wait on the host: those of one page at a time.
-    public boolean canUseHost() {
+    public static boolean canUseHost(PageTable table) {
         return table.onHost().isEmpty() && table.pages.canUseHost();
     }
 

@@ -148,6 +148,11 @@ public final class CompactionPlan {
         return pages.stream().mapToLong(SparsePage::keptBytes).sum();
     }
 
+    /// Pages to replace.
+    public int pageCount() {
+        return pages.size();
+    }
+
     List<SparsePage> pages() {
         return pages;
     }

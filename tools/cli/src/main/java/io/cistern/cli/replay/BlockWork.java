@@ -20,7 +20,7 @@ interface BlockWork {
     /// @param stream the stream of the last use
     default void freeing(int row, long address, long byteSize, long stream) {}
 
-    /// Returns this work under a lock, so that one thread at a time does it.
+    /// Returns this work under a lock.
     default BlockWork under(Lock lock) {
         BlockWork work = this;
         return new BlockWork() {

@@ -2,6 +2,8 @@ package io.cistern.cli.replay;
 
 import io.cistern.AllocatorStatistics;
 import io.cistern.DeviceMemory;
+import io.cistern.Listeners.WorkPause;
+import io.cistern.Registration;
 import io.cistern.cli.common.PoolFigures;
 import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
@@ -18,6 +20,7 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -97,7 +100,8 @@ public record ReplaySession(
 
     private Outcome withAllocator(
             ReplayStreams streams, @Nullable BlockWork[] works, boolean observed, long[] freeBytesBefore) {
-        try (DeviceMemory memory = gpu.open(streams.driver(), catalog)) {
+        try (DeviceMemory memory = gpu.open(streams.driver(), catalog);
+                Registration _ = memory.listeners().onCompaction(pause(works))) {
             Routing routing = new Routing(memory, spec, streams, plan);
             if (!observed) {
                 return outcome(passes(memory, routing, streams, works), OptionalLong.empty(), routing, streams);
@@ -115,6 +119,20 @@ public record ReplaySession(
             long peakBytes = meters.stream().mapToLong(ReservedMeter::peakBytes).sum();
             return outcome(passes, OptionalLong.of(peakBytes), routing, streams);
         }
+    }
+
+    /// Returns how the replay rests. One thread does all work, or threads do theirs under the shared side of a
+    /// lock from now on.
+    private WorkPause pause(@Nullable BlockWork[] works) {
+        if (trace.origins().threadCount() == 1) {
+            return WorkPause.ofOneThread();
+        }
+        ReentrantReadWriteLock lock = new ReentrantReadWriteLock();
+        for (int device = 0; device < works.length; device++) {
+            @Nullable BlockWork work = works[device];
+            works[device] = work == null ? null : work.under(lock.readLock());
+        }
+        return WorkPause.of(lock);
     }
 
     /// Puts the measurements before the work on blocks. They count across threads, so several
