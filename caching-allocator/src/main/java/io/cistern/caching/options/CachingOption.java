@@ -69,7 +69,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             "compaction_bytes",
             "a number of bytes, as `1GiB`; 0 for none",
             "4GiB",
-            "how many bytes of pages in use one compaction may copy, when a request finds no memory; 0 for no compaction",
+            "how many bytes of pages in use one compaction may copy, while the program pauses; 0 for no compaction",
             BYTES);
 
     /// The alignment of all addresses, in bytes: a power of two from 256 to 2 MiB.

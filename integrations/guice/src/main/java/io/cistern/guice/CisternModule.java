@@ -52,6 +52,9 @@ import java.util.Set;
 /// reports invalid specs, pools of the same name and methods that name no pool together then, each with the
 /// line that asked for it.
 ///
+/// **Live memory** stays where it is: the module registers no pause. A program that can pause does so with
+/// [DeviceMemory#listeners].
+///
 /// **Threads.** One thread makes and installs a module.
 public final class CisternModule extends AbstractModule {
     private final Optional<CudaDriver> driver;

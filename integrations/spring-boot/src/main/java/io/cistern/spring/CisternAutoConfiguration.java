@@ -40,6 +40,9 @@ import org.springframework.core.env.Environment;
 /// and closes with the application. It then uses beans of [AllocatorProvider] and [SegmentSourceProvider] in
 /// addition to discovered providers.
 ///
+/// **Live memory** stays where it is: nothing here launches kernels or knows who does, so no pause is registered.
+/// The application registers one with the bean's [listeners][DeviceMemory#listeners].
+///
 /// **Properties.** The application's properties may contain any of Cistern's settings under its own key.
 /// They become system properties before device memory is opened, unless such a system property exists
 /// already. Settings of the process's own device memory must be there before anybody else opens it. This

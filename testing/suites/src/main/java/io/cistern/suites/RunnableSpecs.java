@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /// Lists the specs on which the suites for all allocators run.
-final class RunnableSpecs {
+public final class RunnableSpecs {
     /// The allocator that can build on any source.
     private static final String ON_ANY_SOURCE = "caching";
 
@@ -18,7 +18,7 @@ final class RunnableSpecs {
 
     /// Returns the specs of all allocators that can run on a driver: each by its name, unless it needs options,
     /// as adaptors need an upstream; and the caching one over each source.
-    static List<String> on(CudaDriver driver) {
+    public static List<String> on(CudaDriver driver) {
         Catalog catalog = DiscoveredCatalog.find();
         try (DeviceMemory memory = DeviceMemory.builder(driver).catalog(catalog).open()) {
             DeviceEnvironment environment = memory.environment();
