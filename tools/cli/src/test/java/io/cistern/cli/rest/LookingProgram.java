@@ -162,7 +162,7 @@ final class LookingProgram {
             freed.add(i);
         }
         try (DeviceBuffer large =
-                DeviceBuffer.allocate(memory, (1200 - own.nextInt(200)) * MIB / allocating, 0, ownStream)) {
+                DeviceBuffer.allocate(memory, (512 + 768 / allocating) * (90 + own.nextInt(7)) / 100 * MIB, 0, ownStream)) {
             large.slice(large.byteSize() / 2, FILLED).fill((byte) 7);
             served.incrementAndGet();
         } catch (DeviceOutOfMemoryException refused) {
@@ -170,7 +170,16 @@ final class LookingProgram {
         }
         gpu.streams().synchronize(0, ownStream);
         memory.trim(0, 0, TrimMode.SYNCHRONIZE);
-        freed.forEach(each -> blocks.set(each, filled(each)));
+        freed.forEach(this::refill);
+    }
+
+    /// The other thread may have taken the room; then the block stays closed for a round.
+    private void refill(int number) {
+        try {
+            blocks.set(number, filled(number));
+        } catch (DeviceOutOfMemoryException refused) {
+            refusals.add(String.valueOf(refused.getMessage()));
+        }
     }
 
     private Thread start(Runnable work) {
