@@ -32,17 +32,17 @@ import org.junit.jupiter.params.provider.MethodSource;
 ///
 /// ```text
 /// mvn test -pl tools/cli -am -Dtest=RefusalOracleTests -Dsurefire.failIfNoSpecifiedTests=false \
-///     -Dcistern.refusals.seeds=1000 -Dcistern.refusals.first=5000 '-Dcistern.refusals.specs=async.*' \
-///     -Dcistern.refusals.awaited=none
+///     -Dcistern.testkit.refusals.seeds=1000 -Dcistern.testkit.refusals.first=5000 \
+///     '-Dcistern.testkit.refusals.specs=async.*' -Dcistern.testkit.refusals.awaited=none
 /// ```
 final class RefusalOracleTests {
     private static final int USUAL_SEEDS = 3;
     private static final int MANY_SEEDS = 100;
-    private static final String SEEDS = "cistern.refusals.seeds";
-    private static final long FIRST = Long.getLong("cistern.refusals.first", 1);
-    private static final Pattern SPECS = Pattern.compile(System.getProperty("cistern.refusals.specs", ".*"));
+    private static final String SEEDS = "cistern.testkit.refusals.seeds";
+    private static final long FIRST = Long.getLong("cistern.testkit.refusals.first", 1);
+    private static final Pattern SPECS = Pattern.compile(System.getProperty("cistern.testkit.refusals.specs", ".*"));
     private static final List<Awaited> AWAITED =
-            System.getProperty("cistern.refusals.awaited", "all").equals("none") ? List.of() : Awaited.ALL;
+            System.getProperty("cistern.testkit.refusals.awaited", "all").equals("none") ? List.of() : Awaited.ALL;
 
     /// A fault that depends on the timing of the driver's own threads shows in one of so many runs.
     private static final int TRIES = 3;

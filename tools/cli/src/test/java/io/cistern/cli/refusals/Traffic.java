@@ -168,7 +168,7 @@ record Traffic(String spec, long capacityBytes, long limitBytes, boolean pauses,
 
         private void free() {
             if (!live.isEmpty()) {
-                int slot = live.remove(random.nextInt(live.size()));
+                int slot = takenFrom(live);
                 steps.add(new Free(slot, oneIn(4) ? stream() : -1, elsewhere()));
             }
         }
@@ -197,7 +197,7 @@ record Traffic(String spec, long capacityBytes, long limitBytes, boolean pauses,
                     "direct");
             String own = specs.get(random.nextInt(specs.size()));
             long limitBytes = oneIn(2) ? 0 : capacityBytes / 16 * random.nextInt(1, 12);
-            long initialBytes = oneIn(2) || limitBytes == 0 && oneIn(2)
+            long initialBytes = oneIn(2) || (limitBytes == 0 && oneIn(2))
                     ? 0
                     : random.nextLong(1, limitBytes == 0 ? capacityBytes / 2 : limitBytes);
             steps.add(new OpenPool(own, limitBytes, initialBytes, own.startsWith("caching") && oneIn(3)));
@@ -214,7 +214,7 @@ record Traffic(String spec, long capacityBytes, long limitBytes, boolean pauses,
             } else if (dice < 9) {
                 steps.add(new Acquire(spillable.get(random.nextInt(spillable.size())), stream(), oneIn(6)));
             } else {
-                steps.add(new CloseSpillable(spillable.remove(random.nextInt(spillable.size()))));
+                steps.add(new CloseSpillable(takenFrom(spillable)));
             }
         }
 
@@ -232,7 +232,7 @@ record Traffic(String spec, long capacityBytes, long limitBytes, boolean pauses,
                 boolean launches = !oneIn(3);
                 steps.add(new Graph(newSlot(captured), stream(), sizes, launches ? random.nextInt(2) : 0, launches));
             } else if (dice < 7 && !captured.isEmpty()) {
-                steps.add(new CloseGraph(captured.remove(random.nextInt(captured.size())), random.nextBoolean()));
+                steps.add(new CloseGraph(takenFrom(captured), random.nextBoolean()));
             } else if (dice < 8) {
                 steps.add(new BeginCapture(stream()));
             } else {
@@ -243,6 +243,10 @@ record Traffic(String spec, long capacityBytes, long limitBytes, boolean pauses,
         private int newSlot(List<Integer> list) {
             list.add(slots);
             return slots++;
+        }
+
+        private int takenFrom(List<Integer> list) {
+            return list.remove(/* index */ random.nextInt(list.size()));
         }
 
         private int stream() {

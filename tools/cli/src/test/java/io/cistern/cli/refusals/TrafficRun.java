@@ -155,7 +155,11 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
             case Step.CloseSpillable it -> closeBuffer(buffers.remove(it.slot()));
             case Step.Graph it -> graph(it);
             case Step.CloseGraph it -> closeGraph(graphs.remove(it.slot()), it.waits());
-            case Step.BeginCapture it -> beginCapture(it.stream());
+            case Step.BeginCapture it -> {
+                if (capture == null) {
+                    beginCapture(it.stream());
+                }
+            }
             case Step.EndCapture _ -> endCapture();
         }
     }
@@ -456,8 +460,7 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
         }
         List<Block> inside = new ArrayList<>();
         blocks.put(it.slot(), inside);
-        beginCapture(it.stream());
-        GraphCapture mine = capture;
+        GraphCapture begun = beginCapture(it.stream());
         try {
             for (long byteSize : it.byteSizes()) {
                 Block block = block(byteSize, it.stream(), Route.CURRENT, false);
@@ -468,7 +471,7 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
             while (inside.size() > it.kept()) {
                 memory.free(inside.removeFirst().address, streams[it.stream()]);
             }
-            CudaGraph graph = mine.endAndInstantiate();
+            CudaGraph graph = begun.endAndInstantiate();
             capture = null;
             capturedStream = -1;
             blocks.remove(it.slot());
@@ -509,11 +512,11 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
         }
     }
 
-    private void beginCapture(int stream) {
-        if (capture == null) {
-            capture = GraphCapture.begin(memory, 0, streams[stream], CaptureMode.RELAXED);
-            capturedStream = stream;
-        }
+    private GraphCapture beginCapture(int stream) {
+        GraphCapture begun = GraphCapture.begin(memory, 0, streams[stream], CaptureMode.RELAXED);
+        capture = begun;
+        capturedStream = stream;
+        return begun;
     }
 
     private void endCapture() {
