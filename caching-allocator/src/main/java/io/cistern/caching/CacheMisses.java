@@ -13,6 +13,9 @@ import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.StackRoom;
 import io.cistern.spi.MemoryReclaim;
+import java.util.EnumSet;
+import java.util.HashSet;
+import java.util.Set;
 import java.util.function.LongSupplier;
 
 /// Handles requests for which no free block of a shard fits.
@@ -21,7 +24,8 @@ import java.util.function.LongSupplier;
 ///    threshold, idle memory is given back.
 /// 2. Under the shard's driver lock: blocks whose fences have passed are freed, the shard is searched once
 ///    more, then memory [grows][io.cistern.caching.internal.growth.Growth].
-/// 3. If the driver has no memory, a [ReclaimSearch] follows, unless the limit demands an error at once.
+/// 3. If the driver has no memory, any free block of the stream serves; then a [ReclaimSearch] follows. For graphs,
+///    and at a limit that demands an error at once, it gives no memory back.
 ///
 /// **The threshold** gives back memory that a phase of a program left idle, before the device is full. While
 /// more is reserved, segments are given back before more is obtained: those that have been idle at least as
@@ -35,6 +39,9 @@ final class CacheMisses implements MissHandler {
     /// Emptying other threads' thread caches costs less than the driver calls of growth, but also takes
     /// their next blocks.
     private static final long WORTH_EMPTYING = 512L << 10;
+
+    /// The steps that neither move pages nor give memory back.
+    private static final Set<ReclaimStep> KEEP_ALL = EnumSet.of(ReclaimStep.OTHER_THREADS, ReclaimStep.PASSED_FENCES);
 
     private final CacheParts parts;
     private final DeviceShards shards;
@@ -82,7 +89,7 @@ final class CacheMisses implements MissHandler {
         } catch (DeviceOutOfMemoryException | CudaException failure) {
             address = allocateAfterFailure(shard, size, asked, failure);
         }
-        shard.requested(asked);
+        shards.requested(address, asked);
         if (collects && parts.reserved().obtainedBytes() > obtained) {
             giveBackPages(address, asked, shard.stream);
         }
@@ -126,23 +133,34 @@ final class CacheMisses implements MissHandler {
         if (!MemoryRefusal.isOutOfMemory(failure)) {
             throw failure;
         }
-        if (isRejection(failure)) {
-            parts.reserved().counters.count(CacheEvent.REJECTION);
-            throw failure;
-        }
-        if (!givesBack) {
-            throw new DeviceOutOfMemoryException(
-                    asked, parts.device(), "the memory of graphs stays theirs until they are gone", failure);
+        long address = allocateFromAny(shard, size);
+        return address != 0 ? address : reclaimAndAllocate(shard, size, asked, failure);
+    }
+
+    private long reclaimAndAllocate(StreamShard shard, long size, long asked, RuntimeException failure) {
+        boolean isRejection = isRejection(failure);
+        Set<ReclaimStep> steps = new HashSet<>(reclaimChoice.steps());
+        if (isRejection || !givesBack) {
+            steps.retainAll(KEEP_ALL);
         }
         try {
-            return new ReclaimSearch(parts, this, returns, shard, size, reclaimChoice.steps(), nanoTime)
-                    .run(asked, failure);
+            return new ReclaimSearch(parts, this, returns, shard, size, steps, nanoTime).run(asked, failure);
         } catch (DeviceOutOfMemoryException nothingHelped) {
-            if (!reclaimChoice.reclaimsLater()) {
+            if (isRejection) {
+                parts.reserved().counters.count(CacheEvent.REJECTION);
+            } else if (!givesBack) {
+                throw new DeviceOutOfMemoryException(
+                        asked, parts.device(), "the memory of graphs stays theirs until they are gone", nothingHelped);
+            } else if (!reclaimChoice.reclaimsLater()) {
                 failed(nothingHelped);
             }
             throw nothingHelped;
         }
+    }
+
+    /// See [DeviceShards#allocateFromAny].
+    long allocateFromAny(StreamShard shard, long size) {
+        return shards.allocateFromAny(shard.stream, size, !givesBack);
     }
 
     private boolean isRejection(RuntimeException failure) {

@@ -112,12 +112,12 @@ record CacheParts(
         return threadCaches.bytesOf(allShards());
     }
 
-    /// Frees a shard's blocks in thread caches, for a request to the shard.
+    /// Frees the blocks of a stream's shards in thread caches, for a request on the stream.
     ///
     /// @return bytes freed
-    long emptyThreadCaches(StreamShard shard) {
+    long emptyThreadCaches(List<StreamShard> ofStream) {
         long before = threadCacheBytes();
-        threadCaches.empty(shard, 1);
+        ofStream.forEach(shard -> threadCaches.empty(shard, 1));
         return Math.max(0, before - threadCacheBytes());
     }
 

@@ -43,7 +43,7 @@ final class CacheReturns {
     ///
     /// - [ReclaimStep#TRIM]: memory that the driver refused to take back before, and idle memory of other
     ///   streams that no work may still use.
-    /// - [ReclaimStep#SYNCHRONIZE]: blocks of this shard that wait for other streams. If that gives nothing,
+    /// - [ReclaimStep#SYNCHRONIZE]: blocks of this stream that wait for other streams. If that gives nothing,
     ///   idle memory of other streams, after waiting for these. If that gives nothing, all idle memory, also
     ///   this stream's own, which is in pieces. Memory of streams in a capture is left out.
     ///
@@ -63,7 +63,7 @@ final class CacheReturns {
     }
 
     private long giveBackAfterWaiting(StreamShard shard, long size) {
-        long given = settle(shard, true);
+        long given = settleStream(shard.stream, true);
         given = given != 0 ? given : giveBackOthers(shard, size, true);
         return given != 0 ? given : giveBackOthers(null, Long.MAX_VALUE, true);
     }
@@ -200,6 +200,11 @@ final class CacheReturns {
             }
         }
         return first;
+    }
+
+    /// Does the same as [#settle] for all shards of a stream.
+    long settleStream(long key, boolean wait) {
+        return shards.of(key).stream().mapToLong(shard -> settle(shard, wait)).sum();
     }
 
     /// Empties the thread caches, and frees blocks that other streams used and have passed.

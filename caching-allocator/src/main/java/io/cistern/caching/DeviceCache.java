@@ -91,18 +91,16 @@ final class DeviceCache {
     ///
     /// @return its address, or 0
     long tryAllocate(long byteSize, long stream) {
-        StreamShard shard = shards.find(stream, byteSize);
-        if (shard == null) {
-            return 0;
-        }
-        shards.settleIfDue(shard);
         long size = shards.rounded(byteSize);
-        long address = shard.allocateFromAny(size);
-        if (address == 0 && threadCaches.empty(shard, 1)) {
-            address = shard.allocateFromAny(size);
+        long key = Fences.key(stream);
+        List<StreamShard> own = shards.of(key);
+        own.forEach(shards::settleIfDue);
+        long address = shards.allocateFromAny(key, size, true);
+        if (address == 0 && parts.emptyThreadCaches(own) > 0) {
+            address = shards.allocateFromAny(key, size, true);
         }
         if (address != 0) {
-            shard.requested(byteSize);
+            shards.requested(address, byteSize);
         }
         return address;
     }

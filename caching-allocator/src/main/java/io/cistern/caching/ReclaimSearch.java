@@ -14,7 +14,7 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
 /// Tries these reclaim steps, one by one, when the driver has no memory for a request, and searches again after
-/// each, since other threads free meanwhile:
+/// each among all free blocks of the stream, since other threads free meanwhile:
 ///
 /// 1. blocks of other threads' thread caches;
 /// 2. blocks whose fences have passed;
@@ -58,8 +58,13 @@ final class ReclaimSearch {
     /// @throws DeviceOutOfMemoryException if nothing helps
     long run(long asked, RuntimeException first) {
         long reservedBefore = parts.reserved().bytes();
-        long address = after(ReclaimStep.OTHER_THREADS, () -> parts.emptyThreadCaches(shard));
-        address = address != 0 ? address : after(ReclaimStep.PASSED_FENCES, () -> returns.settle(shard, false));
+        long key = shard.stream;
+        long address = after(
+                ReclaimStep.OTHER_THREADS,
+                () -> parts.emptyThreadCaches(parts.shards().of(key)));
+        address = address != 0
+                ? address
+                : after(ReclaimStep.PASSED_FENCES, () -> returns.settleStream(key, false));
         address = address != 0 ? address : moveIdlePages();
         address = address != 0 ? address : giveBack(ReclaimStep.TRIM);
         address = address != 0 ? address : giveBack(ReclaimStep.SYNCHRONIZE);
@@ -82,7 +87,7 @@ final class ReclaimSearch {
         long reserved = parts.reserved().bytes();
         long given = taking.getAsLong();
         tried.add(new TriedStep(step, given, nanoTime.getAsLong() - begun));
-        long address = shard.memory.allocate(size);
+        long address = misses.allocateFromAny(shard, size);
         boolean isMore = given != 0 || parts.reserved().bytes() < reserved; // others may give back, too
         return address != 0 || !isMore ? address : tryToGrow();
     }

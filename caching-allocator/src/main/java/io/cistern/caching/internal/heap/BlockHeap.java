@@ -65,9 +65,17 @@ public final class BlockHeap {
         return missedOwnPages;
     }
 
-    /// Like [#allocate], but also takes a block that should be kept whole: no other memory is left.
-    public long allocateFromAny(long byteSize) {
-        int block = freeRuns.bestFit(byteSize);
+    /// Allocates from the smallest free block that fits, wherever it lies: no other memory is left. A block that
+    /// should be kept whole is taken only if it can't go back to the driver instead.
+    ///
+    /// @param takesWhole whether such a block is taken in any case, because nothing goes back
+    /// @return its address, or 0 if none fits
+    public long allocateFromAny(long byteSize, boolean takesWhole) {
+        int block = freeRuns.smallest(
+                byteSize,
+                each -> takesWhole
+                        || !splitPolicy.wastes(blocks.byteSize[each], byteSize)
+                        || blocks.range[each].lastReturnable(blocks.address[each], blocks.end(each)) == null);
         return block == Blocks.NONE ? 0 : handOut(block, byteSize);
     }
 
@@ -77,7 +85,7 @@ public final class BlockHeap {
     /// @throws UnknownAddressException if no live block starts there
     public int retire(AddressRange range, long address) {
         int block = liveAt(range, address);
-        range.live.remove(address);
+        range.live.remove(blocks, block);
         counters.freed(blocks.byteSize[block]);
         return block;
     }
@@ -86,8 +94,8 @@ public final class BlockHeap {
     ///
     /// @throws UnknownAddressException if none does
     public int liveAt(AddressRange range, long address) {
-        int block = range.live.find(address);
-        if (block == Blocks.NONE || blocks.address[block] != address) {
+        int block = range.live.find(blocks, address);
+        if (block == Blocks.NONE) {
             throw new UnknownAddressException(address);
         }
         return block;
@@ -110,7 +118,7 @@ public final class BlockHeap {
     private long live(int block) {
         blocks.state[block] = Blocks.LIVE;
         long address = blocks.address[block];
-        blocks.range[block].live.put(address, block);
+        blocks.range[block].live.put(blocks, block);
         counters.allocated(blocks.byteSize[block]);
         return address;
     }
@@ -328,8 +336,8 @@ public final class BlockHeap {
     public boolean isLive(long address, long byteSize) {
         for (AddressRange range : ranges) {
             if (address >= range.address && address < range.end()) {
-                int block = range.live.find(address);
-                return block != Blocks.NONE && blocks.address[block] == address && blocks.byteSize[block] == byteSize;
+                int block = range.live.find(blocks, address);
+                return block != Blocks.NONE && blocks.byteSize[block] == byteSize;
             }
         }
         return false;

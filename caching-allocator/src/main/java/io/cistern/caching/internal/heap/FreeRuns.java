@@ -297,6 +297,26 @@ public final class FreeRuns {
         }
     }
 
+    /// Returns the smallest free block that fits and that `wanted` accepts, wherever it lies in its free run; or
+    /// [Blocks#NONE]. Of equals, the one at the lowest address. Looks at all free blocks of `byteSize` and more.
+    int smallest(long byteSize, IntPredicate wanted) {
+        int[] smallest = {Blocks.NONE};
+        forEachFree(byteSize, block -> {
+            if (isSmaller(block, smallest[0]) && wanted.test(block)) {
+                smallest[0] = block;
+            }
+        });
+        return smallest[0];
+    }
+
+    private boolean isSmaller(int block, int than) {
+        if (than == Blocks.NONE) {
+            return true;
+        }
+        long more = blocks.byteSize[than] - blocks.byteSize[block];
+        return more > 0 || (more == 0 && blocks.address[block] < blocks.address[than]);
+    }
+
     /// Returns the free block around a part of an address range, or [Blocks#NONE].
     public int findFree(AddressRange in, long from, long to) {
         for (int block = inner; block != Blocks.NONE; block = blocks.listNext[block]) {

@@ -4,10 +4,11 @@ import io.cistern.caching.internal.base.Sizes;
 import java.util.Arrays;
 
 /// Finds an address range's live block by its address: an array with one number for each bucket of addresses.
+/// A bucket has the first live block that starts in it; the others are found through [Blocks#next].
 ///
 /// ```
-/// small blocks:  a bucket is one granule, 512 bytes; live blocks start at granules
-/// large blocks:  a bucket is 64 KiB; live blocks are longer than that, so no two start in one bucket
+/// small blocks:  a bucket is one granule, 512 bytes; blocks start at granules, so it has one block at most
+/// large blocks:  a bucket is 64 KiB; it has several blocks only if small ones lie in room of large ones
 /// ```
 ///
 /// Chunks of 1024 buckets are made when they are first needed: 4 KiB of Java heap for each 512 KiB of small
@@ -32,24 +33,55 @@ public final class LiveIndex {
         chunk(bucket(address) >>> CHUNK_SHIFT);
     }
 
-    void put(long address, int block) {
-        int bucket = bucket(address);
-        chunk(bucket >>> CHUNK_SHIFT)[bucket & CHUNK_MASK] = block + 1;
+    /// Enters a block, which is live already.
+    void put(Blocks blocks, int block) {
+        int bucket = bucket(blocks.address[block]);
+        int first = first(bucket);
+        if (first == Blocks.NONE || blocks.address[block] < blocks.address[first]) {
+            set(bucket, block);
+        }
     }
 
-    void remove(long address) {
-        int bucket = bucket(address);
-        chunks[bucket >>> CHUNK_SHIFT][bucket & CHUNK_MASK] = 0;
+    /// Removes a block, which is still live.
+    void remove(Blocks blocks, int block) {
+        int bucket = bucket(blocks.address[block]);
+        if (first(bucket) == block) {
+            set(bucket, next(blocks, block, bucket));
+        }
     }
 
-    /// Returns the block that starts in the address's bucket, or [Blocks#NONE].
-    public int find(long address) {
+    /// Returns the live block that starts at an address, or [Blocks#NONE].
+    public int find(Blocks blocks, long address) {
         int bucket = bucket(address);
+        int block = first(bucket);
+        while (block != Blocks.NONE && blocks.address[block] != address) {
+            block = next(blocks, block, bucket);
+        }
+        return block;
+    }
+
+    /// Returns the next live block of a bucket, or [Blocks#NONE].
+    private int next(Blocks blocks, int block, int bucket) {
+        int next = blocks.next[block];
+        while (next != Blocks.NONE && bucket(blocks.address[next]) == bucket) {
+            if (blocks.state[next] == Blocks.LIVE) {
+                return next;
+            }
+            next = blocks.next[next];
+        }
+        return Blocks.NONE;
+    }
+
+    private int first(int bucket) {
         int chunk = bucket >>> CHUNK_SHIFT;
         if (chunk >= chunks.length || chunks[chunk].length == 0) {
             return Blocks.NONE;
         }
         return chunks[chunk][bucket & CHUNK_MASK] - 1;
+    }
+
+    private void set(int bucket, int block) {
+        chunk(bucket >>> CHUNK_SHIFT)[bucket & CHUNK_MASK] = block + 1;
     }
 
     private int bucket(long address) {

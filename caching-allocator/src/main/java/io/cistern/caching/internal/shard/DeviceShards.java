@@ -67,12 +67,6 @@ public final class DeviceShards {
         }
     }
 
-    /// Returns the shard of a stream for a request, or null.
-    @Nullable
-    public StreamShard find(long stream, long byteSize) {
-        return open.find(Fences.key(stream), rounded(byteSize));
-    }
-
     /// Returns the size of the block for a request; for a request that is too large, any size.
     public long rounded(long byteSize) {
         return sizes.rounded(Math.min(byteSize, Sizes.LARGEST));
@@ -87,6 +81,31 @@ public final class DeviceShards {
         }
         settleIfDue(shard);
         return shard.find(rounded(byteSize), byteSize);
+    }
+
+    /// Allocates from the smallest free block of a stream that fits, wherever it lies: of the shard for the size, or
+    /// else of the other one. Small and large blocks lie apart only as long as there is memory for that.
+    ///
+    /// @param takesWhole as in [io.cistern.caching.internal.heap.BlockHeap#allocateFromAny]
+    /// @return its address, or 0 if none fits
+    public long allocateFromAny(long key, long size, boolean takesWhole) {
+        boolean small = SizeClasses.has(size);
+        long address = allocateFromAny(open.find(key, small), size, takesWhole);
+        return address != 0 ? address : allocateFromAny(open.find(key, !small), size, takesWhole);
+    }
+
+    private static long allocateFromAny(@Nullable StreamShard shard, long size, boolean takesWhole) {
+        return shard == null ? 0 : shard.allocateFromAny(size, takesWhole);
+    }
+
+    /// Returns the shards of a stream.
+    public List<StreamShard> of(long key) {
+        return open.of(key);
+    }
+
+    /// Counts the bytes of a request that was served after a miss, in the shard of the block.
+    public void requested(long address, long asked) {
+        StreamShard.of(ranges.get(address)).requested(asked);
     }
 
     /// Frees blocks whose fences have passed, if that is due. Skipped while another thread makes driver calls

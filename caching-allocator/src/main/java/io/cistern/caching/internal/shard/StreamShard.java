@@ -157,7 +157,7 @@ public final class StreamShard implements RangeOwner {
     }
 
     /// Counts the bytes of a request that was served after a miss.
-    public void requested(long asked) {
+    void requested(long asked) {
         lock.lock();
         try {
             counters.requested(asked);
@@ -166,11 +166,11 @@ public final class StreamShard implements RangeOwner {
         }
     }
 
-    /// Allocates a block, also from one that should be kept whole.
-    public long allocateFromAny(long byteSize) {
+    /// See [BlockHeap#allocateFromAny].
+    long allocateFromAny(long byteSize, boolean takesWhole) {
         lock.lock();
         try {
-            return heap.allocateFromAny(byteSize);
+            return heap.allocateFromAny(byteSize, takesWhole);
         } finally {
             lock.unlock();
         }
