@@ -107,6 +107,11 @@ final class GrowthPolicy {
         return takesPlenty && reservedBytes < Math.min(spared, roomBytes >> PLENTY_SHIFT);
     }
 
+    /// The bytes that may still be reserved, as last known.
+    long leftBytes(long reservedBytes) {
+        return Math.max(0, roomBytes - reservedBytes);
+    }
+
     /// The unit of the sizes of holes and pages.
     long unit() {
         return fixedBytes != 0 ? fixedBytes : slotBytes;
@@ -120,8 +125,8 @@ final class GrowthPolicy {
         if (isForSmall || fixedBytes != 0) {
             return unit();
         }
-        long left = Math.max(0, roomBytes - reservedBytes);
-        long most = Math.min(peakBytes / (haveSeveralStreams ? 2L * share : share), left >> LEFT_SHIFT);
+        long left = leftBytes(reservedBytes) >> LEFT_SHIFT;
+        long most = Math.min(peakBytes / (haveSeveralStreams ? 2L * share : share), left);
         long size = Math.min(twoSizesADoubling(most), largestBytes);
         return Math.max(size / slotBytes * slotBytes, slotBytes);
     }

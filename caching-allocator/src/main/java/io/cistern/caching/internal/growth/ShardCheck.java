@@ -82,7 +82,9 @@ final class ShardCheck {
             live++;
             liveBytes += blocks.byteSize[block];
             Invariant.check(
-                    range.live.find(blocks, blocks.address[block]) == block, "a live block is found", blocks.address[block]);
+                    range.live.find(blocks, blocks.address[block]) == block,
+                    "a live block is found",
+                    blocks.address[block]);
         }
         Invariant.check(
                 state != Blocks.UNUSED && state != Blocks.CLAIMED,

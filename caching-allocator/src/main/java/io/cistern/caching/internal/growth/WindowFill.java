@@ -80,6 +80,9 @@ final class WindowFill {
     private long needEnd;
     private long planned;
 
+    /// Whether the device seems to have less memory left than the planned pages need.
+    private boolean seemsTooMuch;
+
     /// Whether a page is to be created above the peak of live bytes, because none was idle.
     private boolean lacksIdle;
 
@@ -142,6 +145,7 @@ final class WindowFill {
                 planHole(claimed, claimed.start(i), claimed.end(i));
             }
         }
+        seemsTooMuch = planned > growthPolicy.leftBytes(table.pages.reserved().bytes());
         return true;
     }
 
@@ -279,6 +283,7 @@ final class WindowFill {
     void fill(CrossStreamOrder order) {
         try {
             makeMappings();
+            askForAll();
             precede(order);
             map();
             publish();
@@ -300,6 +305,14 @@ final class WindowFill {
                     piece.taken == null
                             ? new Page(0, piece.byteSize, arena, piece.address).home
                             : new Mapping(piece.taken, arena, piece.address));
+        }
+    }
+
+    /// Asks for all planned memory at once if there seems to be less: a refusal then comes before many pages are
+    /// created, mapped and given back.
+    private void askForAll() {
+        if (seemsTooMuch && pieces.size() > 1) {
+            table.pages.release(table.pages.create(planned), planned);
         }
     }
 
