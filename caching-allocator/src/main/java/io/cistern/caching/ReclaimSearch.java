@@ -62,9 +62,7 @@ final class ReclaimSearch {
         long address = after(
                 ReclaimStep.OTHER_THREADS,
                 () -> parts.emptyThreadCaches(parts.shards().of(key)));
-        address = address != 0
-                ? address
-                : after(ReclaimStep.PASSED_FENCES, () -> returns.settleStream(key, false));
+        address = address != 0 ? address : after(ReclaimStep.PASSED_FENCES, () -> returns.settleStream(key, false));
         address = address != 0 ? address : moveIdlePages();
         address = address != 0 ? address : giveBack(ReclaimStep.TRIM);
         address = address != 0 ? address : giveBack(ReclaimStep.SYNCHRONIZE);

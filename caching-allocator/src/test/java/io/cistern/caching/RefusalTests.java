@@ -96,9 +96,7 @@ final class RefusalTests extends PoolFixture {
         }
 
         private static long rounded(long byteSize) {
-            return SizeClasses.has(byteSize)
-                    ? SizeClasses.rounded(byteSize)
-                    : Sizes.rounded(byteSize, Sizes.GRANULE);
+            return SizeClasses.has(byteSize) ? SizeClasses.rounded(byteSize) : Sizes.rounded(byteSize, Sizes.GRANULE);
         }
     }
 
