@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /// A graph: nodes in an order in which they can run, the memory that they allocate and free, and code to run
 /// when the graph is gone. Guarded by the machine's lock.
@@ -18,6 +19,9 @@ final class Graph {
     private final Map<GraphAllocation, GraphNode> frees = new LinkedHashMap<>();
     private final List<GraphAllocation> allocations = new ArrayList<>();
     private final List<Runnable> retained = new ArrayList<>();
+
+    /// The last launches of executables that are gone. Those may still run.
+    private final List<Work> launches = new ArrayList<>();
 
     /// Counts the graph itself and its executables.
     private int references = 1;
@@ -97,20 +101,38 @@ final class Graph {
         references++;
     }
 
-    void executableGone() {
+    /// Notes that an executable is gone, whose last launch may still run.
+    void executableGone(@Nullable Work lastLaunch) {
         executables--;
+        if (lastLaunch != null) {
+            launches.add(lastLaunch);
+        }
     }
 
     /// Drops one reference: the graph's own or an executable's.
     ///
-    /// @return the code to run now, if nothing is left
-    List<Runnable> release() {
+    /// @return whether it was the last one
+    boolean release() {
         require(references > 0);
         if (--references > 0) {
-            return List.of();
+            return false;
         }
         nodes.forEach(node -> handles.forget(node.handle()));
-        allocations.forEach(memory::forget);
+        return true;
+    }
+
+    /// Returns work that comes after the launches of a graph that is gone and after the frees of its memory, and
+    /// gives that memory back. What is live outlives the graph, until its free.
+    Work end() {
+        List<GraphAllocation> dead =
+                allocations.stream().filter(each -> !each.outlives()).toList();
+        List<Work> before = new ArrayList<>(launches);
+        dead.stream().flatMap(each -> each.freed().stream()).forEach(before::add);
+        return new Work(0, () -> dead.forEach(memory::forget), null, before);
+    }
+
+    /// Returns the code to run after that.
+    List<Runnable> retained() {
         return retained;
     }
 }

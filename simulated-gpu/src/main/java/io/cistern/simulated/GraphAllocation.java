@@ -1,6 +1,7 @@
 package io.cistern.simulated;
 
 import io.cistern.cuda.CudaResult;
+import java.util.Optional;
 
 /// An allocation of a graph: it has an address from the start, and memory from a launch until its free.
 final class GraphAllocation {
@@ -10,6 +11,8 @@ final class GraphAllocation {
     private final long byteSize;
     private boolean live;
     private boolean reused;
+    private boolean outlives;
+    private Optional<Work> freed = Optional.empty();
 
     GraphAllocation(Machine machine, GraphMemory memory, long address, long byteSize) {
         this.machine = machine;
@@ -41,6 +44,17 @@ final class GraphAllocation {
         return live;
     }
 
+    /// Called when its graph is gone. Returns whether it is live, and goes with its free.
+    boolean outlives() {
+        outlives = live;
+        return outlives;
+    }
+
+    /// Returns the last free.
+    Optional<Work> freed() {
+        return freed;
+    }
+
     /// Allocates it on a stream.
     void allocate(StreamQueue stream) {
         machine.streams().enqueue(stream, Work.marker());
@@ -67,8 +81,10 @@ final class GraphAllocation {
         }
         machine.hazards().free(io.cistern.cuda.DriverCall.MEM_FREE_ASYNC, stream, allocation);
         machine.space().remove(allocation);
-        machine.streams().enqueue(stream, Work.marker());
         live = false;
         memory.used(-byteSize);
+        Work end = Work.of(0, outlives ? () -> memory.forget(this) : () -> {});
+        freed = Optional.of(end);
+        machine.streams().enqueue(stream, end);
     }
 }

@@ -105,13 +105,11 @@ final class GraphMemory {
         }
     }
 
-    /// Forgets an allocation of a graph that is gone; a live one outlives its graph.
+    /// Forgets a dead allocation of a graph that is gone.
     void forget(GraphAllocation allocation) {
         List<GraphAllocation> users = ranges.getOrDefault(allocation.address(), new ArrayList<>());
         users.remove(allocation);
-        if (allocation.live()) {
-            users.add(allocation);
-        } else if (users.isEmpty() && ranges.remove(allocation.address()) != null) {
+        if (users.isEmpty() && ranges.remove(allocation.address()) != null) {
             unmap(allocation.address());
             machine.space().returnAddresses(allocation.address(), rounded(allocation.byteSize()));
         }

@@ -58,7 +58,7 @@ final class SimulatedGraphs implements Graphs {
             machine.captures().remove(capture);
             if (capture.invalidated() || !capture.isJoined()) {
                 machine.handles().forget(capture.graphHandle());
-                drop(capture.graph(), null);
+                drop(capture.graph());
                 throw new DriverFailure(
                         capture.invalidated()
                                 ? CudaResult.STREAM_CAPTURE_INVALIDATED
@@ -275,8 +275,8 @@ final class SimulatedGraphs implements Graphs {
         machine.run(call, device, () -> describe(device, executable), () -> {
             ExecutableGraph found = executable(call, device, executable);
             machine.handles().forget(executable);
-            found.graph().executableGone();
-            drop(found.graph(), found.last());
+            found.graph().executableGone(found.last());
+            drop(found.graph());
         });
     }
 
@@ -286,18 +286,23 @@ final class SimulatedGraphs implements Graphs {
         machine.run(call, device, () -> describe(device, graph), () -> {
             Graph found = graph(call, device, graph);
             machine.handles().forget(graph);
-            drop(found, null);
+            drop(found);
         });
     }
 
-    /// Drops a reference to a graph. If none is left, the retained code runs after the last launch has ended.
-    private void drop(Graph graph, @org.jspecify.annotations.Nullable Work last) {
-        for (Runnable whenGone : graph.release()) {
-            Gate gate = machine.callbacks().gateFor(whenGone);
-            Work told = new Work(0, () -> {}, gate, last == null ? List.of() : List.of(last));
-            machine.engine().add(machine.streams().unnamed(graph.device()), told);
+    /// Drops a reference to a graph. If none is left, its memory goes back and the retained code runs, both after
+    /// the launches have ended.
+    private void drop(Graph graph) {
+        if (!graph.release()) {
+            return;
+        }
+        StreamQueue after = machine.streams().unnamed(graph.device());
+        machine.engine().add(after, graph.end());
+        for (Runnable whenGone : graph.retained()) {
+            machine.engine().add(after, Work.gated(machine.callbacks().gateFor(whenGone)));
             machine.callbacks().start();
         }
+        machine.engine().runUntilNow();
     }
 
     @Override

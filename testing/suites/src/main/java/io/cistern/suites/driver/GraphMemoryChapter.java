@@ -7,6 +7,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.Graphs;
+import io.cistern.testkit.StreamLatch;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -72,6 +73,42 @@ abstract class GraphMemoryChapter extends GraphFixture {
         launch(executable, stream);
         assertThat(holds(address, 8, stream)).isTrue();
         driver.pools().free(DEVICE, address, stream);
+    }
+
+    @Test
+    void aGraphThatIsDestroyedWhileItRunsKeepsItsMemoryUntilItEnds() {
+        long target = linear(KIB);
+        long stream = captured(CaptureMode.THREAD_LOCAL);
+        long address = driver.pools().allocate(DEVICE, KIB, stream);
+        fill(address, 7, stream);
+        driver.copies().onDevice(DEVICE, target, address, KIB, stream);
+        driver.pools().free(DEVICE, address, stream);
+        long graph = graphs.endCapture(DEVICE, stream);
+        long executable = graphs.instantiate(DEVICE, graph, false);
+        StreamLatch latch = latch();
+        latch.hold(stream);
+        launch(executable, stream);
+        graphs.destroyExecutable(DEVICE, executable);
+        graphs.destroy(DEVICE, graph);
+        latch.release();
+        assertThat(holds(target, 7, stream)).isTrue();
+    }
+
+    @Test
+    void memoryThatOutlivesItsGraphIsFreedLater() {
+        long stream = captured(CaptureMode.THREAD_LOCAL);
+        long address = driver.pools().allocate(DEVICE, 8 * MIB, stream);
+        fill(address, 5, stream);
+        long graph = graphs.endCapture(DEVICE, stream);
+        long executable = graphs.instantiate(DEVICE, graph, false);
+        launch(executable, stream);
+        graphs.destroyExecutable(DEVICE, executable);
+        graphs.destroy(DEVICE, graph);
+        assertThat(holds(address, 5, stream)).isTrue();
+        driver.pools().free(DEVICE, address, stream);
+        synchronize(stream);
+        graphs.trimMemory(DEVICE);
+        assertThat(memory(GraphMemoryAttribute.RESERVED_CURRENT)).isLessThan(8 * MIB);
     }
 
     @Test
