@@ -253,8 +253,8 @@ public final class Fences {
 
     /// Whether all work given to a stream so far has finished.
     public boolean quiet(long key) {
-        if (!recordable(key)) {
-            return false;
+        if (allFinished || !recordable(key)) {
+            return allFinished; // at the close, also of streams that have ended
         }
         long fence = record(key);
         try {
