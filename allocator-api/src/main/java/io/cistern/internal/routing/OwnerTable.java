@@ -309,10 +309,17 @@ public final class OwnerTable {
         void record(long address, long owner);
     }
 
-    /// Visits the live records, including those of draining routes; weakly consistent.
-    synchronized void forEachLive(Visitor visitor) {
-        visit(fine, visitor);
-        visit(coarse, visitor);
+    /// Visits the live records, including those of draining routes; weakly consistent. The visitor may take locks:
+    /// only the directories are read under the lock, since chunks stay.
+    void forEachLive(Visitor visitor) {
+        long[] @Nullable [] ofFine;
+        long[] @Nullable [] ofCoarse;
+        synchronized (this) {
+            ofFine = fine;
+            ofCoarse = coarse;
+        }
+        visit(ofFine, visitor);
+        visit(ofCoarse, visitor);
     }
 
     private static void visit(long[] @Nullable [] directory, Visitor visitor) {
