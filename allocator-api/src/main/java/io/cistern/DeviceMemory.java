@@ -136,6 +136,7 @@ public final class DeviceMemory implements AutoCloseable {
         moduleSupport = new ModuleSupport(this, pools, uses, order, eventStreams, builder.leakLevel);
         moduleSupport.attachment(Leaks.class, _ -> leaks);
         moduleSupport.attachment(Captures.class, _ -> captures);
+        moduleSupport.attachment(OutOfMemoryHandler.class, _ -> outOfMemory);
     }
 
     private void outsideCaptures(NodeQueue.Node<Runnable> action) {

@@ -1,5 +1,7 @@
 package io.cistern.internal.reclaim;
 
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -125,8 +127,58 @@ public final class OutOfMemoryHandler implements AutoCloseable {
     ///
     /// @param limit the limit of the scope that chose the route, or null
     /// @param next returns the route that serves the request in place of a closed one; throws if there is none
+    /// @param driverCall a call that needs memory of the driver itself, to be made again in place of an
+    ///     allocation; null for an allocation
     public record Request(
-            Route refusing, @Nullable LimitHandle limit, long byteSize, long stream, UnaryOperator<Route> next) {}
+            Route refusing,
+            @Nullable LimitHandle limit,
+            long byteSize,
+            long stream,
+            UnaryOperator<Route> next,
+            @Nullable Runnable driverCall) {
+        /// A request for a block.
+        public Request(
+                Route refusing, @Nullable LimitHandle limit, long byteSize, long stream, UnaryOperator<Route> next) {
+            this(refusing, limit, byteSize, stream, next, null);
+        }
+    }
+
+    /// Makes a driver call again for which the driver had no memory, after looking for memory.
+    ///
+    /// @param first why it failed
+    /// @param byteSize the bytes that it needs, for the steps and the report
+    /// @param what says what the memory is for
+    /// @throws DeviceOutOfMemoryException if nothing helps
+    /// @throws CudaException if the call failed for another reason
+    public void callAgain(CudaException first, int device, long byteSize, long stream, String what, Runnable call) {
+        DeviceOutOfMemoryException failure = outOfMemory(first, device, byteSize, what);
+        Runnable again = () -> {
+            try {
+                call.run();
+            } catch (CudaException refusal) {
+                throw outOfMemory(refusal, device, byteSize, what);
+            }
+        };
+        Route route = openRoute(device, failure);
+        serve(new Request(route, null, byteSize, stream, _ -> openRoute(device, failure), again), failure);
+    }
+
+    private static DeviceOutOfMemoryException outOfMemory(
+            CudaException refusal, int device, long byteSize, String what) {
+        if (refusal.result() != CudaResult.OUT_OF_MEMORY) {
+            throw refusal;
+        }
+        return new DeviceOutOfMemoryException(byteSize, device, what, refusal);
+    }
+
+    /// @param otherwise thrown if the device memory is closed, so that nothing can be reclaimed
+    private Route openRoute(int device, DeviceOutOfMemoryException otherwise) {
+        Route route = registry.currents().get(device).route(device);
+        if (!route.isOpen()) {
+            throw otherwise;
+        }
+        return route;
+    }
 
     /// Serves a request.
     ///

@@ -54,6 +54,9 @@ final class ReclaimAttempt {
 
     private static final CompactionResult FAILED = CompactionResult.nothing("it failed");
 
+    /// Stands for the address if a driver call has succeeded.
+    private static final long DONE = 1;
+
     /// The state that the attempts on one device share.
     ///
     /// @param taking the turn to take idle memory from others
@@ -370,7 +373,15 @@ final class ReclaimAttempt {
     }
 
     private long allocate() {
-        return registry.router().allocate(route, request.byteSize(), request.stream());
+        Runnable driverCall = request.driverCall();
+        if (driverCall == null) {
+            return registry.router().allocate(route, request.byteSize(), request.stream());
+        }
+        if (!route.isOpen()) {
+            return Router.REFUSED;
+        }
+        driverCall.run();
+        return DONE;
     }
 
     private long collectGraphs() {
@@ -421,7 +432,7 @@ final class ReclaimAttempt {
     }
 
     private long borrow() {
-        if (!steps.contains(ReclaimStep.LENDING)) {
+        if (!steps.contains(ReclaimStep.LENDING) || request.driverCall() != null) {
             return 0;
         }
         long begun = driver.nanoTime();
