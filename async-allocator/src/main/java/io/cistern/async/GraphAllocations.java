@@ -128,10 +128,11 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         return false;
     }
 
-    /// Returns the bytes that the driver keeps for all graphs of this process on the device.
+    /// Returns nothing: the driver tells only what all graphs of the process have, and nothing before the first
+    /// launch.
     @Override
     public OptionalLong reservedBytes(int device) {
-        return OptionalLong.of(driver.graphs().memory(device, GraphMemoryAttribute.RESERVED_CURRENT));
+        return OptionalLong.empty();
     }
 
     /// Gives back memory that no graph uses now.
