@@ -3,6 +3,7 @@ package io.cistern.graph;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.Graphs;
+import io.cistern.internal.reclaim.OutOfMemoryHandler;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /// A graph that was captured and can be launched, as one object: a `CUgraphExec` and its [memory][GraphMemory].
@@ -16,8 +17,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// }
 /// ```
 ///
-/// Its memory goes back after [#close], once the last launch has ended and no capture is under way. The graph
-/// may outlive the [DeviceMemory]: it can still be launched, and its memory goes back when it is closed.
+/// Its memory goes back after [#close], once the last launch has ended. The graph may outlive the [DeviceMemory]: it
+/// can still be launched, and its memory goes back when it is closed.
+///
+/// A block that was allocated in the capture and not freed there has the same address in each launch, with the results
+/// of the last one.
 ///
 /// **Threads.** Any thread may call any method at any time. Launches of one graph run one after the other.
 public final class CudaGraph implements AutoCloseable {
@@ -26,21 +30,26 @@ public final class CudaGraph implements AutoCloseable {
     private final long executable;
     private final GraphCapture capture;
     private final GraphMemory memory;
+    private final OutOfMemoryHandler outOfMemory;
     private final AtomicBoolean closed = new AtomicBoolean();
+    private final Runnable destroying = this::destroy;
+
+    /// Whether a launch may have allocated the graph's memory.
+    private volatile boolean wasLaunched;
 
     /// Ends a capture, makes an executable of its graph, and destroys the graph, whose memory the executable
     /// keeps. Everything that it needs of the Java heap is allocated before the capture ends.
-    CudaGraph(Graphs graphs, int device, GraphCapture capture) {
+    CudaGraph(Graphs graphs, OutOfMemoryHandler outOfMemory, int device, GraphCapture capture) {
+        this.outOfMemory = outOfMemory;
         this.graphs = graphs;
         this.device = device;
         this.capture = capture;
         this.memory = capture.memory();
         long graph = capture.end();
         try {
-            executable = graphs.instantiate(device, graph, false);
+            executable = graphs.instantiate(device, graph, true);
         } catch (Throwable failure) {
-            graphs.destroy(device, graph);
-            capture.graphClosed();
+            capture.graphFailed(graph);
             throw failure;
         }
         graphs.destroy(device, graph);
@@ -58,13 +67,26 @@ public final class CudaGraph implements AutoCloseable {
     /// does not wait.
     ///
     /// @param stream a stream of the graph's device
-    /// @throws CudaException if the driver refuses
+    /// @throws io.cistern.errors.DeviceOutOfMemoryException if the driver has no memory for the graph, after all
+    ///     reclaim steps
+    /// @throws CudaException if the driver refuses for another reason
     /// @throws IllegalStateException if the graph is closed
     public void launch(long stream) {
         if (closed.get()) {
             throw new IllegalStateException(this + " is closed");
         }
-        graphs.launch(device, executable, stream);
+        wasLaunched = true;
+        try {
+            graphs.launch(device, executable, stream);
+        } catch (CudaException failure) {
+            Runnable again = () -> graphs.launch(device, executable, stream);
+            outOfMemory.callAgain(failure, device, bytes(), stream, "the driver has none to launch " + this, again);
+        }
+    }
+
+    /// Returns the bytes that a launch may need.
+    private long bytes() {
+        return Math.max(1, memory.statistics(device).requestedPeakBytes());
     }
 
     /// Returns the memory that the graph's work allocated, to be shared with a later capture.
@@ -74,6 +96,7 @@ public final class CudaGraph implements AutoCloseable {
 
     /// Returns the driver's handle, a `CUgraphExec`.
     public long handle() {
+        wasLaunched = true; // maybe soon
         return executable;
     }
 
@@ -83,15 +106,19 @@ public final class CudaGraph implements AutoCloseable {
     }
 
     /// Destroys the graph. A launch under way still runs to its end; this waits for it only if the
-    /// [DeviceMemory] is closed. Closing twice does nothing.
+    /// [DeviceMemory] is closed. A graph that was never launched keeps the addresses of its live blocks until they
+    /// are freed. Closing twice does nothing.
     ///
     /// @throws CudaException if the driver refuses
     @Override
     public void close() {
         if (!closed.getAndSet(true)) {
-            graphs.destroyExecutable(device, executable);
-            capture.graphClosed();
+            capture.closeGraph(destroying, wasLaunched);
         }
+    }
+
+    private void destroy() {
+        graphs.destroyExecutable(device, executable);
     }
 
     /// Returns handle and device.

@@ -8,6 +8,7 @@ import io.cistern.cuda.Graphs;
 import io.cistern.internal.capture.Captures;
 import io.cistern.internal.capture.StreamCapture;
 import io.cistern.internal.names.Devices;
+import io.cistern.internal.reclaim.OutOfMemoryHandler;
 
 /// A capture of a stream into a CUDA graph, announced to all allocators. Memory that the stream,
 /// and streams that join it, allocate meanwhile is [GraphMemory], which lives as long as the graph.
@@ -73,9 +74,10 @@ public final class GraphCapture implements AutoCloseable {
         }
     }
 
-    /// Announces a capture that other code begins, right before or right after it begins and before
-    /// anything is allocated on the stream. A program that does not announce it breaks the contract:
-    /// the stream would get memory that other work uses between two launches.
+    /// Announces a capture that other code begins, right before it begins; or right after, if no other thread uses
+    /// the device through this library in between, and nothing was allocated on the stream. Other threads may wait
+    /// for the device while they know of no capture, which would invalidate it. A program that does not announce a
+    /// capture breaks the contract: the stream would get memory that other work uses between two launches.
     ///
     /// @return the memory of the graph to come
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -91,7 +93,7 @@ public final class GraphCapture implements AutoCloseable {
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws IllegalStateException if the other graphs are gone
     public static void announce(DeviceMemory memory, int device, long stream, GraphMemory shared) {
-        GraphMemory.captures(memory).begin(checked(memory, device), stream, shared.blocks());
+        GraphMemory.captures(memory).announce(checked(memory, device), stream, shared.blocks());
     }
 
     /// Announces that an [announced][#announce] capture has ended.
@@ -103,7 +105,11 @@ public final class GraphCapture implements AutoCloseable {
     /// @throws CudaException if the driver won't tell of the graph's end; then the memory is kept for good
     public static void announceEnd(DeviceMemory memory, int device, long stream, long graph) {
         Captures captures = GraphMemory.captures(memory);
-        captures.end(captures.announced(device, stream), graph);
+        StreamCapture capture = captures.announced(device, stream);
+        if (graph == 0) {
+            capture.memory().mayRun();
+        }
+        captures.end(capture, graph);
     }
 
     private static int checked(DeviceMemory memory, int device) {
@@ -140,9 +146,14 @@ public final class GraphCapture implements AutoCloseable {
         return graph;
     }
 
-    /// Called when the program has closed the graph of this capture.
-    void graphClosed() {
-        captures.graphClosed(capture);
+    /// Called when the graph of this capture has no executable.
+    void graphFailed(long graph) {
+        captures.graphFailed(capture, graph);
+    }
+
+    /// Called when the program closes the graph of this capture.
+    void closeGraph(Runnable destroying, boolean wasLaunched) {
+        captures.graphClosed(capture, destroying, wasLaunched);
     }
 
     /// Ends the capture and makes the graph ready to be launched.
@@ -152,7 +163,9 @@ public final class GraphCapture implements AutoCloseable {
     ///     then nothing is left
     /// @throws IllegalStateException if the capture has ended
     public CudaGraph endAndInstantiate() {
-        return new CudaGraph(graphs, capture.device(), this);
+        OutOfMemoryHandler outOfMemory =
+                memory.moduleSupport().attached(OutOfMemoryHandler.class).orElseThrow();
+        return new CudaGraph(graphs, outOfMemory, capture.device(), this);
     }
 
     /// Abandons the capture, unless it has [ended][#end]. No work may use live blocks of the capture then, but
@@ -167,7 +180,7 @@ public final class GraphCapture implements AutoCloseable {
     private void abandon() {
         ended = true;
         try {
-            capture.memory().giveUp(capture, graphs.endCapture(capture.device(), capture.origin()));
+            captures.giveUp(capture, graphs.endCapture(capture.device(), capture.origin()));
         } catch (CudaException invalidated) {
             // There is no graph then.
         } finally {

@@ -16,8 +16,8 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /// The memory of one or more graphs: blocks that streams allocated or freed while they were captured. It lives
-/// as long as the last of its graphs and their executables. Then, as soon as no capture is under way, it goes
-/// back. Live blocks of it stay valid until they are freed.
+/// as long as the last of its graphs and their executables. Then it goes back; memory that work outside the
+/// graphs used too only while no capture is under way. Live blocks of it stay valid until they are freed.
 ///
 /// Several graphs may share one: pass it to the next capture. Then a block that one capture freed may serve
 /// the next one, so **launch such graphs in the order of their captures and never side by side**; their
@@ -54,8 +54,9 @@ public final class GraphMemory {
                 .map(blocks -> new GraphMemory(memory, blocks));
     }
 
-    /// Gives back the memory of graphs that are gone, unless a capture is under way. This happens without a
-    /// call when a capture begins or ends, at a trim, and when memory runs out.
+    /// Gives back the memory of graphs that are gone. While a capture is under way, memory stays that work outside
+    /// the graphs used too. This happens without a call when a capture begins or ends, at a trim, and when memory
+    /// runs out.
     ///
     /// @return whether there was any such memory
     public static boolean collect(DeviceMemory memory) {
@@ -143,6 +144,7 @@ public final class GraphMemory {
         private Hold(GraphBlocks blocks) {
             this.blocks = blocks;
             blocks.use();
+            blocks.mayRun();
         }
 
         /// Releases the memory, which goes back when the last of its graphs is gone. Closing twice does

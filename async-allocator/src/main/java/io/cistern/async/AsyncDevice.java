@@ -267,12 +267,25 @@ final class AsyncDevice {
     }
 
     /// Needs no Java heap of its own.
+    ///
+    /// @throws CudaException if a capture forbids the wait; then nothing is closed
     private void close() {
         if (pools.all().length > 0) {
+            refuseBesideCaptures();
             failures.gather(waitingForAll);
             failures.gather(closingPools);
             ended.close();
             failures.rethrow();
+        }
+    }
+
+    private void refuseBesideCaptures() {
+        try {
+            driver.devices().synchronize(device);
+        } catch (CudaException refusal) {
+            if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw refusal;
+            }
         }
     }
 

@@ -66,21 +66,21 @@ final class GraphPool implements GraphAllocator, StreamUses {
         return type.isInstance(this) ? Optional.of(type.cast(this)) : Optional.empty();
     }
 
-    /// Waits for the device first, since streams that the graphs used may have ended.
+    /// Waits for the device only if work outside the graphs still uses memory.
     @Override
     public void graphsGone() {
         cache.unpinAll(Page.Pin.CAPTURED);
         for (int device = 0; device < driver.devices().count(); device++) {
-            if (cache.reservedBytes(device).orElse(0) > 0) {
-                int each = device;
-                DeadContext.survive(() -> trimIdle(each));
-            }
+            int each = device;
+            DeadContext.survive(() -> trimIdle(each));
         }
     }
 
     private void trimIdle(int device) {
-        driver.devices().synchronize(device);
-        cache.trim(device, 0);
+        if (cache.reservedBytes(device).orElse(0) > 0 && cache.trim(device, 0) == 0) {
+            driver.devices().synchronize(device);
+            cache.trim(device, 0);
+        }
     }
 
     @Override

@@ -29,6 +29,7 @@ class GraphRefusalTests extends PoolFixture {
 
     private void endCaptureWhileRefused(String spec) {
         memory.setCurrent(spec);
+        gpu.keepBusy(DEVICE, stream, 1_000_000_000);
         GraphCapture capture = GraphCapture.begin(memory, DEVICE, stream, CaptureMode.GLOBAL);
         free(allocate(8 * MIB), allocate(MIB));
         refuseWaits(Integer.MAX_VALUE);
@@ -37,7 +38,7 @@ class GraphRefusalTests extends PoolFixture {
 
     @ParameterizedTest
     @ValueSource(strings = {"caching", "caching:source=linear"})
-    void memoryOfAGraphStaysUntilTheDriverWaits(String spec) {
+    void memoryThatABusyStreamFreedStaysUntilTheDriverWaits(String spec) {
         endCaptureWhileRefused(spec);
         memory.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
         assertThat(reserved()).isGreaterThanOrEqualTo(9 * MIB);

@@ -2,6 +2,7 @@ package io.cistern.internal.capture;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Graphs;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.UnusableStreamException;
@@ -38,7 +39,7 @@ import org.jspecify.annotations.Nullable;
 /// [sheltered][Graphs#shelter], so that they and the captures don't disturb each other.
 /// 3. The driver tells when a graph and its executables are gone, on its own thread, which may call nothing.
 /// The memory goes back at the next occasion: when a capture begins or ends, at a trim, or when memory runs
-/// out. It does not while anything is captured, since that needs a fence over the whole context.
+/// out. While anything is captured, memory stays that needs a fence over the whole context.
 ///
 /// **Threads.** Any. Captures begin and end one at a time, under a monitor that covers no wait. One thread at a
 /// time gives memory back, which may wait for the GPU. Nobody waits for that thread; it also does the work that
@@ -48,7 +49,7 @@ public final class Captures implements CaptureRoutes {
     private static final Consumer<Route> RESUME = Route::resume;
 
     /// Made in advance, like [#RESUME], since the end of a capture runs it, maybe in a full Java heap.
-    private static final Consumer<Runnable> OR_LOG = Captures::orLog;
+    private static final Consumer<Throwable> LOGGING = Captures::log;
 
     private final Registry registry;
     private final Router router;
@@ -65,6 +66,10 @@ public final class Captures implements CaptureRoutes {
     private final Deque<StreamCapture[]> shorter = new ArrayDeque<>();
 
     private final NodeQueue<GraphBlocks> gone = new NodeQueue<>();
+
+    /// Memory of graphs that are gone, some of which the driver refused to take back.
+    private final NodeQueue<GraphBlocks> refused = new NodeQueue<>();
+
     private final NodeQueue<Runnable> later = new NodeQueue<>();
     private final ClosedGraphs closedGraphs;
     private volatile boolean closed;
@@ -114,13 +119,15 @@ public final class Captures implements CaptureRoutes {
         return false;
     }
 
-    /// Announces a capture that begins, or has just begun.
+    /// Announces a capture that is about to begin, and gives memory back first.
     public StreamCapture begin(int device, long stream, GraphBlocks into) {
         collect();
         return announce(device, stream, into);
     }
 
-    private synchronized StreamCapture announce(int device, long stream, GraphBlocks into) {
+    /// Announces a capture that begins, or has just begun. Gives nothing back, since waiting for the device would
+    /// invalidate a capture that has begun.
+    public synchronized StreamCapture announce(int device, long stream, GraphBlocks into) {
         StreamCapture capture = new StreamCapture(graphs, device, stream, into, closedGraphs);
         StreamCapture[] present = underWay;
         StreamCapture[] more = Arrays.copyOf(present, present.length + 1);
@@ -171,17 +178,22 @@ public final class Captures implements CaptureRoutes {
             if (graph != 0) {
                 graphs.retain(capture.device, graph, capture.whenGone);
             } else {
-                capture.memory.release();
+                capture.release();
             }
         } catch (CudaException | OutOfMemoryError refused) {
             if (isNew) {
-                capture.memory.giveUp(capture, graph);
-                capture.memory.release();
+                giveUp(capture, graph);
+                capture.release();
             }
             throw refused;
         } finally {
             collect();
         }
+    }
+
+    /// Destroys a graph that nobody will launch, once no block of it is alive.
+    public void giveUp(StreamCapture capture, long graph) {
+        capture.memory.giveUp(capture, capture.destroying(graph));
     }
 
     private synchronized void isOver(StreamCapture capture) {
@@ -342,7 +354,7 @@ public final class Captures implements CaptureRoutes {
         try {
             return capture.memory.allocate(route, byteSize, stream);
         } catch (DeviceOutOfMemoryException first) {
-            if (giveBackIdle(route.device()) == 0) {
+            if (!collect() && giveBackIdle(route.device()) == 0) {
                 throw first;
             }
             return capture.memory.allocate(route, byteSize, stream);
@@ -399,12 +411,23 @@ public final class Captures implements CaptureRoutes {
     /// @param action made for this call
     public void whenNoneIsUnderWay(NodeQueue.Node<Runnable> action) {
         if (underWay.length == 0) {
-            action.value().run();
-            return;
+            try {
+                action.value().run();
+                return;
+            } catch (CudaException refusal) {
+                requireCapture(refusal);
+            }
         }
         later.add(action);
         if (underWay.length == 0) { // the last capture has ended meanwhile, and may have missed the action
             collect();
+        }
+    }
+
+    /// Requires that a call failed because a capture has begun meanwhile.
+    private static void requireCapture(CudaException refusal) {
+        if (refusal.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+            throw refusal;
         }
     }
 
@@ -424,7 +447,7 @@ public final class Captures implements CaptureRoutes {
             long seen;
             try {
                 seen = collections.get();
-                any |= collect(OR_LOG);
+                any |= collect(LOGGING);
             } finally {
                 collecting.unlock();
             }
@@ -449,41 +472,65 @@ public final class Captures implements CaptureRoutes {
         return collect();
     }
 
-    private boolean collect(Consumer<Runnable> doing) {
+    private boolean collect(Consumer<Throwable> failed) {
         boolean any = false;
         while (underWay.length == 0) {
             NodeQueue.Node<Runnable> action = later.poll();
-            NodeQueue.Node<GraphBlocks> ended = action == null ? gone.peek() : null;
-            if (action != null) {
-                doing.accept(action.value());
-            } else if (ended == null || !closes(ended)) {
-                return any;
+            if (action == null || !isOver(action, failed)) {
+                break;
             }
             any = true;
+        }
+        return closeGone() || any;
+    }
+
+    /// Runs an action that had to wait.
+    ///
+    /// @return false if it has to wait again, since a capture has begun meanwhile
+    private boolean isOver(NodeQueue.Node<Runnable> action, Consumer<Throwable> failed) {
+        try {
+            action.value().run();
+        } catch (Throwable failure) {
+            if (failure instanceof CudaException refusal && refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                later.add(action);
+                return false;
+            }
+            failed.accept(failure);
+        }
+        return true;
+    }
+
+    /// Gives back the memory of graphs that are gone. What the driver refuses to take back during a capture is
+    /// tried again after it.
+    private boolean closeGone() {
+        while (underWay.length == 0) {
+            NodeQueue.Node<GraphBlocks> again = refused.poll();
+            if (again == null) {
+                break;
+            }
+            gone.add(again);
+        }
+        boolean any = false;
+        for (var ended = gone.peek(); ended != null; ended = gone.peek()) {
+            boolean closed = closes(ended.value());
+            gone.poll(); // only now, so that a failure before does not lose it
+            if (!closed) {
+                refused.add(ended);
+            }
+            any |= closed;
         }
         return any;
     }
 
-    private static void orLog(Runnable action) {
+    /// Gives some memory back as far as the driver allows.
+    private boolean closes(GraphBlocks ended) {
         try {
-            action.run();
-        } catch (Throwable failure) {
-            log(failure);
-        }
-    }
-
-    /// Gives some memory back as far as the driver allows; the rest follows at the next occasion.
-    private boolean closes(NodeQueue.Node<GraphBlocks> ended) {
-        try {
-            ended.value().close(this::streamBehindAll);
-            gone.poll(); // only now, so that a failure before does not lose it
+            ended.close(this::streamBehindAll);
             return true;
-        } catch (CudaException | OutOfMemoryError refused) {
-            gone.poll();
-            gone.add(ended); // others come first
-            if (refused instanceof OutOfMemoryError full) {
-                log(full);
-            }
+        } catch (CudaException refusal) {
+            return false;
+        } catch (OutOfMemoryError full) {
+            log(full);
             return false;
         }
     }
@@ -513,11 +560,27 @@ public final class Captures implements CaptureRoutes {
 
     /// Called when the program has closed the graph of a capture. If this object is closed, no later call
     /// collects, so the memory goes back now.
-    public void graphClosed(StreamCapture capture) {
+    ///
+    /// @param destroying destroys the graph
+    /// @param wasLaunched false if no launch can have allocated the graph's memory: then the driver gives the
+    ///     addresses of live blocks to the next graph, unless this one stays until they are freed
+    public void graphClosed(StreamCapture capture, Runnable destroying, boolean wasLaunched) {
+        if (!wasLaunched && capture.memory.hasLiveBlocks()) {
+            capture.memory.giveUp(capture, destroying);
+            capture.release();
+            collect();
+            return;
+        }
+        destroying.run();
         closedGraphs.closed(capture);
         if (closed) {
             collectClosed(capture.device);
         }
+    }
+
+    /// Called when a graph of which the program has no executable is of no use.
+    public void graphFailed(StreamCapture capture, long graph) {
+        graphClosed(capture, capture.destroying(graph), false);
     }
 
     /// Waits for the launches of graphs that the program has closed, and then until the driver has told of
@@ -532,6 +595,17 @@ public final class Captures implements CaptureRoutes {
             return; // the driver may not tell either
         }
         closedGraphs.awaitTold(device);
+    }
+
+    /// Waits for all work of the devices in use.
+    ///
+    /// @throws CudaException if the driver refuses, as it does while streams are captured
+    void awaitAllWork() {
+        for (int device = 0; device < registry.environment().deviceCount(); device++) {
+            if (driver.devices().isUsed(device)) {
+                awaitAllWork(device);
+            }
+        }
     }
 
     private void awaitAllWork(int device) {
@@ -551,15 +625,15 @@ public final class Captures implements CaptureRoutes {
         List.of(underWay)
                 .forEach(capture -> failures.gather(() -> {
                     isOver(capture);
-                    capture.memory.release();
+                    capture.release();
                 }));
         for (int device = 0; device < registry.environment().deviceCount(); device++) {
             awaitClosedGraphs(device);
         }
         collecting.lock(); // memory that another thread is giving back is back when this returns
         try {
-            failures.gather(() -> collect(failures::gather));
-            failures.gather(() -> collect(failures::gather)); // again, after refusals: nobody retries later
+            failures.gather(() -> collect(failures::add));
+            failures.gather(() -> collect(failures::add)); // again, after refusals: nobody retries later
         } finally {
             collecting.unlock();
         }

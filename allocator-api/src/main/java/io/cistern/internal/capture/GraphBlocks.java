@@ -20,6 +20,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.IntToLongFunction;
 import java.util.function.LongPredicate;
@@ -76,6 +77,9 @@ public final class GraphBlocks {
     private int uses;
 
     private boolean gone;
+
+    /// Whether some graph may still run when it is said to be gone. The driver tells only after the launches.
+    private volatile boolean mayRun;
 
     /// Made in advance, since graphs end in a full Java heap too.
     private final NodeQueue.Node<GraphBlocks> whenEnded = new NodeQueue.Node<>(this);
@@ -136,6 +140,11 @@ public final class GraphBlocks {
         uses--;
     }
 
+    /// Notes that the program, and not the driver, says when some graph is gone.
+    public void mayRun() {
+        mayRun = true;
+    }
+
     /// Serves a captured stream.
     ///
     /// @param usual the route that would serve it without the capture
@@ -162,17 +171,40 @@ public final class GraphBlocks {
         }
     }
 
-    private synchronized OpenAllocator poolOf(OpenAllocator usual) {
-        OpenAllocator pool = pools.computeIfAbsent(
-                usual, each -> captures.registry().openForGraphs(each, toString(), order, this::drained));
-        own = pools.values().toArray(OpenAllocator[]::new);
-        if (!held.contains(pool)) {
+    /// Opens the private allocator without the lock, since a plug-in runs then. Of two threads that do, one closes
+    /// its allocator.
+    private OpenAllocator poolOf(OpenAllocator usual) {
+        OpenAllocator present = presentPoolOf(usual);
+        if (present != null) {
+            return present;
+        }
+        OpenAllocator opened = captures.registry().openForGraphs(usual, toString(), order, this::drained);
+        OpenAllocator first = firstOf(usual, opened);
+        if (first != opened) {
+            opened.close();
+        }
+        return first;
+    }
+
+    private synchronized @Nullable OpenAllocator presentPoolOf(OpenAllocator usual) {
+        OpenAllocator pool = pools.get(usual);
+        if (pool != null) {
             hold(pool);
         }
         return pool;
     }
 
+    private synchronized OpenAllocator firstOf(OpenAllocator usual, OpenAllocator opened) {
+        OpenAllocator first = pools.computeIfAbsent(usual, _ -> opened);
+        own = pools.values().toArray(OpenAllocator[]::new);
+        hold(first);
+        return first;
+    }
+
     private void hold(OpenAllocator pool) {
+        if (held.contains(pool)) {
+            return;
+        }
         pool.beginBuiltOn();
         try {
             held.add(pool);
@@ -231,10 +263,12 @@ public final class GraphBlocks {
 
     /// Destroys a graph that nobody will launch, once no block is alive: if the allocator's blocks are nodes of
     /// the graph, the driver may give their addresses to others after that.
-    public void giveUp(StreamCapture capture, long graph) {
-        capture.givenUp = graph;
+    ///
+    /// @param destroying destroys it
+    void giveUp(StreamCapture capture, Runnable destroying) {
+        capture.givenUp = destroying;
         synchronized (this) {
-            if (mayHaveLiveBlocks()) {
+            if (hasLiveBlocks()) {
                 givenUp.add(capture.whenGivenUp);
                 return;
             }
@@ -243,7 +277,7 @@ public final class GraphBlocks {
     }
 
     /// If the Java heap is too full for the check, the graph stays until the private allocators have drained.
-    private boolean mayHaveLiveBlocks() {
+    boolean hasLiveBlocks() {
         try {
             for (OpenAllocator pool : own) {
                 if (pool.hasLiveBlocks()) {
@@ -268,9 +302,9 @@ public final class GraphBlocks {
         }
     }
 
-    private void destroy(StreamCapture capture) {
+    private static void destroy(StreamCapture capture) {
         try {
-            captures.registry().driver().graphs().destroy(capture.device, capture.givenUp);
+            Objects.requireNonNull(capture.givenUp).run();
         } catch (CudaException refused) {
             // The graph went with its context, or it stays. The free that led here can't do anything about it.
         }
@@ -349,27 +383,30 @@ public final class GraphBlocks {
     }
 
     /// Called when a block of a route of kept blocks is freed.
-    private synchronized void freed(
-            Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
-        if (gone) {
+    private void freed(Route route, DeviceAllocator then, long address, long byteSize, int device, long stream) {
+        boolean inside = captures.isInto(this, device, stream);
+        if (!keepsFreed(route, address, byteSize, stream, inside)) {
             then.free(address, byteSize, device, stream);
-            return;
         }
+    }
+
+    /// @param inside whether the stream is captured into these graphs
+    private synchronized boolean keepsFreed(Route route, long address, long byteSize, long stream, boolean inside) {
         boolean noted = checkpoints.hasNoted(address);
-        Kept block = blockToKeep(route, address, byteSize, noted);
+        Kept block = gone ? null : blockToKeep(route, address, byteSize, noted);
         if (block == null) {
-            then.free(address, byteSize, device, stream);
-            return;
+            return false;
         }
         captures.router().adoptAgain(route, address, byteSize);
         if (!enter(block)) {
             throw new UnknownAddressException(address); // freed twice
         }
         deferred(route, address, byteSize);
-        if (!noted && !usedElsewhere.remove(address) && captures.isInto(this, device, stream)) {
+        if (!noted && !usedElsewhere.remove(address) && inside) {
             reusable.computeIfAbsent(new Reusable(route, stream, byteSize), _ -> new ArrayDeque<>())
                     .push(address);
         }
+        return true;
     }
 
     /// Returns null if the block goes on to its allocator. If the Java heap is full, the block is alive again,
@@ -413,29 +450,50 @@ public final class GraphBlocks {
         }
     }
 
-    /// Gives everything back when the graphs are gone. After a refusal the next call goes on with the rest.
+    /// Gives everything back when the graphs are gone. After a refusal the next call goes on with the rest. What
+    /// only the graphs used comes first: it is idle, so that a capture under way forbids none of it.
     ///
     /// @param streamBehindAll returns a stream of a device that comes after all work that may use the blocks
     /// @throws CudaException if the driver refuses
     void close(IntToLongFunction streamBehindAll) {
-        List<Kept> blocks;
         List<Runnable> actions;
         synchronized (this) {
-            blocks = List.copyOf(kept);
             actions = List.copyOf(whenGone);
-            reusable.clear();
+        }
+        if (mayRun) {
+            captures.awaitAllWork();
+            mayRun = false;
         }
         actions.forEach(this::run);
-        for (Kept block : blocks) {
+        for (Kept block : keptForGraphsOnly()) {
+            free(block, captures.eventStreams().ready(block.route.device()));
+        }
+        for (OpenAllocator pool : own) {
+            pool.extension(GraphAllocator.class).ifPresent(GraphAllocator::graphsGone);
+        }
+        for (Kept block : allKept()) {
             free(block, streamBehindAll.applyAsLong(block.route.device()));
         }
         keeping.values().forEach(captures.router().routes()::close);
         keeping.clear();
-        for (OpenAllocator pool : pools.values()) {
-            pool.extension(GraphAllocator.class).ifPresent(GraphAllocator::graphsGone);
+        for (OpenAllocator pool : own) {
             pool.close();
             letGo(pool);
         }
+        synchronized (this) {
+            reusable.clear();
+        }
+    }
+
+    private synchronized List<Kept> allKept() {
+        return List.copyOf(kept);
+    }
+
+    private synchronized List<Kept> keptForGraphsOnly() {
+        return reusable.entrySet().stream()
+                .flatMap(each -> each.getValue().stream().map(address -> new Kept(each.getKey().route, address)))
+                .filter(kept::contains)
+                .toList();
     }
 
     private void letGo(OpenAllocator pool) {

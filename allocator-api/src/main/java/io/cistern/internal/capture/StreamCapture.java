@@ -4,6 +4,8 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.Graphs;
 import io.cistern.internal.threads.NodeQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /// An announced capture.
 public final class StreamCapture {
@@ -17,8 +19,15 @@ public final class StreamCapture {
     /// Queues the graph if it is given up.
     final NodeQueue.Node<StreamCapture> whenGivenUp = new NodeQueue.Node<>(this);
 
-    /// The graph that was given up; 0 if none was.
-    volatile long givenUp;
+    /// Destroys the graph, or its executable, if it was given up.
+    volatile @Nullable Runnable givenUp;
+
+    private volatile long graph;
+
+    /// Made in advance, like [#whenGone].
+    private final Runnable destroying = this::destroyGraph;
+
+    private final AtomicBoolean released = new AtomicBoolean();
 
     /// Whether the program has closed the graph, and whether the driver has told that it is gone. Guarded by
     /// [ClosedGraphs].
@@ -37,9 +46,27 @@ public final class StreamCapture {
         this.origin = origin;
         this.memory = memory;
         this.whenGone = () -> {
-            memory.release();
+            release();
             closed.told(this);
         };
+    }
+
+    /// Ends the use of the memory: there is no graph, nobody will launch it, or it is gone. Only the first call
+    /// does. Makes no driver call.
+    void release() {
+        if (!released.getAndSet(true)) {
+            memory.release();
+        }
+    }
+
+    /// Returns an action that destroys the graph of this capture.
+    Runnable destroying(long its) {
+        graph = its;
+        return destroying;
+    }
+
+    private void destroyGraph() {
+        graphs.destroy(device, graph);
     }
 
     public int device() {

@@ -24,9 +24,11 @@ public final class Failures {
         }
     }
 
-    /// Throws the first failure, if there was any.
+    /// Throws the first failure, if there was any, and forgets it.
     public void rethrow() {
-        switch (first) {
+        Throwable thrown = first;
+        first = null;
+        switch (thrown) {
             case RuntimeException failure -> throw failure;
             case Error failure -> throw failure;
             case null, default -> {}

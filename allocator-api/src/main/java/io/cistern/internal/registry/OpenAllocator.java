@@ -1,5 +1,7 @@
 package io.cistern.internal.registry;
 
+import io.cistern.cuda.CudaException;
+import io.cistern.cuda.CudaResult;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.internal.events.Events;
 import io.cistern.internal.events.Observers;
@@ -463,10 +465,14 @@ public final class OpenAllocator {
         }
     }
 
+    /// If a capture that has begun meanwhile forbids it, the caller calls again after the capture.
     private void closeBackend() {
         try {
             backend.close();
         } catch (Throwable failure) {
+            if (failure instanceof CudaException refusal && refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw refusal;
+            }
             try {
                 whenDrained.run();
             } catch (Throwable second) {

@@ -10,6 +10,7 @@ import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.errors.UnusableStreamException;
+import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
 import io.cistern.graph.GraphMemory;
 import io.cistern.spi.TrimMode;
@@ -63,6 +64,60 @@ public abstract class CapturedGraphs extends GraphFixture {
             memory.free(bystander, stream);
         }
         memory.free(result, stream);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {CACHING, SEGMENTS, ASYNC, DIRECT})
+    void eachLaunchWritesTheResultThatTheGraphLeaves(String spec) {
+        memory.setCurrent(spec);
+        long result;
+        try (GraphCapture capture = capture()) {
+            result = allocate(MIB);
+            write(result, MIB, 5, stream);
+            try (CudaGraph graph = capture.endAndInstantiate()) {
+                for (int i = 0; i < 3; i++) {
+                    graph.launch(stream);
+                    assertHolds(result, MIB, 5);
+                    write(result, MIB, 6, stream);
+                }
+            }
+        }
+        assertHolds(result, MIB, 6);
+        memory.free(result, stream);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {CACHING, SEGMENTS, ASYNC, DIRECT})
+    void theResultOfAGraphThatNeverRanKeepsItsAddress(String spec) {
+        memory.setCurrent(spec);
+        List<Long> results = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            try (GraphCapture capture = capture()) {
+                results.add(allocate(MIB));
+                capture.endAndInstantiate().close();
+            }
+        }
+        assertThat(results).doesNotHaveDuplicates();
+        results.forEach(each -> memory.free(each, stream));
+        assertThat(memory.leaks()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {CACHING, SEGMENTS, ASYNC, DIRECT})
+    void aCaptureThatIsAnnouncedOnceItHasBegunIsNotLost(String spec) throws InterruptedException {
+        memory.setCurrent(spec);
+        for (int i = 0; i < 20; i++) {
+            graphs.beginCapture(DEVICE, stream, CaptureMode.RELAXED);
+            GraphMemory own = GraphCapture.announce(memory, DEVICE, stream);
+            memory.free(allocate(MIB), stream);
+            long graph = graphs.endCapture(DEVICE, stream);
+            GraphCapture.announceEnd(memory, DEVICE, stream, graph);
+            graphs.destroy(DEVICE, graph);
+            while (!own.isGone()) {
+                Thread.sleep(1); // so that the next announcement finds memory to give back
+            }
+        }
+        assertThat(memory.leaks()).isEmpty();
     }
 
     @ParameterizedTest
