@@ -144,8 +144,8 @@ public interface DeviceAllocator extends AutoCloseable {
 
     /// Returns all memory to the driver. The framework calls it once, after the last block has been freed, on
     /// the thread that freed that block, that closed the allocator, or that ended the last capture. No stream
-    /// is captured when the call begins. If a capture that begins meanwhile makes the driver refuse a call, this may
-    /// throw its [io.cistern.cuda.CudaException], and is called again after the captures.
+    /// is captured when the call begins. If the driver refuses a call because of a capture that began meanwhile,
+    /// this may throw the driver's exception, and is called again after the captures.
     @Override
     default void close() {}
 }
