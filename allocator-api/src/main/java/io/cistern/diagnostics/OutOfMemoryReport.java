@@ -64,10 +64,10 @@ public record OutOfMemoryReport(
         }
 
         private Object writeReplace() {
-            return new Serialized(name, tag, bytes(reservedBytes), requestedBytes, liveBlocks, streams);
+            return new SerializedAllocator(name, tag, bytes(reservedBytes), requestedBytes, liveBlocks, streams);
         }
 
-        private record Serialized(
+        private record SerializedAllocator(
                 String name,
                 String tag,
                 @Nullable Long reservedBytes,
@@ -97,10 +97,10 @@ public record OutOfMemoryReport(
     /// @param byteSize bytes of the device that it holds; empty if the system does not tell
     public record ProcessMemory(long processId, OptionalLong byteSize) implements Serializable {
         private Object writeReplace() {
-            return new Serialized(processId, bytes(byteSize));
+            return new SerializedProcess(processId, bytes(byteSize));
         }
 
-        private record Serialized(long processId, @Nullable Long byteSize) implements Serializable {
+        private record SerializedProcess(long processId, @Nullable Long byteSize) implements Serializable {
             private Object readResolve() {
                 return new ProcessMemory(processId, bytes(byteSize));
             }
@@ -108,7 +108,7 @@ public record OutOfMemoryReport(
     }
 
     private Object writeReplace() {
-        return new Serialized(
+        return new SerializedReport(
                 byteSize,
                 device,
                 stream,
@@ -122,7 +122,7 @@ public record OutOfMemoryReport(
     }
 
     /// The report with [Long] in place of [OptionalLong], which is not serializable.
-    private record Serialized(
+    private record SerializedReport(
             long byteSize,
             int device,
             long stream,

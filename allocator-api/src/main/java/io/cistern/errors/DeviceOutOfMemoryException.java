@@ -19,7 +19,10 @@ public final class DeviceOutOfMemoryException extends CisternException {
     private final int device;
     private final String detail;
     private final boolean byLimit;
+
+    @SuppressWarnings("serial") // a copy by List.copyOf, which can be serialized
     private final List<TriedStep> steps;
+
     private @Nullable OutOfMemoryReport report;
 
     /// Makes an exception; for allocators. The framework adds its report of the device and of the allocators.
