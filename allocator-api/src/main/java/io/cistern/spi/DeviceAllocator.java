@@ -48,6 +48,7 @@ import java.util.OptionalLong;
 /// |---|---|---|
 /// | [MemoryStatistics] | figures, exact peak, bytes by stream, history of blocks | the framework's own totals |
 /// | [MemoryReclaim] | reclaims what a request needs, trims with reasons, lends | [#trim]; its pools can't lend |
+/// | [OutOfMemoryArbiter] | waits, or throws its own exception, where no step helped | the program gets the refusal |
 /// | [StreamUses] | waits itself for other streams that used a block | the stream of the free waits for them |
 /// | [MemorySleep] | gives memory back while blocks keep their addresses | its pools can't sleep |
 /// | [MemorySharing] | opens memory to other devices and processes | its pools can't be opened |

@@ -95,8 +95,8 @@ public interface MemoryReclaim {
     ///
     /// @param steps the steps that are allowed within the call that allocates
     /// @param reclaimsLater whether the framework takes [ReclaimStep#TRIM] and [ReclaimStep#SYNCHRONIZE] later,
-    ///     by [MemoryReclaim#reclaim]. It does not for an adaptor's upstream, nor for an allocator that serves
-    ///     graphs
+    ///     by [MemoryReclaim#reclaim]. False for an adaptor's upstream, since the adaptor may decide within the
+    ///     call, and for an allocator that serves graphs
     record Choice(Set<ReclaimStep> steps, boolean reclaimsLater) {
         /// Copies the set.
         public Choice {

@@ -15,6 +15,7 @@ import io.cistern.internal.routing.Router;
 import io.cistern.internal.threads.RestingThreads;
 import io.cistern.internal.threads.Turn;
 import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.OutOfMemoryArbiter;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -142,10 +143,22 @@ final class ReclaimAttempt {
         return route;
     }
 
-    /// Serves the request. It begins anew after each swap meanwhile.
+    /// Serves the request.
     ///
     /// @throws DeviceOutOfMemoryException if nothing helps
     long run() {
+        long address = search();
+        address = address != 0 ? address : arbitrate();
+        if (address == 0) {
+            throw refused();
+        }
+        return address;
+    }
+
+    /// Takes all steps. It begins anew after each swap meanwhile.
+    ///
+    /// @return 0 if nothing helps
+    private long search() {
         Route from;
         do {
             long address = route.isOpen() ? 0 : again();
@@ -155,7 +168,34 @@ final class ReclaimAttempt {
                 return address;
             }
         } while (!from.isOpen());
-        throw refused();
+        return 0;
+    }
+
+    /// Lets the allocator decide, if it can. An attempt within another one's step can't wait for memory.
+    private long arbitrate() {
+        OutOfMemoryArbiter arbiter = outer != null || last.isByLimit()
+                ? null
+                : route.extension(OutOfMemoryArbiter.class).orElse(null);
+        if (arbiter == null) {
+            return 0;
+        }
+        try {
+            return arbiter.arbitrate(last, this::tryAgain);
+        } catch (DeviceOutOfMemoryException refusal) {
+            last = refusal;
+            return 0;
+        }
+    }
+
+    /// @throws DeviceOutOfMemoryException if no step helps
+    private long tryAgain() {
+        tried.clear();
+        long address = again();
+        address = address != 0 ? address : search();
+        if (address == 0) {
+            throw last;
+        }
+        return address;
     }
 
     private static long serve(List<Step> order) {
@@ -170,7 +210,7 @@ final class ReclaimAttempt {
 
     private DeviceOutOfMemoryException refused() {
         if (!last.isByLimit()) {
-            route.reclaim().ifPresent(this::tellFailed);
+            route.extension(MemoryReclaim.class).ifPresent(this::tellFailed);
         }
         thrown.stream().filter(each -> !each.equals(last)).forEach(last::addSuppressed);
         OutOfMemoryReport report = handler.reports.report(route, request.stream(), last, List.copyOf(tried.values()));
@@ -442,7 +482,7 @@ final class ReclaimAttempt {
     }
 
     private long giveBackOwn(ReclaimStep step) {
-        MemoryReclaim own = route.reclaim().orElse(null);
+        MemoryReclaim own = route.extension(MemoryReclaim.class).orElse(null);
         OptionalLong given = own == null
                 ? OptionalLong.empty()
                 : unlessBroken(() -> own.reclaim(step, last, request.stream()), OptionalLong.of(0));

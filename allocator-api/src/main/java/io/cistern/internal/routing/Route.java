@@ -3,7 +3,6 @@ package io.cistern.internal.routing;
 import io.cistern.errors.MemoryAsleepException;
 import io.cistern.internal.threads.ThreadTable;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.MemoryReclaim;
 import java.lang.System.Logger.Level;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
@@ -326,9 +325,9 @@ public final class Route {
         budgets = others;
     }
 
-    /// Returns the allocator's ability to give up idle memory, if it has it.
-    public Optional<MemoryReclaim> reclaim() {
-        return maker.extension(MemoryReclaim.class);
+    /// Returns an ability of the allocator, if it has it.
+    public <T> Optional<T> extension(Class<T> type) {
+        return maker.extension(type);
     }
 
     /// Returns the allocator's spec.

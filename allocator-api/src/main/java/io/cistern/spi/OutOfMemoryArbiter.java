@@ -1,0 +1,24 @@
+package io.cistern.spi;
+
+import io.cistern.errors.DeviceOutOfMemoryException;
+import java.util.function.LongSupplier;
+
+/// The optional ability of a [DeviceAllocator] to decide about a request that no reclaim step could serve: it waits
+/// for memory, frees some, or throws an exception of its own in place of the refusal. An adaptor that decides here
+/// and not in [DeviceAllocator#allocate] does so only after everything that would serve its upstream alone.
+///
+/// **Threads.** Any thread may call at any time, each for its own request.
+public interface OutOfMemoryArbiter {
+    /// Decides about a refused request. The framework calls it on the thread that allocates, after the last
+    /// [step][io.cistern.diagnostics.ReclaimStep], and holds no lock or turn meanwhile. It does not call it if a
+    /// limit of the program refused, nor for an allocation within a reclaim step, such as that of a callback.
+    ///
+    /// @param refusal the last refusal
+    /// @param attempt allocates once more, with all reclaim steps; returns the address, or throws a
+    ///     [DeviceOutOfMemoryException]
+    /// @return the address that `attempt` returned
+    /// @throws DeviceOutOfMemoryException if the caller gets the refusal
+    default long arbitrate(DeviceOutOfMemoryException refusal, LongSupplier attempt) {
+        throw refusal;
+    }
+}
