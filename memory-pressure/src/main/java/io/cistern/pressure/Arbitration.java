@@ -3,16 +3,15 @@ package io.cistern.pressure;
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.threads.RestingThreads;
-import io.cistern.spi.DeviceAllocator;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /// Decides which thread waits, goes on or gives up: the states of [ThreadState] and the rules between them,
@@ -20,11 +19,14 @@ import org.jspecify.annotations.Nullable;
 /// and when it enters or leaves a task. No thread holds it during a call of the allocator.
 ///
 /// **Refused** (`refused`). A thread first registers as waiting, so that frees are counted for it from now on,
-/// and asks the allocator once more. If it is refused again and enough was freed meanwhile, it asks again;
+/// and makes another attempt. If it is refused again and enough was freed meanwhile, it asks again;
 /// otherwise it is blocked.
 ///
 /// **Freed** (`freed`). The bytes are counted for each thread that lacks memory of that device. [WakeupPolicy]
 /// decides which thread goes on, and which gives up if none can.
+///
+/// **A full Java heap.** The books need none after a thread has entered, so an error ends the call in which it is
+/// thrown, and no state remains that others wait for.
 final class Arbitration {
     /// How often one of the waiting threads checks whether all threads wait. A wait inside the arbiter is
     /// noticed at once; this finds threads that wait elsewhere.
@@ -34,19 +36,23 @@ final class Arbitration {
 
     private final ReentrantLock lock = new ReentrantLock();
     private final TaskThreads threads = new TaskThreads();
+
+    /// The tasks that have threads inside. Guarded by the lock.
     private final Map<Long, Task> tasks = new HashMap<>();
-    private final LongAdder heldBytes = new LongAdder();
+
+    private final BlockOwners owners;
     private final WakeupPolicy turns;
 
     /// The waiting thread that checks whether all do; null while none waits. Guarded by the lock.
     private @Nullable TaskThread looking;
 
     /// The number of threads that lack memory or have rolled back; each free reads it. Written under the lock.
-    private final AtomicInteger waiting = new AtomicInteger();
+    private volatile int waiting;
 
-    /// @param patience see [BlockedThreadDetector]
-    Arbitration(Duration patience) {
-        turns = new WakeupPolicy(threads, heldBytes, new BlockedThreadDetector(lock, patience));
+    /// @param patience see [BlockedThreadDetector], as for `longestWait`
+    Arbitration(BlockOwners owners, Duration patience, Duration longestWait) {
+        this.owners = owners;
+        turns = new WakeupPolicy(threads, owners, new BlockedThreadDetector(lock, patience, longestWait));
     }
 
     /// Returns the calling thread as a thread of a task of this arbiter; null if it is in none.
@@ -59,30 +65,50 @@ final class Arbitration {
         return thread;
     }
 
-    /// Returns the task of an id if it has threads, or was requested and has not begun; otherwise a new one.
+    /// Returns the task of an id if it has threads inside; otherwise a new one.
     Task task(long id, int priority) {
         lock.lock();
         try {
-            Task task = tasks.computeIfAbsent(id, _ -> new Task(id, priority, this));
-            if (task.priority() != priority) {
-                throw new IllegalArgumentException("there is " + task + "; its priority can't be " + priority);
-            }
-            return task;
+            return inside(new Task(id, priority, this));
         } finally {
             lock.unlock();
         }
     }
 
-    TaskThread enter(Task task) {
+    /// Returns the task that has threads inside and the id of this one; otherwise this one.
+    private Task inside(Task requested) {
+        Task task = tasks.getOrDefault(requested.id(), requested);
+        if (task.priority() != requested.priority()) {
+            throw new IllegalArgumentException(
+                    "there is " + task + "; its priority can't be " + requested.priority());
+        }
+        return task;
+    }
+
+    TaskThread enter(Task requested) {
         lock.lock();
         try {
+            Task task = inside(requested);
             TaskThread self = new TaskThread(task, this, lock.newCondition());
+            self.becomeCurrent();
+            try {
+                tasks.put(task.id(), task);
+            } catch (Throwable heapIsFull) { // the map may have it then
+                self.restoreOuter();
+                removeIfEnded(task);
+                throw heapIsFull;
+            }
+            requested.entered = task;
             threads.add(self);
-            tasks.putIfAbsent(task.id(), task);
-            TaskThread.CURRENT.set(self);
             return self;
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void removeIfEnded(Task task) {
+        if (task.threads == 0) {
+            tasks.remove(task.id());
         }
     }
 
@@ -92,9 +118,8 @@ final class Arbitration {
         self.restoreOuter();
         lock.lock();
         try {
-            if (threads.remove(self)) {
-                tasks.remove(self.task.id(), self.task);
-            }
+            threads.remove(self);
+            removeIfEnded(self.task);
             turns.afterEnd();
             turns.breakDeadlock();
         } finally {
@@ -104,18 +129,21 @@ final class Arbitration {
 
     /// Allocates for a thread that was refused.
     ///
-    /// @throws DeviceOutOfMemoryException if the thread is interrupted
-    long allocate(TaskThread self, DeviceAllocator upstream, Refusal first, long stream) {
-        lacks(self, first);
+    /// @param attempt throws a [DeviceOutOfMemoryException] if there is still no memory
+    /// @throws DeviceOutOfMemoryException if the thread is interrupted, or a limit of the program refuses
+    long allocate(TaskThread self, Refusal first, LongSupplier attempt) {
         try {
+            lacks(self, first);
             while (true) {
                 try {
-                    long address = upstream.allocate(first.byteSize(), first.device(), stream);
+                    long address = attempt.getAsLong();
                     self.expectedBytes = 0;
                     return address;
                 } catch (DeviceOutOfMemoryException failure) {
-                    Refusal again = new Refusal(first.byteSize(), first.device(), failure);
-                    boolean _ = RestingThreads.during(() -> refused(self, again));
+                    if (failure.isByLimit()) {
+                        throw failure;
+                    }
+                    refused(self, new Refusal(first.byteSize(), first.device(), failure));
                 }
             }
         } finally {
@@ -128,8 +156,8 @@ final class Arbitration {
     private void lacks(TaskThread self, Refusal refusal) {
         lock.lock();
         try {
-            waiting.incrementAndGet();
             threads.lacks(self);
+            waiting = threads.countLacking();
             self.contends = true;
             self.lacks = refusal;
             self.freedBytes = 0;
@@ -143,10 +171,11 @@ final class Arbitration {
     private void served(TaskThread self) {
         lock.lock();
         try {
-            waiting.decrementAndGet();
             threads.lacksNoMore(self);
+            waiting = threads.countLacking();
             self.contends = false;
             self.freedBytes = 0;
+            self.state = self.state.waits() ? ThreadState.RUNNING : self.state;
             if (self.state == ThreadState.RUNNING) {
                 self.lacks = null;
             }
@@ -157,7 +186,16 @@ final class Arbitration {
     }
 
     /// Waits until another attempt is worth it.
-    private boolean refused(TaskThread self, Refusal refusal) {
+    ///
+    /// @throws TaskOom if the thread has to give up instead
+    private void refused(TaskThread self, Refusal refusal) {
+        ThreadState told = RestingThreads.during(() -> awaitAnother(self, refusal));
+        if (told == ThreadState.ROLLING_BACK || told == ThreadState.SPLITTING) {
+            throw givingUp(self, told == ThreadState.SPLITTING, refusal);
+        }
+    }
+
+    private ThreadState awaitAnother(TaskThread self, Refusal refusal) {
         lock.lock();
         try {
             self.lacks = refusal;
@@ -172,29 +210,71 @@ final class Arbitration {
                     throw refusal.surfacing();
                 }
             }
-            giveUpIfTold(self, refusal);
-            return true;
+            return self.state;
         } finally {
             lock.unlock();
         }
     }
 
-    private static void giveUpIfTold(TaskThread self, Refusal refusal) {
-        if (self.state == ThreadState.ROLLING_BACK) {
-            self.task.retries++;
-            self.attemptLost();
-            throw new RetryOom(self, refusal);
-        }
-        if (self.state == ThreadState.SPLITTING) {
-            self.state = ThreadState.RUNNING;
-            throw split(self, refusal);
+    /// Makes the exception that tells a thread to give up. If the Java heap is full, the thread goes on with that
+    /// error, and nobody waits for its rollback.
+    private TaskOom givingUp(TaskThread self, boolean splits, Refusal refusal) {
+        boolean rollsBack = false;
+        try {
+            TaskOom told = told(self, splits, refusal);
+            rollsBack = !splits;
+            return told;
+        } finally {
+            if (!rollsBack) {
+                lock.lock();
+                self.state = ThreadState.RUNNING;
+                lock.unlock();
+            }
         }
     }
 
-    private static SplitAndRetryOom split(TaskThread self, Refusal refusal) {
-        self.task.splits++;
-        self.attemptLost();
-        return new SplitAndRetryOom(self, refusal);
+    private TaskOom told(TaskThread self, boolean splits, Refusal refusal) {
+        TaskOom told = splits
+                ? new SplitAndRetryOom(self, refusal, othersHold(self.task))
+                : new RetryOom(self, refusal);
+        lock.lock();
+        try {
+            self.task.splits += splits ? 1 : 0;
+            self.task.retries += splits ? 0 : 1;
+            self.attemptLost();
+        } finally {
+            lock.unlock();
+        }
+        return told;
+    }
+
+    /// Returns what other tasks hold, for people.
+    private String othersHold(Task than) {
+        List<String> held = new ArrayList<>();
+        List<TaskThread> inside = all();
+        for (Task task : owners.tasks()) {
+            if (task != than && task.heldBytes() > 0) {
+                held.add(task + " holds " + task.heldBytes() + " bytes and " + whereIts(task, inside));
+            }
+        }
+        return held.isEmpty() ? "no other task holds memory" : String.join(", ", held);
+    }
+
+    private static String whereIts(Task task, List<TaskThread> inside) {
+        List<String> places = inside.stream()
+                .filter(thread -> thread.task == task)
+                .map(TaskThread::place)
+                .toList();
+        return places.isEmpty() ? "has no thread inside" : String.join(" and ", places);
+    }
+
+    private List<TaskThread> all() {
+        lock.lock();
+        try {
+            return threads.all();
+        } finally {
+            lock.unlock();
+        }
     }
 
     /// Waits on the thread's condition until another thread changes its state. Only one waiting thread checks
@@ -232,7 +312,7 @@ final class Arbitration {
     /// Makes the next waiting thread the one that checks. If that thread is woken before it notices, it passes
     /// the duty on.
     private void lookNoMore() {
-        looking = threads.firstWaiting();
+        looking = turns.firstWaiting();
         if (looking != null) {
             looking.wakeUp.signal();
         }
@@ -244,28 +324,33 @@ final class Arbitration {
     boolean awaitTurn(TaskThread self) {
         lock.lock();
         try {
-            if (self.state != ThreadState.ROLLING_BACK) {
-                return false;
-            }
-            waiting.incrementAndGet();
-            threads.lacks(self);
-            self.awaitsTurn = true;
-            fence();
-            try {
-                self.state = ThreadState.ROLLED_BACK;
-                turns.pass();
-                turns.breakDeadlock();
-                awaitWaking(self);
+            boolean hasTo = self.state == ThreadState.ROLLING_BACK;
+            if (hasTo) {
+                awaitTurnLocked(self);
                 self.lacks = null;
-            } finally {
-                waiting.decrementAndGet();
-                threads.lacksNoMore(self);
-                self.awaitsTurn = false;
+                self.attemptBegins();
             }
-            self.attemptBegins();
-            return true;
+            return hasTo;
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void awaitTurnLocked(TaskThread self) {
+        threads.lacks(self);
+        waiting = threads.countLacking();
+        self.awaitsTurn = true;
+        self.state = ThreadState.ROLLED_BACK;
+        try {
+            fence();
+            turns.pass();
+            turns.breakDeadlock();
+            awaitWaking(self);
+        } finally {
+            threads.lacksNoMore(self);
+            waiting = threads.countLacking();
+            self.awaitsTurn = false;
+            self.state = ThreadState.RUNNING;
         }
     }
 
@@ -283,18 +368,6 @@ final class Arbitration {
         }
     }
 
-    /// Counts a new block of a thread.
-    void holds(TaskThread owner, long byteSize) {
-        heldBytes.add(byteSize);
-        owner.holds(byteSize);
-    }
-
-    /// Counts the end of a thread's block, before the allocator frees it.
-    void releases(TaskThread owner, long byteSize) {
-        heldBytes.add(-byteSize);
-        owner.releases(byteSize);
-    }
-
     /// Notes that the allocator has got memory back. While no thread waits, that is one read.
     void freed(int device, long byteSize) {
         if (FENCED_BY_OTHERS) {
@@ -302,7 +375,7 @@ final class Arbitration {
         } else {
             VarHandle.fullFence();
         }
-        if (waiting.get() != 0) {
+        if (waiting != 0) {
             tellFreed(device, byteSize);
         }
     }
@@ -318,11 +391,7 @@ final class Arbitration {
     private void tellFreed(int device, long byteSize) {
         lock.lock();
         try {
-            for (TaskThread thread : threads.lacking()) {
-                if (thread.contends && thread.lacksOn(device)) {
-                    thread.freedBytes += byteSize;
-                }
-            }
+            threads.freed(device, byteSize);
             turns.pass();
         } finally {
             lock.unlock();
@@ -347,22 +416,13 @@ final class Arbitration {
 
     /// Fails as a test has requested.
     void force(TaskThread self, ForcedOom forced, Refusal refusal) {
-        lock.lock();
-        try {
-            if (forced.isSplit()) {
-                throw split(self, refusal);
-            }
-            self.task.retries++;
-            self.attemptLost();
-            throw new RetryOom(self, refusal);
-        } finally {
-            lock.unlock();
-        }
+        throw told(self, forced.isSplit(), refusal);
     }
 
-    TaskStatistics statistics(Task task) {
+    TaskStatistics statistics(Task requested) {
         lock.lock();
         try {
+            Task task = requested.entered;
             return new TaskStatistics(
                     task.retries, task.splits, task.blockedNanos, task.lostNanos, task.heldBytes(), task.peakBytes());
         } finally {
@@ -385,10 +445,8 @@ final class Arbitration {
         lock.lock();
         try {
             threads.check();
-            long expected = threads.all().stream()
-                    .filter(thread -> thread.contends || thread.awaitsTurn)
-                    .count();
-            if (waiting.get() != expected) {
+            long expected = threads.count(thread -> thread.contends || thread.awaitsTurn);
+            if (waiting != expected) {
                 throw new IllegalStateException(waiting + " are said to wait, " + expected + " do: " + threads.all());
             }
         } finally {

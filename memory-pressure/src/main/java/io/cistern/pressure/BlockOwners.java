@@ -1,14 +1,18 @@
 package io.cistern.pressure;
 
+import java.util.LinkedHashSet;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/// Finds the thread that allocated a block, by the block's address, without an object for each block.
+/// Finds the thread that allocated a block, by the block's address, without an object for each block, and counts the
+/// bytes of these blocks.
 ///
 /// **Layout.** [#STRIPES] tables, chosen by the address, each with two arrays: addresses (0 means free) and
 /// owners. An entry stands at the place of its hash or after it, with no free place between (linear probing). A
 /// removal moves later entries into the gap. A table that is half full is doubled.
 ///
-/// **Invariant**, for each table: count = number of places that are not free ≤ length / 2.
+/// **Invariant**, for each table: count = number of places that are not free ≤ length / 2. If the Java heap has no
+/// room for a larger table, the table stays as it is and the addition fails.
 ///
 /// **Threads.** Any; each access locks one table for a few reads and writes.
 final class BlockOwners {
@@ -31,18 +35,36 @@ final class BlockOwners {
     /// Adds the owner of a block.
     ///
     /// @param address not 0
-    void put(long address, TaskThread owner) {
+    void put(long address, TaskThread owner, long byteSize) {
         long hash = address * SPREAD;
-        table(hash).put(address, hash, owner);
+        table(hash).put(address, hash, owner, byteSize);
     }
 
     /// Removes and returns the owner of a block.
     ///
     /// @return null if it has none
     @Nullable
-    TaskThread remove(long address) {
+    TaskThread remove(long address, long byteSize) {
         long hash = address * SPREAD;
-        return table(hash).remove(address, hash);
+        return table(hash).remove(address, hash, byteSize);
+    }
+
+    /// Returns the bytes of all blocks that have owners.
+    long heldBytes() {
+        long sum = 0;
+        for (Table table : tables) {
+            sum += table.heldBytes();
+        }
+        return sum;
+    }
+
+    /// Returns the tasks whose threads own blocks.
+    Set<Task> tasks() {
+        Set<Task> tasks = new LinkedHashSet<>();
+        for (Table table : tables) {
+            table.addTasks(tasks);
+        }
+        return tasks;
     }
 
     /// Returns the number of blocks that have owners.
@@ -62,12 +84,25 @@ final class BlockOwners {
         private long[] addresses = new long[FIRST_LENGTH];
         private @Nullable TaskThread[] owners = new TaskThread[FIRST_LENGTH];
         private int count;
+        private long heldBytes;
 
         synchronized int size() {
             return count;
         }
 
-        synchronized void put(long address, long hash, TaskThread owner) {
+        synchronized long heldBytes() {
+            return heldBytes;
+        }
+
+        synchronized void addTasks(Set<Task> tasks) {
+            for (TaskThread owner : owners) {
+                if (owner != null) {
+                    tasks.add(owner.task);
+                }
+            }
+        }
+
+        synchronized void put(long address, long hash, TaskThread owner, long byteSize) {
             if (2 * (count + 1) > addresses.length) {
                 grow();
             }
@@ -75,15 +110,17 @@ final class BlockOwners {
             count += addresses[at] == 0 ? 1 : 0;
             addresses[at] = address;
             owners[at] = owner;
+            heldBytes += byteSize;
         }
 
-        synchronized @Nullable TaskThread remove(long address, long hash) {
+        synchronized @Nullable TaskThread remove(long address, long hash, long byteSize) {
             int at = find(address, hash);
             if (addresses[at] == 0) {
                 return null;
             }
             TaskThread owner = owners[at];
             count--;
+            heldBytes -= byteSize;
             close(at);
             return owner;
         }
@@ -116,8 +153,9 @@ final class BlockOwners {
         private void grow() {
             long[] from = addresses;
             @Nullable TaskThread[] whose = owners;
-            addresses = new long[2 * from.length];
+            long[] larger = new long[2 * from.length];
             owners = new TaskThread[2 * from.length];
+            addresses = larger; // neither array is exchanged if the Java heap has no room for both
             for (int i = 0; i < from.length; i++) {
                 if (from[i] != 0) {
                     int at = find(from[i], from[i] * SPREAD);

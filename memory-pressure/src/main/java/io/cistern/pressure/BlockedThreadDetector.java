@@ -1,15 +1,20 @@
 package io.cistern.pressure;
 
 import java.time.Duration;
-import java.util.Arrays;
-import java.util.Collection;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Predicate;
 
 /// Detects threads that wait for something other than the arbiter: a lock, a future, a queue. If they wait for
-/// another task, and that task waits for memory, they are part of a deadlock that no lock knows of.
+/// another task, and that task waits for memory, they are part of a deadlock that no lock knows of. If they wait
+/// for something else, such as a network, they will go on and may free what their task holds. The object of a wait
+/// can't be seen, so there are two bounds on how long a thread is seen waiting and doing nothing else:
 ///
-/// The object of a wait can't be seen. So a thread counts as waiting if it was seen waiting, and doing nothing
-/// else, for some time, except in these cases:
+/// - After the *patience* it counts as waiting ([#allWait]), so another thread may be told to roll back, which
+///   that thread can repeat.
+/// - Until the *longest wait* it may still free what its task holds ([#mayFree]), so no other task is told to split
+///   its input, which fails for good if the input can't be split.
+///
+/// It does not count as waiting if:
 ///
 /// - it waits with a timeout ([Thread.State#TIMED_WAITING]), after which it goes on by itself;
 /// - it waits in the driver, for the device, which needs no task;
@@ -26,47 +31,61 @@ final class BlockedThreadDetector {
 
     private final ReentrantLock lock;
     private final long patienceNanos;
+    private final long longestWaitNanos;
+    private final Predicate<TaskThread> goesOn = thread -> !thread.state.waits() && !waits(thread);
+    private final Predicate<TaskThread> mayFree = this::mayFree;
 
     /// The earliest time of the next look. Guarded by the lock.
     private long nextLookNanos = System.nanoTime();
 
-    /// @param patience how long a thread must have been seen waiting before it counts
-    BlockedThreadDetector(ReentrantLock lock, Duration patience) {
+    BlockedThreadDetector(ReentrantLock lock, Duration patience, Duration longestWait) {
         this.lock = lock;
         this.patienceNanos = patience.toNanos();
+        this.longestWaitNanos = longestWait.toNanos();
     }
 
     /// Looks at all threads that do not wait in the arbiter, and notes which of them wait elsewhere from now
     /// on. The caller holds the lock.
     ///
     /// @return whether all threads wait; false if it is too early to look again
-    boolean allWait(Collection<TaskThread> threads) {
+    boolean allWait(TaskThreads threads) {
         long begun = System.nanoTime();
         if (begun - nextLookNanos < 0) {
             return false;
         }
-        boolean all = true;
-        for (TaskThread thread : threads) {
-            if (!thread.state.waits() && !waits(thread)) {
-                all = false;
-            }
-        }
+        boolean all = threads.count(goesOn) == 0; // each thread is looked at
         long ended = System.nanoTime();
         nextLookNanos = ended + LOOKS_APART * (ended - begun);
         return all;
     }
 
-    private boolean waits(TaskThread task) {
-        if (task.isOutside || !isParked(task.thread)) {
-            task.waitsElsewhereSince = 0;
+    /// Returns whether a thread that was seen waiting elsewhere may still go on and free memory of another task
+    /// than this one. The caller holds the lock.
+    boolean mayFree(TaskThreads threads, Task than) {
+        return threads.anyOfOthers(than, mayFree);
+    }
+
+    private boolean mayFree(TaskThread thread) {
+        return !thread.state.waits()
+                && thread.task.heldBytes() > 0
+                && (thread.waitsElsewhereSince == 0 || waitsElsewhereNanos(thread) < longestWaitNanos);
+    }
+
+    private boolean waits(TaskThread thread) {
+        if (thread.isOutside || !isParked(thread.thread)) {
+            thread.waitsElsewhereSince = 0;
             return false;
         }
-        long now = System.nanoTime();
-        if (task.waitsElsewhereSince == 0) {
-            task.waitsElsewhereSince = now == 0 ? 1 : now;
+        if (thread.waitsElsewhereSince == 0) {
+            long now = System.nanoTime();
+            thread.waitsElsewhereSince = now == 0 ? 1 : now;
             return false;
         }
-        return now - task.waitsElsewhereSince >= patienceNanos && !isInDriver(task.thread);
+        return waitsElsewhereNanos(thread) >= patienceNanos && !isInDriver(thread.thread);
+    }
+
+    private static long waitsElsewhereNanos(TaskThread thread) {
+        return System.nanoTime() - thread.waitsElsewhereSince;
     }
 
     private boolean isParked(Thread thread) {
@@ -75,8 +94,13 @@ final class BlockedThreadDetector {
     }
 
     private static boolean isInDriver(Thread thread) {
-        return Arrays.stream(thread.getStackTrace())
-                .map(StackTraceElement::getClassName)
-                .anyMatch(name -> Arrays.stream(DRIVERS).anyMatch(name::startsWith));
+        for (StackTraceElement frame : thread.getStackTrace()) {
+            for (String driver : DRIVERS) {
+                if (frame.getClassName().startsWith(driver)) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 }

@@ -22,16 +22,17 @@ final class ForcedOom {
         return split;
     }
 
-    /// Counts an allocation and returns whether it has to fail.
+    /// Returns whether the next allocation has to fail; then it counts as failed.
     synchronized boolean takes() {
-        if (left == 0) {
-            return false;
-        }
-        if (passing > 0) {
-            passing--;
+        if (left == 0 || passing > 0) {
             return false;
         }
         left--;
         return true;
+    }
+
+    /// Counts an allocation that succeeded.
+    synchronized void succeeded() {
+        passing = Math.max(0, passing - 1);
     }
 }

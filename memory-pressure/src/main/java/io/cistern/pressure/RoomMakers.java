@@ -1,17 +1,12 @@
 package io.cistern.pressure;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
-import io.cistern.spi.AllocatorAdaptor;
-import io.cistern.spi.DeviceAllocator;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.LongSupplier;
 
 /// Retries a refused allocation for as long as a room maker frees something.
-final class MakingRoom extends AllocatorAdaptor {
+final class RoomMakers {
     private final CopyOnWriteArrayList<RoomMaker> makers = new CopyOnWriteArrayList<>();
-
-    MakingRoom(DeviceAllocator upstream) {
-        super(upstream);
-    }
 
     void add(RoomMaker maker) {
         makers.add(maker);
@@ -21,22 +16,22 @@ final class MakingRoom extends AllocatorAdaptor {
         makers.remove(maker);
     }
 
-    @Override
-    public long allocate(long byteSize, int device, long stream) {
-        while (true) {
+    /// @throws DeviceOutOfMemoryException the last refusal, if a limit refuses or no room maker frees anything more
+    long retry(DeviceOutOfMemoryException refusal, LongSupplier attempt) {
+        DeviceOutOfMemoryException last = refusal;
+        while (!last.isByLimit() && isRoomMade(last)) {
             try {
-                return upstream().allocate(byteSize, device, stream);
-            } catch (DeviceOutOfMemoryException failure) {
-                if (!isRoomMade(failure)) {
-                    throw failure;
-                }
+                return attempt.getAsLong();
+            } catch (DeviceOutOfMemoryException again) {
+                last = again;
             }
         }
+        throw last;
     }
 
-    private boolean isRoomMade(DeviceOutOfMemoryException failure) {
+    private boolean isRoomMade(DeviceOutOfMemoryException refusal) {
         for (RoomMaker maker : makers) {
-            if (maker.makeRoom(failure)) {
+            if (maker.makeRoom(refusal)) {
                 return true;
             }
         }

@@ -4,12 +4,20 @@ import java.io.Serial;
 
 /// Tells a task to free the memory that it has allocated and to begin again with a part of its input. It is
 /// thrown if all other tasks have freed what they could, this one has begun again before, and there is still
-/// too little memory.
+/// too little memory. The message says what other tasks hold.
 public final class SplitAndRetryOom extends TaskOom {
     @Serial
     private static final long serialVersionUID = 1L;
 
-    SplitAndRetryOom(TaskThread thread, Refusal refusal) {
-        super(thread, refusal, "free what it made, and try again with a part of its input");
+    private final String others;
+
+    /// @param others what other tasks hold, for people
+    SplitAndRetryOom(TaskThread thread, Refusal refusal, String others) {
+        super(thread, refusal, "free what it made, and try again with a part of its input", "; " + others);
+        this.others = others;
+    }
+
+    String others() {
+        return others;
     }
 }

@@ -1,12 +1,12 @@
 package io.cistern.pressure;
 
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.LongAccumulator;
 import org.jspecify.annotations.Nullable;
 
 /// A piece of work that shares a GPU with others: see [TaskArbiter]. Its threads, platform or virtual, are
 /// those inside [#run] or [#call] now. When the last of them leaves, the task ends for the others, which may
-/// then go on; it may be entered again.
+/// then go on; it may be entered again. A thread that enters by another object of the same id, requested before any
+/// thread was inside, is in the same task.
 ///
 /// **Order.** A task with a higher priority goes first; of two with the same priority, the one with the lower
 /// id.
@@ -18,9 +18,12 @@ public final class Task {
     private final Arbitration arbitration;
 
     private final AtomicLong heldBytes = new AtomicLong();
-    private final LongAccumulator peakBytes = new LongAccumulator(Math::max, 0);
+    private final AtomicLong peakBytes = new AtomicLong();
 
-    /// Guarded by the arbitration's lock, as are the next three.
+    /// The object of the same id that the threads were in when this one was last entered; mostly this one. Guarded
+    /// by the arbitration's lock, as are the next four.
+    Task entered = this;
+
     long retries;
 
     long splits;
@@ -51,6 +54,7 @@ public final class Task {
 
     /// Runs code as a thread of this task. On a thread that is already inside this task, it only runs the code.
     ///
+    /// @throws IllegalArgumentException if threads are inside a task of this id and another priority
     /// @throws IllegalStateException if the calling thread is inside another task
     public void run(Runnable work) {
         call(() -> {
@@ -62,6 +66,7 @@ public final class Task {
     /// Runs code as a thread of this task, and returns its result.
     ///
     /// @throws X if the code throws it
+    /// @throws IllegalArgumentException if threads are inside a task of this id and another priority
     /// @throws IllegalStateException if the calling thread is inside another task
     public <R, X extends Throwable> R call(ScopedValue.CallableOp<? extends R, X> work) throws X {
         TaskThread outer = arbitration.current();
@@ -100,7 +105,7 @@ public final class Task {
     /// piece may be told to split without another try first. Does nothing on a thread that is not in this task.
     public void pieceSucceeded() {
         TaskThread self = arbitration.current();
-        if (self != null && equals(self.task)) {
+        if (self != null && id == self.task.id) {
             arbitration.succeeded(self);
             self.attemptBegins();
         }
@@ -112,7 +117,11 @@ public final class Task {
     }
 
     void holds(long byteSize) {
-        peakBytes.accumulate(heldBytes.addAndGet(byteSize));
+        long held = heldBytes.addAndGet(byteSize);
+        long peak = peakBytes.get();
+        while (held > peak && !peakBytes.compareAndSet(peak, held)) { // ends: the peak rises each time
+            peak = peakBytes.get();
+        }
     }
 
     void releases(long byteSize) {

@@ -3,8 +3,10 @@ package io.cistern.pressure;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
+import io.cistern.spi.OutOfMemoryArbiter;
 import java.time.Duration;
 import java.util.List;
+import java.util.function.LongSupplier;
 
 /// Lets tasks share a GPU that has less memory than they want together. Instead of failing, a task waits for
 /// the others. If all wait, the least important one [rolls back][RetryOom]. If that is not enough, the most
@@ -22,17 +24,19 @@ import java.util.List;
 /// [ThreadState] draws the states of a thread. A thread that is in no task is not held up: its allocations may
 /// fail as without an arbiter, and its frees help all tasks.
 ///
+/// **Last.** The arbiter decides after all [reclaim steps][io.cistern.diagnostics.ReclaimStep] of the
+/// [device memory][io.cistern.DeviceMemory] in which it is open, so no task waits for memory that is idle. A
+/// refusal by a limit of the program never gets here. Outside a device memory nothing waits.
+///
 /// **Room.** Before any thread waits, the arbiter asks its [room makers][#addRoomMaker], for example a
 /// [SpillStore].
 ///
-/// **Upstream.** The upstream must find by itself memory that was freed before, also on other streams, as
-/// Cistern's own allocators do before they refuse. A refusal by a limit of the program comes before the
-/// allocator and never gets here.
-///
 /// **Waiting for something else.** Tasks may wait for one another by locks, futures or queues. A thread that
 /// was seen waiting like that for longer than the *patience* counts as waiting for a task; if all threads wait,
-/// one has to give way. A thread that waits longer for something outside all tasks, such as a network or
-/// another process, should [say so][#outside].
+/// one has to roll back. But while such a thread's task holds memory, no other task is told to split, since the
+/// thread may wait for a network or another process, and go on. It has [a long time][#LONGEST_WAIT] for that.
+/// After that the others count it as part of a deadlock, and their exceptions say where it waits and how much its
+/// task holds. A thread that waits even longer should [say so][#outside].
 ///
 /// **Cost.** Outside tasks, an allocation pays a thread-local read; a free pays two reads and, once tasks have
 /// run, a look into a table. In tasks, each block has an entry in that table, so that a task's bytes are known
@@ -40,12 +44,16 @@ import java.util.List;
 ///
 /// **Threads and streams.** As for [DeviceAllocator]. An allocation in a task may wait; a virtual thread leaves
 /// its carrier meanwhile.
-public final class TaskArbiter extends AllocatorAdaptor {
-    /// How long a thread must be seen waiting for something else before it counts as part of a deadlock: longer
+public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryArbiter {
+    /// How long a thread must be seen waiting for something else before others roll back for its sake: longer
     /// than another thread usually computes the result that it waits for.
     public static final Duration DEFAULT_PATIENCE = Duration.ofMillis(100);
 
-    private final MakingRoom attempts;
+    /// How long a thread must be seen waiting for something else before other tasks split their input, or fail,
+    /// although its task holds memory: longer than the usual timeouts of networks and shuffles.
+    public static final Duration LONGEST_WAIT = Duration.ofMinutes(10);
+
+    private final RoomMakers rooms = new RoomMakers();
     private final Arbitration arbitration;
     private final BlockOwners owners = new BlockOwners();
 
@@ -66,20 +74,24 @@ public final class TaskArbiter extends AllocatorAdaptor {
     ///     ms
     /// @throws IllegalArgumentException if `patience` is less
     public TaskArbiter(DeviceAllocator upstream, Duration patience) {
+        this(upstream, patience, LONGEST_WAIT);
+    }
+
+    TaskArbiter(DeviceAllocator upstream, Duration patience, Duration longestWait) {
         super(upstream);
         if (patience.compareTo(Duration.ofMillis(1)) < 0) {
             throw new IllegalArgumentException("a patience of " + patience + ", must be at least 1 ms");
         }
-        attempts = new MakingRoom(upstream);
-        arbitration = new Arbitration(patience);
+        arbitration = new Arbitration(owners, patience, longestWait);
     }
 
-    /// Returns the task of an id, if a thread is in it or has requested it before; otherwise a new one. A
-    /// program that wants its final [statistics][Task#statistics] keeps it.
+    /// Returns the task of an id, if a thread is in it; otherwise a new one. The arbiter keeps a task only while
+    /// threads are in it or its blocks are live, so a program that wants its final [statistics][Task#statistics]
+    /// keeps it.
     ///
     /// @param id the task's number; of two tasks with the same priority the lower one goes first
     /// @param priority a higher priority goes first
-    /// @throws IllegalArgumentException if the task exists with another priority
+    /// @throws IllegalArgumentException if a thread is in the task with another priority
     public Task task(long id, int priority) {
         hasTasks = true;
         return arbitration.task(id, priority);
@@ -105,12 +117,12 @@ public final class TaskArbiter extends AllocatorAdaptor {
     /// Adds a room maker. When an allocation is refused, in a task or outside, room makers are asked in the
     /// order in which they were added.
     public void addRoomMaker(RoomMaker maker) {
-        attempts.add(maker);
+        rooms.add(maker);
     }
 
     /// Removes a room maker; it is not asked any more.
     public void removeRoomMaker(RoomMaker maker) {
-        attempts.remove(maker);
+        rooms.remove(maker);
     }
 
     /// Tells waiting threads that a room maker can free something that it could not free before, so that they
@@ -122,49 +134,75 @@ public final class TaskArbiter extends AllocatorAdaptor {
         arbitration.freed(device, byteSize);
     }
 
-    /// @throws DeviceOutOfMemoryException outside tasks if the upstream throws it; in a task if the thread is
-    ///     interrupted
-    /// @throws RetryOom if the thread's task has to roll back
-    /// @throws SplitAndRetryOom if it has to go on with a part of its input
+    /// @throws DeviceOutOfMemoryException if the upstream throws it
+    /// @throws TaskOom if a test [forced][Task#forceRetries] it
     @Override
     public long allocate(long byteSize, int device, long stream) {
         TaskThread self = arbitration.current();
         if (self == null) {
-            return attempts.allocate(byteSize, device, stream);
+            return upstream().allocate(byteSize, device, stream);
         }
-        failIfForced(self, byteSize, device);
-        long address = allocate(self, byteSize, device, stream);
-        owners.put(address, self);
-        arbitration.holds(self, byteSize);
-        return address;
-    }
-
-    private long allocate(TaskThread self, long byteSize, int device, long stream) {
-        try {
-            return attempts.allocate(byteSize, device, stream);
-        } catch (DeviceOutOfMemoryException failure) {
-            if (self.contends) { // a callback of the upstream allocates within an attempt
-                throw failure;
-            }
-            return arbitration.allocate(self, attempts, new Refusal(byteSize, device, failure), stream);
-        }
-    }
-
-    private void failIfForced(TaskThread self, long byteSize, int device) {
         ForcedOom forced = self.task.forced;
         if (forced != null && forced.takes()) {
             arbitration.force(self, forced, new Refusal(byteSize, device, null));
+        }
+        long address = upstream().allocate(byteSize, device, stream);
+        own(address, self, byteSize, device, stream);
+        if (forced != null) {
+            forced.succeeded();
+        }
+        return address;
+    }
+
+    private void own(long address, TaskThread self, long byteSize, int device, long stream) {
+        try {
+            owners.put(address, self, byteSize);
+        } catch (Throwable heapIsFull) {
+            upstream().free(address, byteSize, device, stream);
+            throw heapIsFull;
+        }
+        self.holds(byteSize);
+    }
+
+    /// Asks the room makers; if they free nothing more, a thread of a task waits.
+    ///
+    /// @throws DeviceOutOfMemoryException outside tasks if no room is made; in a task if the thread is interrupted, or
+    ///     a limit refuses meanwhile
+    /// @throws RetryOom if the thread's task has to roll back
+    /// @throws SplitAndRetryOom if it has to go on with a part of its input
+    @Override
+    public long arbitrate(DeviceOutOfMemoryException refusal, LongSupplier attempt) {
+        try {
+            return rooms.retry(refusal, attempt);
+        } catch (DeviceOutOfMemoryException failure) {
+            TaskThread self = arbitration.current();
+            if (self == null || failure.isByLimit()) {
+                throw failure;
+            }
+            Refusal first = new Refusal(refusal.byteSize(), refusal.device(), failure);
+            return arbitration.allocate(self, first, () -> makingRoom(attempt));
+        }
+    }
+
+    private long makingRoom(LongSupplier attempt) {
+        try {
+            return attempt.getAsLong();
+        } catch (DeviceOutOfMemoryException failure) {
+            return rooms.retry(failure, attempt);
         }
     }
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        TaskThread owner = hasTasks ? owners.remove(address) : null;
-        if (owner != null) {
-            arbitration.releases(owner, byteSize);
+        TaskThread owner = hasTasks ? owners.remove(address, byteSize) : null;
+        try {
+            upstream().free(address, byteSize, device, stream);
+        } finally {
+            if (owner != null) { // only now: until it is free, its task holds it
+                owner.releases(byteSize);
+            }
+            arbitration.freed(device, byteSize);
         }
-        upstream().free(address, byteSize, device, stream);
-        arbitration.freed(device, byteSize);
     }
 
     /// Returns one line for each thread of each task, with its state, for people.

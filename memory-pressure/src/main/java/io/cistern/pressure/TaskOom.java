@@ -16,9 +16,9 @@ public abstract sealed class TaskOom extends CisternException permits RetryOom, 
     private final long byteSize;
     private final int device;
 
-    TaskOom(TaskThread thread, Refusal refusal, String whatToDo) {
+    TaskOom(TaskThread thread, Refusal refusal, String whatToDo, String why) {
         super("task " + thread.task.id() + " shall " + whatToDo + ": device " + refusal.device() + " has no "
-                + refusal.byteSize() + " bytes for it");
+                + refusal.byteSize() + " bytes for it" + why);
         if (refusal.failure() != null) {
             initCause(refusal.failure());
         }

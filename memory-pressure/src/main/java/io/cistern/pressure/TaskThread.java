@@ -29,6 +29,11 @@ final class TaskThread {
     /// Signalled when the state leaves [ThreadState#BLOCKED] or [ThreadState#ROLLED_BACK].
     final Condition wakeUp;
 
+    /// Its places in the lists of [TaskThreads].
+    final TaskThreads.Link inPresent = new TaskThreads.Link(this);
+
+    final TaskThreads.Link inLacking = new TaskThreads.Link(this);
+
     /// Bytes of live blocks that it allocated. Written by any thread.
     final AtomicLong heldBytes = new AtomicLong();
 
@@ -85,6 +90,16 @@ final class TaskThread {
 
     Arbitration arbitration() {
         return arbitration;
+    }
+
+    /// Makes this the calling thread's innermost task. If that fails, nothing has changed.
+    void becomeCurrent() {
+        try {
+            CURRENT.set(this);
+        } catch (Throwable heapIsFull) { // the thread-local may be set then
+            restoreOuter();
+            throw heapIsFull;
+        }
     }
 
     /// Restores the thread's outer task in its thread-local.
@@ -147,7 +162,7 @@ final class TaskThread {
 
     /// @throws IllegalStateException if the task is not its own
     void refuseUnless(Task wanted) {
-        if (task != wanted) {
+        if (task.id() != wanted.id()) {
             throw new IllegalStateException("thread " + thread.getName() + " is one of " + task + ", not of " + wanted);
         }
     }
@@ -155,6 +170,28 @@ final class TaskThread {
     /// Ends a piece of work, and resets the state that belongs to it.
     void attemptSucceeded() {
         arbitration.succeeded(this);
+    }
+
+    /// Says where the thread is, for people.
+    String place() {
+        String who = "its thread " + thread.getName();
+        if (state.waits()) {
+            return who + " waits for memory, too";
+        }
+        StackTraceElement[] frames = thread.getStackTrace();
+        int program = 0;
+        while (program < frames.length && isOfJava(frames[program])) {
+            program++;
+        }
+        String place = program == 0 ? "" : frames[program - 1].getClassName() + "." + frames[program - 1].getMethodName();
+        String caller = program == frames.length ? "" : (program == 0 ? "" : ", called by ") + frames[program];
+        long since = waitsElsewhereSince;
+        String what = since == 0 ? " is in " : " has waited " + (System.nanoTime() - since) / 1_000_000 + " ms in ";
+        return who + what + place + caller;
+    }
+
+    private static boolean isOfJava(StackTraceElement frame) {
+        return frame.getClassName().startsWith("java.") || frame.getClassName().startsWith("jdk.");
     }
 
     @Override

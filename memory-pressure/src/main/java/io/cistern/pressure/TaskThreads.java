@@ -1,113 +1,220 @@
 package io.cistern.pressure;
 
-import java.util.Collection;
-import java.util.LinkedHashSet;
-import java.util.Set;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.Predicate;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// Holds the threads of all tasks, and finds those that go first. Guarded by the arbitration's lock.
+/// Holds the threads of all tasks, and finds those that go first. Guarded by the arbitration's lock. Nothing here
+/// but [#all] needs Java heap, so a thread can always be removed and woken.
 ///
-/// There may be tens of thousands, of which few lack memory. Threads that lack memory or wait are in a set of
-/// their own, and frequent operations look only at that set.
+/// There may be tens of thousands, of which few lack memory. Threads that lack memory or wait are in a list of
+/// their own, and frequent operations look only at that list.
 ///
-/// **Invariant** ([#check]): a thread is in the lacking set exactly while it contends or awaits its turn; so
+/// **Invariant** ([#check]): a thread is in the lacking list exactly while it contends or awaits its turn; so
 /// all threads in a state that [waits][ThreadState#waits] are in it.
 final class TaskThreads {
-    private final Set<TaskThread> all = new LinkedHashSet<>();
-    private final Set<TaskThread> lacking = new LinkedHashSet<>();
+    private final Chain present = new Chain();
+    private final Chain lacking = new Chain();
     private long added;
+
+    /// A thread's place in one list.
+    static final class Link {
+        private final TaskThread thread;
+        private boolean isIn;
+        private @Nullable Link before;
+        private @Nullable Link after;
+
+        Link(TaskThread thread) {
+            this.thread = thread;
+        }
+    }
+
+    /// A list in the order of addition.
+    private static final class Chain {
+        private @Nullable Link first;
+        private @Nullable Link last;
+        private int size;
+
+        /// Does nothing if the link is in the list.
+        void add(Link link) {
+            if (link.isIn) {
+                return;
+            }
+            link.isIn = true;
+            link.before = last;
+            link.after = null;
+            if (last == null) {
+                first = link;
+            } else {
+                last.after = link;
+            }
+            last = link;
+            size++;
+        }
+
+        /// Does nothing if the link is not in the list.
+        void remove(Link link) {
+            if (!link.isIn) {
+                return;
+            }
+            link.isIn = false;
+            if (link.before == null) {
+                first = link.after;
+            } else {
+                link.before.after = link.after;
+            }
+            if (link.after == null) {
+                last = link.before;
+            } else {
+                link.after.before = link.before;
+            }
+            size--;
+        }
+
+        int count(Predicate<TaskThread> which) {
+            int count = 0;
+            for (Link at = first; at != null; at = at.after) {
+                count += which.test(at.thread) ? 1 : 0;
+            }
+            return count;
+        }
+
+        /// Returns the thread that goes first, or else last, of those; null if there is none.
+        @Nullable
+        TaskThread extreme(Predicate<TaskThread> which, boolean isFirst) {
+            TaskThread found = null;
+            for (Link at = first; at != null; at = at.after) {
+                if (which.test(at.thread)
+                        && (found == null || TaskThread.ORDER.compare(at.thread, found) < 0 == isFirst)) {
+                    found = at.thread;
+                }
+            }
+            return found;
+        }
+
+        boolean anyBefore(Task task, Predicate<TaskThread> which) {
+            for (Link at = first; at != null; at = at.after) {
+                if (which.test(at.thread) && at.thread.task.goesBefore(task)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+    }
 
     void add(TaskThread thread) {
         thread.number = ++added;
         thread.task.threads++;
-        all.add(thread);
+        present.add(thread.inPresent);
     }
 
     /// Removes a thread.
     ///
     /// @return whether it was the last one of its task
     boolean remove(TaskThread thread) {
-        all.remove(thread);
+        present.remove(thread.inPresent);
         return --thread.task.threads == 0;
     }
 
-    Collection<TaskThread> all() {
+    int size() {
+        return present.size;
+    }
+
+    /// Returns a copy.
+    List<TaskThread> all() {
+        List<TaskThread> all = new ArrayList<>(present.size);
+        for (Link at = present.first; at != null; at = at.after) {
+            all.add(at.thread);
+        }
         return all;
     }
 
-    /// Returns the threads that contend for memory or await their turn.
-    Collection<TaskThread> lacking() {
-        return lacking;
-    }
-
+    /// Adds a thread to those that contend for memory or await their turn.
     void lacks(TaskThread thread) {
-        lacking.add(thread);
+        lacking.add(thread.inLacking);
     }
 
     void lacksNoMore(TaskThread thread) {
-        lacking.remove(thread);
+        lacking.remove(thread.inLacking);
     }
 
-    boolean any(Predicate<TaskThread> which) {
-        return all.stream().anyMatch(which);
+    /// Returns the number of threads that contend for memory or await their turn.
+    int countLacking() {
+        return lacking.size;
     }
 
-    boolean anyLacking(Predicate<TaskThread> which) {
-        return lacking.stream().anyMatch(which);
+    /// Counts bytes that were freed for the threads that contend for memory of a device.
+    void freed(int device, long byteSize) {
+        for (Link at = lacking.first; at != null; at = at.after) {
+            if (at.thread.contends && at.thread.lacksOn(device)) {
+                at.thread.freedBytes += byteSize;
+            }
+        }
     }
 
-    /// @param state a state that waits
-    long count(ThreadState state) {
-        return lacking.stream().filter(thread -> thread.state == state).count();
+    /// Returns how many threads there are of a kind, among all.
+    int count(Predicate<TaskThread> which) {
+        return present.count(which);
     }
 
-    /// Returns a thread that waits; null if none does.
-    @Nullable
-    TaskThread firstWaiting() {
-        return lacking.stream()
-                .filter(thread -> thread.state.waits())
-                .findFirst()
-                .orElse(null);
+    /// Returns how many threads there are of a kind, among those that lack memory.
+    int countLacking(Predicate<TaskThread> which) {
+        return lacking.count(which);
     }
 
-    /// Returns the number of threads that wait.
-    long countWaiting() {
-        return lacking.stream().filter(thread -> thread.state.waits()).count();
+    /// Returns whether a thread of a kind goes before a task, among all.
+    boolean anyBefore(Task task, Predicate<TaskThread> which) {
+        return present.anyBefore(task, which);
+    }
+
+    /// Returns whether a thread of a kind goes before a task, among those that lack memory.
+    boolean anyLackingBefore(Task task, Predicate<TaskThread> which) {
+        return lacking.anyBefore(task, which);
+    }
+
+    /// Returns whether there is a thread of a kind in another task than this one, among all.
+    boolean anyOfOthers(Task than, Predicate<TaskThread> which) {
+        for (Link at = present.first; at != null; at = at.after) {
+            if (at.thread.task != than && which.test(at.thread)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /// Returns the thread that goes first; of one task, the thread that entered first. Returns null if there is
     /// none.
     ///
-    /// @param state a state that waits
+    /// @param which a kind of threads that lack memory
     @Nullable
-    TaskThread first(ThreadState state, Predicate<TaskThread> which) {
-        return inState(state, which).min(TaskThread.ORDER).orElse(null);
+    TaskThread first(Predicate<TaskThread> which) {
+        return lacking.extreme(which, true);
     }
 
     /// Returns the thread that goes last; of one task, the thread that entered last. Returns null if there is
     /// none.
     ///
-    /// @param state a state that waits
+    /// @param which a kind of threads that lack memory
     @Nullable
-    TaskThread last(ThreadState state, Predicate<TaskThread> which) {
-        return inState(state, which).max(TaskThread.ORDER).orElse(null);
-    }
-
-    private Stream<TaskThread> inState(ThreadState state, Predicate<TaskThread> which) {
-        return lacking.stream().filter(thread -> thread.state == state).filter(which);
+    TaskThread last(Predicate<TaskThread> which) {
+        return lacking.extreme(which, false);
     }
 
     /// Returns the bytes that threads which began again have not allocated yet.
     long outstandingBytes() {
-        return all.stream().mapToLong(TaskThread::outstandingBytes).sum();
+        long sum = 0;
+        for (Link at = present.first; at != null; at = at.after) {
+            sum += at.thread.outstandingBytes();
+        }
+        return sum;
     }
 
     /// @throws IllegalStateException with the invariant of fields and states that does not hold
     void check() {
+        List<TaskThread> all = all();
         for (TaskThread thread : all) {
-            require(lacking.contains(thread) == (thread.contends || thread.awaitsTurn), thread, "is in the wrong set");
+            require(thread.inLacking.isIn == (thread.contends || thread.awaitsTurn), thread, "is in the wrong list");
             require(thread.state != ThreadState.BLOCKED || thread.contends, thread, "is blocked without a request");
             require(!thread.contends || thread.lacks != null, thread, "contends for nothing");
             require(thread.state != ThreadState.ROLLED_BACK || thread.awaitsTurn, thread, "waits for no turn");

@@ -1,6 +1,6 @@
 package io.cistern.pressure;
 
-import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// Decides which thread goes on and which gives up: the rules between the states of [ThreadState]. Guarded by
@@ -20,31 +20,52 @@ import org.jspecify.annotations.Nullable;
 /// 2. If no thread is blocked, the first one that has rolled back begins again.
 /// 3. Otherwise the last blocked thread rolls back; threads whose tasks hold memory are taken first.
 /// 4. But if that thread alone is blocked, has rolled back before, and goes before all that have rolled back,
-///    it splits.
+///    it splits; unless a thread of another task that holds memory waits elsewhere and may still free it.
 ///
 /// **Termination.** The first of all tasks rolls back at most once for each piece of work, when all others
-/// wait, rolled back; after that it splits. A piece that can't be split any more is refused for good, and its
-/// task ends. So the first task ends, and then the next one is the first.
+/// wait, rolled back; after that it splits, or waits for threads that wait elsewhere until each of them goes on
+/// or reaches the longest wait. A piece that can't be split any more is refused for good, and its task ends. So the
+/// first task ends, and then the next one is the first.
+///
+/// Nothing here needs Java heap, except the look at a thread that has waited elsewhere for some time.
 final class WakeupPolicy {
     /// A blocked thread is woken when this fraction of its request was freed since its last attempt. So there
     /// are at most four failed attempts for each request's worth of frees. A failed attempt is expensive, since
     /// allocators wait for the device and give back all idle memory before they refuse.
     private static final int WORTH_A_TRY = 4;
 
+    private static final Predicate<TaskThread> BLOCKED = thread -> thread.state == ThreadState.BLOCKED;
+    private static final Predicate<TaskThread> ROLLED_BACK = thread -> thread.state == ThreadState.ROLLED_BACK;
+    private static final Predicate<TaskThread> ROLLING_BACK = thread -> thread.state == ThreadState.ROLLING_BACK;
+    private static final Predicate<TaskThread> WAITS = thread -> thread.state.waits();
+    private static final Predicate<TaskThread> WORTH_A_TRY_NOW =
+            thread -> thread.state == ThreadState.BLOCKED && isWorthATry(thread);
+    private static final Predicate<TaskThread> BLOCKED_WITH_FREES =
+            thread -> thread.state == ThreadState.BLOCKED && thread.freedBytes > 0;
+    private static final Predicate<TaskThread> BLOCKED_HOLDING =
+            thread -> thread.state == ThreadState.BLOCKED && thread.task.heldBytes() > 0;
+    private static final Predicate<TaskThread> MAKES_AN_ATTEMPT =
+            thread -> thread.contends && thread.state == ThreadState.RUNNING;
+
     private final TaskThreads threads;
-    private final LongAdder heldBytes;
+    private final BlockOwners owners;
     private final BlockedThreadDetector blockedThreads;
 
-    /// @param heldBytes the bytes that all tasks hold
-    WakeupPolicy(TaskThreads threads, LongAdder heldBytes, BlockedThreadDetector blockedThreads) {
+    WakeupPolicy(TaskThreads threads, BlockOwners owners, BlockedThreadDetector blockedThreads) {
         this.threads = threads;
-        this.heldBytes = heldBytes;
+        this.owners = owners;
         this.blockedThreads = blockedThreads;
     }
 
     static boolean isWorthATry(TaskThread thread) {
         Refusal lacks = thread.lacks;
         return lacks != null && thread.freedBytes >= Math.max(1, lacks.byteSize() / WORTH_A_TRY);
+    }
+
+    /// Returns a thread that waits; null if none does.
+    @Nullable
+    TaskThread firstWaiting() {
+        return threads.first(WAITS);
     }
 
     /// Wakes a thread after another one has left its task, since there is one fewer to compete with.
@@ -55,17 +76,18 @@ final class WakeupPolicy {
     /// Returns the first blocked thread for which anything was freed or, if no thread is blocked, the first
     /// that has rolled back.
     private @Nullable TaskThread ableToGoOn() {
-        boolean anyBlocked = threads.count(ThreadState.BLOCKED) > 0;
-        return anyBlocked
-                ? threads.first(ThreadState.BLOCKED, thread -> thread.freedBytes > 0)
-                : threads.first(ThreadState.ROLLED_BACK, _ -> true);
+        return threads.first(anyIsBlocked() ? BLOCKED_WITH_FREES : ROLLED_BACK);
+    }
+
+    private boolean anyIsBlocked() {
+        return threads.countLacking(BLOCKED) > 0;
     }
 
     /// Wakes the first thread that is worth another attempt.
     void pass() {
-        TaskThread next = threads.first(ThreadState.BLOCKED, WakeupPolicy::isWorthATry);
-        if (next == null && threads.count(ThreadState.BLOCKED) == 0) {
-            next = threads.first(ThreadState.ROLLED_BACK, _ -> true);
+        TaskThread next = threads.first(WORTH_A_TRY_NOW);
+        if (next == null && !anyIsBlocked()) {
+            next = threads.first(ROLLED_BACK);
             if (next != null && !mayBeginAgain(next)) {
                 return;
             }
@@ -76,9 +98,7 @@ final class WakeupPolicy {
     /// Wakes a thread, unless a thread that goes before it is making an attempt; that one passes the turn when
     /// the attempt ends.
     private void wakeInTurn(@Nullable TaskThread next) {
-        if (next != null
-                && !threads.anyLacking(other ->
-                        other.contends && other.state == ThreadState.RUNNING && other.task.goesBefore(next.task))) {
+        if (next != null && !threads.anyLackingBefore(next.task, MAKES_AN_ATTEMPT)) {
             wake(next);
         }
     }
@@ -87,8 +107,8 @@ final class WakeupPolicy {
     /// thread that goes before it and is rolling back now is not for it: otherwise the two would take turns for
     /// ever.
     private boolean mayBeginAgain(TaskThread thread) {
-        return heldBytes.sum() + threads.outstandingBytes() + thread.neededBytes <= thread.heldByAll
-                && !threads.any(other -> other.state == ThreadState.ROLLING_BACK && other.task.goesBefore(thread.task));
+        return owners.heldBytes() + threads.outstandingBytes() + thread.neededBytes <= thread.heldByAll
+                && !threads.anyBefore(thread.task, ROLLING_BACK);
     }
 
     static void wake(@Nullable TaskThread next) {
@@ -110,33 +130,30 @@ final class WakeupPolicy {
             wake(again);
             return;
         }
-        TaskThread victim = threads.last(ThreadState.BLOCKED, thread -> thread.task.heldBytes() > 0);
-        if (victim == null) {
-            victim = threads.last(ThreadState.BLOCKED, _ -> true);
-        }
+        TaskThread victim = threads.last(BLOCKED_HOLDING);
+        victim = victim != null ? victim : threads.last(BLOCKED);
         if (victim != null) {
             giveUp(victim);
         }
     }
 
     private void giveUp(TaskThread victim) {
-        boolean alone = threads.count(ThreadState.BLOCKED) == 1
-                && !threads.anyLacking(
-                        other -> other.state == ThreadState.ROLLED_BACK && other.task.goesBefore(victim.task));
-        if (alone && victim.hasRolledBack) {
-            victim.state = ThreadState.SPLITTING;
-        } else {
+        boolean alone = threads.countLacking(BLOCKED) == 1 && !threads.anyLackingBefore(victim.task, ROLLED_BACK);
+        if (!alone || !victim.hasRolledBack) {
             victim.state = ThreadState.ROLLING_BACK;
             victim.hasRolledBack = true;
-            victim.heldByAll = heldBytes.sum();
+            victim.heldByAll = owners.heldBytes();
             victim.neededBytes = victim.heldBytes.get() + (victim.lacks == null ? 0 : victim.lacks.byteSize());
+            victim.wakeUp.signal();
+        } else if (!blockedThreads.mayFree(threads, victim.task)) {
+            victim.state = ThreadState.SPLITTING;
+            victim.wakeUp.signal();
         }
-        victim.wakeUp.signal();
     }
 
     /// Returns whether no thread can go on unless the arbiter wakes one.
     private boolean allWait() {
-        long waiting = threads.countWaiting();
-        return waiting > 0 && (waiting == threads.all().size() || blockedThreads.allWait(threads.all()));
+        int waiting = threads.countLacking(WAITS);
+        return waiting > 0 && (waiting == threads.size() || blockedThreads.allWait(threads));
     }
 }

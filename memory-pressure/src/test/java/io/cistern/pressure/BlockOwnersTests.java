@@ -34,10 +34,10 @@ final class BlockOwnersTests extends TaskFixture {
             long address = 256L * (1 + random.nextInt(20_000));
             if (random.nextBoolean()) {
                 TaskThread owner = threads[random.nextInt(threads.length)];
-                owners.put(address, owner);
+                owners.put(address, owner, 1);
                 map.put(address, owner);
             } else {
-                assertThat(owners.remove(address)).as("seed %d", seed).isSameAs(map.remove(address));
+                assertThat(owners.remove(address, 1)).as("seed %d", seed).isSameAs(map.remove(address));
             }
         }
         assertThat(owners.size()).as("seed %d", seed).isEqualTo(map.size());

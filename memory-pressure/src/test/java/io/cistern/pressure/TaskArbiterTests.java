@@ -3,6 +3,8 @@ package io.cistern.pressure;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.Allocator;
+import io.cistern.OpenOptions;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
 import java.time.Duration;
@@ -141,8 +143,10 @@ final class TaskArbiterTests extends TaskFixture {
                 }));
         Task task = arbiter[0].task(2, 0);
 
-        assertThat(task.<Long, RuntimeException>call(() -> arbiter[0].allocate(10, 0, 0)))
-                .isEqualTo(4096);
+        Allocator allocator = gpu.memory.open(OpenOptions.made("fixed", arbiter[0]));
+        long address = task.<Long, RuntimeException>call(() -> allocator.allocate(10, 0, 0));
+        assertThat(address).isEqualTo(4096);
+        gpu.free(address);
 
         enough.countDown();
         other.get();

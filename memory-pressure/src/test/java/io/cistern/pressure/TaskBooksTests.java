@@ -4,7 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.ConfigurationException;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 
@@ -22,11 +25,11 @@ final class TaskBooksTests extends TaskFixture {
 
     @Test
     void misuseIsToldApart() {
-        assertThatThrownBy(() -> gpu.arbiter.task(1, 11))
-                .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("there is task 1 of priority 10");
-        assertThat(gpu.arbiter.task(1, 10)).isSameAs(high);
         high.run(() -> {
+            assertThatThrownBy(() -> gpu.arbiter.task(1, 11))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("there is task 1 of priority 10");
+            assertThat(gpu.arbiter.task(1, 10)).isSameAs(high);
             high.run(() -> {}); // again is no more
             assertThatThrownBy(() -> low.run(() -> {}))
                     .isInstanceOf(IllegalStateException.class)
@@ -46,6 +49,42 @@ final class TaskBooksTests extends TaskFixture {
             return true;
         });
         assertThat(blockedThreads).succeedsWithin(Duration.ofSeconds(20));
+    }
+
+    /// Two threads ask for a task before either is inside.
+    @Test
+    void threadsThatEnterByTwoObjectsOfAnIdAreInOneTask() throws Exception {
+        Task one = gpu.arbiter.task(7, 0);
+        Task two = gpu.arbiter.task(7, 0);
+        Task important = gpu.arbiter.task(7, 1);
+        one.run(() -> {
+            long address = gpu.allocate(10);
+            FutureTask<Long> other = gpu.start(two, () -> gpu.allocate(20));
+            assertThat(other).succeedsWithin(Duration.ofSeconds(20));
+            gpu.free(other.resultNow());
+            gpu.free(address);
+            assertThat(gpu.start(important, () -> true)).failsWithin(Duration.ofSeconds(20));
+        });
+        assertThat(one.statistics().peakBytes()).isEqualTo(30);
+        assertThat(two.statistics()).isEqualTo(one.statistics());
+    }
+
+    /// A task that nobody keeps is collected, whether threads were inside or not.
+    @Test
+    void tenThousandTasksLeaveNothing() {
+        List<WeakReference<Task>> all = new ArrayList<>();
+        for (int id = 100; id < 10_100; id++) {
+            Task task = gpu.arbiter.task(id, 0);
+            if (id % 2 == 0) {
+                task.run(() -> gpu.free(gpu.allocate(10)));
+            }
+            all.add(new WeakReference<>(task));
+        }
+        for (int i = 0; i < 100 && all.stream().anyMatch(task -> task.get() != null); i++) {
+            System.gc();
+        }
+        assertThat(all).allMatch(task -> task.get() == null);
+        assertThat(gpu.arbiter.task(100, 5).priority()).isEqualTo(5);
     }
 
     /// A thread may be in tasks of two arbiters, each of which arbitrates over an allocator of its own.

@@ -1,7 +1,12 @@
 package io.cistern.pressure;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.Allocator;
+import io.cistern.OpenOptions;
+import io.cistern.errors.DeviceOutOfMemoryException;
+import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.locks.Lock;
@@ -61,6 +66,43 @@ final class TasksThatWaitElsewhereTests extends TaskFixture {
         });
         assertThat(parent.get()).isTrue();
     }
+
+    /// Nobody can split the other one's work, and nobody frees what the first one holds.
+    @Test
+    void whoWaitsForeverHoldsOthersUpForAWhileAndIsNamed() throws Exception {
+        CountDownLatch end = new CountDownLatch(1);
+        CountDownLatch holds = new CountDownLatch(1);
+        TaskArbiter[] made = new TaskArbiter[1];
+        Allocator bounded = gpu.memory.open(OpenOptions.around(
+                "bounded",
+                gpu.memory.open("limit:bytes=100,upstream=direct"),
+                upstream -> made[0] = new TaskArbiter(upstream, SmallGpu.PATIENCE, BOUND)));
+        FutureTask<Boolean> holder = gpu.start(made[0].task(1, 0), () -> {
+            long most = bounded.allocate(80, 0, 0);
+            holds.countDown();
+            end.await();
+            gpu.free(most);
+            return true;
+        });
+        holds.await();
+        Task task = made[0].task(2, 0);
+        long begun = System.nanoTime();
+        FutureTask<Long> other = gpu.start(task, () -> Retry.withRetry(() -> bounded.allocate(50, 0, 0)));
+        assertThatThrownBy(other::get)
+                .cause()
+                .isInstanceOf(DeviceOutOfMemoryException.class)
+                .hasMessageContaining("task 2 of priority 0 can't split its input further")
+                .hasMessageContaining("task 1 of priority 0 holds 80 bytes and its thread of task 1 of priority 0")
+                .hasMessageContaining("CountDownLatch.await, called by ")
+                .hasMessageContaining(getClass().getSimpleName());
+        assertThat(System.nanoTime() - begun).isGreaterThanOrEqualTo(BOUND.toNanos() / 2);
+        end.countDown();
+        assertThat(holder.get()).isTrue();
+        FutureTask<Long> alone = gpu.start(task, () -> Retry.withRetry(() -> bounded.allocate(101, 0, 0)));
+        assertThatThrownBy(alone::get).cause().hasMessageContaining("no other task holds memory");
+    }
+
+    private static final Duration BOUND = Duration.ofMillis(300);
 
     /// A wait that ends by itself is none for a task; it lasts many times the patience.
     @Test
