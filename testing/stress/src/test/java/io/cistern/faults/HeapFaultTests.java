@@ -28,10 +28,14 @@ class HeapFaultTests {
             + ",io/cistern/graph/,io/cistern/Allocator,io/cistern/Attachments,io/cistern/Currents"
             + ",io/cistern/DeviceMemory,io/cistern/DriverHandle,io/cistern/FunctionSource,io/cistern/Listeners"
             + ",io/cistern/MemoryLimit,io/cistern/MemoryPool,io/cistern/ModuleSupport,io/cistern/OpenOptions"
-            + ",io/cistern/buffers/,io/cistern/handles/,io/cistern/ObservedCalls,io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Registration,io/cistern/Scope"
+            + ",io/cistern/ObservedCalls,io/cistern/OpenScopes,io/cistern/Pool,io/cistern/Registration,io/cistern/Scope"
+            + ",io/cistern/buffers/,io/cistern/handles/"
             + ",io/cistern/observability/MemoryHistory,io/cistern/observability/HistoryEntry"
             + ",io/cistern/observability/HistoryRing"
-            + ",io/cistern/pressure/Spill,io/cistern/pressure/HostMemory,io/cistern/pressure/StreamUses";
+            + ",io/cistern/pressure/Spill,io/cistern/pressure/HostMemory,io/cistern/pressure/StreamUses"
+            + ",io/cistern/pressure/Task,io/cistern/pressure/Arbitration,io/cistern/pressure/BlockOwners"
+            + ",io/cistern/pressure/BlockedThreadDetector,io/cistern/pressure/Refusal,io/cistern/pressure/Retry"
+            + ",io/cistern/pressure/RoomMakers,io/cistern/pressure/SplitAndRetryOom,io/cistern/pressure/WakeupPolicy";
 
     /// Each site in the first ones, and in those after a `+` the sites that none before them visits.
     private static final List<String> SPECS = List.of(

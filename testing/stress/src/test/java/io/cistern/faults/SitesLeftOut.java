@@ -26,7 +26,9 @@ final class SitesLeftOut {
             + "|OutOfMemoryReporter|OtherProcesses|Leaks\\$AtExit|Leaks\\.(lambda\\$)?dropped"
             + "|OpenScopes(\\$Entry)?\\.(report|warn)"
             + "|UnusableSurvey\\.|CheckedBlocks\\$Block\\.|CheckedBlocks\\.(find|freedOver)|CheckedAllocator\\.withBlock"
-            + "|checkInvariants|SpillStore\\.open$|SpillableBuffer\\.delete$");
+            + "|checkInvariants|SpillStore\\.open$|SpillableBuffer\\.delete$"
+            + "|TaskThreads\\.check|BlockOwners\\$Table\\.addTasks"
+            + "|Arbitration\\.(check|lines|othersHold|whereIts)");
 
     /// Objects that stand over allocators and call them: communicators, memory of other processes, scopes on other
     /// threads; and the end of a whole device memory.

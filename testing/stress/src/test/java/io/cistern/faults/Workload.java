@@ -459,6 +459,7 @@ enum Workload {
     ARENAS(true, BufferWorkloads::arenas),
     TENSORS(true, BufferWorkloads::tensors),
     HANDLES(true, HandleWorkloads::all),
+    TASKS(true, TaskWorkloads::all),
     THREADS(true, StreamWorkloads::threads),
     CROWD(true, StreamWorkloads::crowd),
     QUIET(true, StreamWorkloads::quiet),
