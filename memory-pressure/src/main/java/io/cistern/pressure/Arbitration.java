@@ -79,8 +79,7 @@ final class Arbitration {
     private Task inside(Task requested) {
         Task task = tasks.getOrDefault(requested.id(), requested);
         if (task.priority() != requested.priority()) {
-            throw new IllegalArgumentException(
-                    "there is " + task + "; its priority can't be " + requested.priority());
+            throw new IllegalArgumentException("there is " + task + "; its priority can't be " + requested.priority());
         }
         return task;
     }
@@ -226,17 +225,24 @@ final class Arbitration {
             return told;
         } finally {
             if (!rollsBack) {
-                lock.lock();
-                self.state = ThreadState.RUNNING;
-                lock.unlock();
+                goOn(self);
             }
         }
     }
 
-    private TaskOom told(TaskThread self, boolean splits, Refusal refusal) {
-        TaskOom told = splits
-                ? new SplitAndRetryOom(self, refusal, othersHold(self.task))
-                : new RetryOom(self, refusal);
+    private void goOn(TaskThread self) {
+        lock.lock();
+        try {
+            self.state = ThreadState.RUNNING;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /// Makes the exception that tells a thread to give up, and counts it.
+    TaskOom told(TaskThread self, boolean splits, Refusal refusal) {
+        TaskOom told =
+                splits ? new SplitAndRetryOom(self, refusal, othersHold(self.task)) : new RetryOom(self, refusal);
         lock.lock();
         try {
             self.task.splits += splits ? 1 : 0;
@@ -414,10 +420,6 @@ final class Arbitration {
         }
     }
 
-    /// Fails as a test has requested.
-    void force(TaskThread self, ForcedOom forced, Refusal refusal) {
-        throw told(self, forced.isSplit(), refusal);
-    }
 
     TaskStatistics statistics(Task requested) {
         lock.lock();

@@ -32,7 +32,7 @@ final class BlockedThreadDetector {
     private final ReentrantLock lock;
     private final long patienceNanos;
     private final long longestWaitNanos;
-    private final Predicate<TaskThread> goesOn = thread -> !thread.state.waits() && !waits(thread);
+    private final Predicate<TaskThread> goesOn = this::goesOn;
     private final Predicate<TaskThread> mayFree = this::mayFree;
 
     /// The earliest time of the next look. Guarded by the lock.
@@ -69,6 +69,10 @@ final class BlockedThreadDetector {
         return !thread.state.waits()
                 && thread.task.heldBytes() > 0
                 && (thread.waitsElsewhereSince == 0 || waitsElsewhereNanos(thread) < longestWaitNanos);
+    }
+
+    private boolean goesOn(TaskThread thread) {
+        return !thread.state.waits() && !waits(thread);
     }
 
     private boolean waits(TaskThread thread) {

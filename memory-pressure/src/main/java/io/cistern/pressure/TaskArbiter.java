@@ -144,7 +144,7 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
         }
         ForcedOom forced = self.task.forced;
         if (forced != null && forced.takes()) {
-            arbitration.force(self, forced, new Refusal(byteSize, device, null));
+            throw arbitration.told(self, forced.isSplit(), new Refusal(byteSize, device, null));
         }
         long address = upstream().allocate(byteSize, device, stream);
         own(address, self, byteSize, device, stream);

@@ -183,11 +183,12 @@ final class TaskThread {
         while (program < frames.length && isOfJava(frames[program])) {
             program++;
         }
-        String place = program == 0 ? "" : frames[program - 1].getClassName() + "." + frames[program - 1].getMethodName();
-        String caller = program == frames.length ? "" : (program == 0 ? "" : ", called by ") + frames[program];
+        String place = program == 0
+                ? ""
+                : frames[program - 1].getClassName() + "." + frames[program - 1].getMethodName() + ", called by ";
         long since = waitsElsewhereSince;
         String what = since == 0 ? " is in " : " has waited " + (System.nanoTime() - since) / 1_000_000 + " ms in ";
-        return who + what + place + caller;
+        return who + what + place + (program == frames.length ? "Java" : frames[program]);
     }
 
     private static boolean isOfJava(StackTraceElement frame) {

@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
 /// first task ends, and then the next one is the first.
 ///
 /// Nothing here needs Java heap, except the look at a thread that has waited elsewhere for some time.
+@SuppressWarnings("UnnecessaryLambda") // a constant needs no Java heap where it is used
 final class WakeupPolicy {
     /// A blocked thread is woken when this fraction of its request was freed since its last attempt. So there
     /// are at most four failed attempts for each request's worth of frees. A failed attempt is expensive, since

@@ -12,7 +12,6 @@ import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.DeviceAllocator;
-import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.options.SpecOption;
 import java.util.ArrayList;
 import java.util.List;
@@ -68,7 +67,8 @@ final class ReclaimBehindAdaptorsTests {
                     .toArray();
             for (AllocatorProvider provider : ServiceLoader.load(AllocatorProvider.class)) {
                 if (provider.options().stream().map(SpecOption::key).anyMatch("upstream"::equals)) {
-                    String spec = provider.name() + ":" + GIVEN.getOrDefault(provider.name(), "") + "upstream=\"" + allocator + "\"";
+                    String spec = provider.name() + ":" + GIVEN.getOrDefault(provider.name(), "") + "upstream=\""
+                            + allocator + "\"";
                     Opening opening = memory -> memory.setCurrent(spec);
                     all.add(arguments(spec, alone, opening));
                 }
@@ -112,7 +112,8 @@ final class ReclaimBehindAdaptorsTests {
     }
 
     private static int run(DeviceMemory memory, SimulatedGpu gpu, Random random) {
-        long[] streams = random.ints(STREAMS).mapToLong(_ -> gpu.streams().create(0)).toArray();
+        long[] streams =
+                random.ints(STREAMS).mapToLong(_ -> gpu.streams().create(0)).toArray();
         List<Long> live = new ArrayList<>();
         int served = 0;
         try {

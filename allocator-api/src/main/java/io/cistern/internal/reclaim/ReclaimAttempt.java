@@ -190,6 +190,7 @@ final class ReclaimAttempt {
     /// @throws DeviceOutOfMemoryException if no step helps
     private long tryAgain() {
         tried.clear();
+        thrown.clear();
         long address = again();
         address = address != 0 ? address : search();
         if (address == 0) {
