@@ -74,9 +74,9 @@ public final class Currents {
     }
 
     /// Looks for plug-ins and reads the configuration again. On devices whose current allocator the
-    /// configuration had chosen, opens the allocator that it names now and makes it current, if that spec
-    /// or a plug-in changed. The former one closes, as for [DeviceMemory#setCurrent]. On devices for which the program chose, nothing changes. Nothing reloads by
-    /// itself.
+    /// configuration had chosen, opens the allocator that it names now and makes it current, if that spec or a
+    /// plug-in changed. The former one closes, as for [DeviceMemory#setCurrent]. On devices for which the
+    /// program chose, nothing changes. Nothing reloads by itself.
     ///
     /// Limits and other settings stay as they were when the device memory was opened.
     ///

@@ -598,8 +598,7 @@ public final class MemoryPool implements AutoCloseable {
         ///     it lacks a requested ability: lending, splitting, alignment, a source
         /// @throws IllegalArgumentException if there are more [initial bytes][#initialBytes]
         ///     than the limit
-        /// @throws DeviceOutOfMemoryException if there is too little memory for the initial bytes; nothing is left
-        ///     of the pool
+        /// @throws DeviceOutOfMemoryException if the initial bytes can't be had; no pool is open then
         /// @throws IndexOutOfBoundsException if there is no such device for them
         public MemoryPool open() {
             long most = limit == null ? limitBytes : limit.byteSize();

@@ -100,7 +100,8 @@ public record OutOfMemoryReport(
             return new SerializedProcess(processId, bytes(byteSize));
         }
 
-        private record SerializedProcess(long processId, @Nullable Long byteSize) implements Serializable {
+        private record SerializedProcess(
+                long processId, @Nullable Long byteSize) implements Serializable {
             private Object readResolve() {
                 return new ProcessMemory(processId, bytes(byteSize));
             }

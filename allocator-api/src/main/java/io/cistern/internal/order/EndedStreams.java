@@ -4,6 +4,8 @@ import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.Streams;
 import io.cistern.spi.StreamOrder;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 
 /// Knows the streams of one device whose end was announced and whose handles did not come again, for allocators
 /// that pass the handle of a free on to the driver.
@@ -14,19 +16,16 @@ import java.util.Arrays;
 ///   these. Then the new stream waits, on the device, for the work of the one that had the handle before. So a
 ///   block of the first stream that is freed by the handle is freed after the work of both.
 ///
-/// **Invariant.** Handles are sorted, and each has the fence after the work of the streams that had it; 0 once
-/// that is known to be done.
-///
 /// **Threads.** Any. [#contains] and [#opened] cost one read if no stream has ended, and make no garbage.
 public final class EndedStreams {
-    /// Replaced under the monitor, never changed.
-    private record Ends(long[] handles, long[] fences) {}
-
-    private static final Ends NONE = new Ends(new long[0], new long[0]);
-
     private final int device;
     private final StreamOrder order;
-    private volatile Ends ends = NONE;
+
+    /// Sorted. Replaced under the monitor, never changed.
+    private volatile long[] handles = {};
+
+    /// By handle; absent once the work is known to be done. Guarded by the monitor.
+    private final Map<Long, Long> fences = new HashMap<>();
 
     public EndedStreams(int device, StreamOrder order) {
         this.device = device;
@@ -38,28 +37,26 @@ public final class EndedStreams {
         if (Long.compareUnsigned(stream, Streams.PER_THREAD_DEFAULT) <= 0) {
             return;
         }
-        Ends before = ends;
-        releasePassed(before.fences);
-        int at = Arrays.binarySearch(before.handles, stream);
-        if (at >= 0) { // the handle came again without asking for anything
-            long both = order.recordAll(device);
-            order.release(device, before.fences[at]);
-            before.fences[at] = both;
-            return;
+        // A stream whose work is done keeps no event, since its handle may never come again.
+        fences.values().removeIf(this::isReleased);
+        long[] before = handles;
+        int at = Arrays.binarySearch(before, stream);
+        boolean cameAgain = at >= 0; // without asking for anything
+        Long former = fences.put(stream, cameAgain ? order.recordAll(device) : order.record(device, stream));
+        if (former != null) {
+            order.release(device, former);
         }
-        Ends after = new Ends(with(before.handles, ~at, stream), with(before.fences, ~at, 0));
-        after.fences[~at] = order.record(device, stream);
-        ends = after;
+        if (!cameAgain) {
+            handles = with(before, ~at, stream);
+        }
     }
 
-    /// Keeps no event for a stream whose work is done, since its handle may never come again.
-    private void releasePassed(long[] fences) {
-        for (int i = 0; i < fences.length; i++) {
-            if (fences[i] != 0 && order.passed(device, fences[i])) {
-                order.release(device, fences[i]);
-                fences[i] = 0;
-            }
+    private boolean isReleased(long fence) {
+        boolean passed = order.passed(device, fence);
+        if (passed) {
+            order.release(device, fence);
         }
+        return passed;
     }
 
     private static long[] with(long[] before, int at, long value) {
@@ -78,8 +75,8 @@ public final class EndedStreams {
 
     /// Returns whether a handle's stream has ended, and the handle has not come again as far as is known.
     public boolean contains(long stream) {
-        long[] handles = ends.handles;
-        return handles.length > 0 && Arrays.binarySearch(handles, stream) >= 0;
+        long[] ended = handles;
+        return ended.length > 0 && Arrays.binarySearch(ended, stream) >= 0;
     }
 
     /// Notes that a stream exists, before the allocation or use that it asks for. It then comes after the streams
@@ -91,11 +88,12 @@ public final class EndedStreams {
     }
 
     private synchronized void follow(long stream) {
-        Ends before = ends;
-        int at = Arrays.binarySearch(before.handles, stream);
-        if (at >= 0 && comesAfter(stream, before.fences[at])) {
-            ends = new Ends(without(before.handles, at), without(before.fences, at));
-            order.release(device, before.fences[at]);
+        int at = Arrays.binarySearch(handles, stream);
+        long fence = fences.getOrDefault(stream, 0L);
+        if (at >= 0 && comesAfter(stream, fence)) {
+            handles = without(handles, at);
+            fences.remove(stream);
+            order.release(device, fence);
         }
     }
 
@@ -108,9 +106,8 @@ public final class EndedStreams {
 
     /// Releases the fences; no stream has ended then.
     public synchronized void close() {
-        for (long fence : ends.fences) {
-            order.release(device, fence);
-        }
-        ends = NONE;
+        fences.values().forEach(fence -> order.release(device, fence));
+        fences.clear();
+        handles = new long[0];
     }
 }

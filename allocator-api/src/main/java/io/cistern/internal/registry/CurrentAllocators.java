@@ -7,10 +7,9 @@ import io.cistern.internal.names.Devices;
 import io.cistern.internal.routing.Route;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
@@ -81,7 +80,9 @@ public final class CurrentAllocators {
     /// Returns the current allocator on a device, and opens it if necessary.
     public synchronized OpenAllocator get(int device) {
         OpenAllocator present = chosen[Devices.check(device, chosen.length)];
-        return present != null ? present : set(device, configured.apply(device), true).now();
+        return present != null
+                ? present
+                : set(device, configured.apply(device), true).now();
     }
 
     /// Returns, by device, the allocators that are current by the configuration: none for a device for which
@@ -111,14 +112,15 @@ public final class CurrentAllocators {
     ///
     /// @param next the allocators to become current, by device
     synchronized Set<OpenAllocator> replacedBy(Map<Integer, OpenAllocator> next) {
-        List<@Nullable OpenAllocator> after = new ArrayList<>(Arrays.asList(chosen));
-        next.forEach(after::set);
+        Set<OpenAllocator> stay = new HashSet<>(next.values());
         Set<OpenAllocator> replaced = new LinkedHashSet<>();
-        for (OpenAllocator present : chosen) {
-            if (present != null && !after.contains(present)) {
-                replaced.add(present);
+        for (int device = 0; device < chosen.length; device++) {
+            OpenAllocator present = chosen[device];
+            if (present != null) {
+                (next.containsKey(device) ? replaced : stay).add(present);
             }
         }
+        replaced.removeAll(stay);
         return replaced;
     }
 

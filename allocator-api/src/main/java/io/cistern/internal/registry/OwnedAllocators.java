@@ -96,7 +96,8 @@ final class OwnedAllocators {
             SortedMap<Integer, OpenAllocator> changed = new TreeMap<>();
             former.forEach((device, allocator) -> {
                 Catalog.Choice choice = choice(next, device);
-                if (!samePlugins || !choice.spec().text().equals(allocator.spec().text())) {
+                if (!samePlugins
+                        || !choice.spec().text().equals(allocator.spec().text())) {
                     changed.put(device, open(choice));
                 }
             });

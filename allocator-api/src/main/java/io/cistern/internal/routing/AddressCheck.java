@@ -41,13 +41,13 @@ final class AddressCheck {
     static AllocatorContractException illegal(
             Route route, @Nullable Route holder, long address, long byteSize, long stream) {
         boolean wellFormed = isLegal(address);
-        boolean ofAnother = holder != null && !holder.maker.equals(route.maker);
+        Route other = holder == null || holder.maker.equals(route.maker) ? null : holder;
         String fault = wellFormed
-                ? "where a live block begins already" + (ofAnother ? builtOn(holder) : "")
+                ? "where a live block begins already" + (other == null ? "" : builtOn(other))
                 : "which is not a multiple of 256 between 256 and 2^" + OwnerTable.ADDRESS_BITS;
         var broken = new AllocatorContractException("allocator " + route.name + " returned 0x"
                 + Long.toHexString(address) + " for " + byteSize + " bytes on device " + route.device + ", " + fault);
-        if (!wellFormed || ofAnother) {
+        if (!wellFormed || other != null) {
             giveBack(route, address, byteSize, stream, broken);
         }
         return broken;

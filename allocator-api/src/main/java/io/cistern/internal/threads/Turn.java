@@ -1,6 +1,5 @@
 package io.cistern.internal.threads;
 
-import io.cistern.internal.threads.RestingThreads;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
