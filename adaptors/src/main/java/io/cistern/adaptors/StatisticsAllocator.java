@@ -28,6 +28,7 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
     private final StatisticsRegion everything = new StatisticsRegion(this, "", counts(""), null);
 
     /// Empty outside all regions: a value refers to this object, so it would stay as long as its thread.
+    @SuppressWarnings("ThreadLocalUsage") // a thread may be in regions of several allocators
     private final ThreadLocal<@Nullable StatisticsRegion> innermost = new ThreadLocal<>();
 
     /// Builds on an allocator, and begins to count.

@@ -420,7 +420,6 @@ final class Arbitration {
         }
     }
 
-
     TaskStatistics statistics(Task requested) {
         lock.lock();
         try {

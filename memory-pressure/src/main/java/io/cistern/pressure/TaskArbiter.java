@@ -166,8 +166,8 @@ public final class TaskArbiter extends AllocatorAdaptor implements OutOfMemoryAr
 
     /// Asks the room makers; if they free nothing more, a thread of a task waits.
     ///
-    /// @throws DeviceOutOfMemoryException outside tasks if no room is made; in a task if the thread is interrupted, or
-    ///     a limit refuses meanwhile
+    /// @throws DeviceOutOfMemoryException outside tasks if no room is made; in a task if the thread is
+    ///     interrupted, or a limit refuses meanwhile
     /// @throws RetryOom if the thread's task has to roll back
     /// @throws SplitAndRetryOom if it has to go on with a part of its input
     @Override

@@ -66,7 +66,9 @@ abstract class CapacityPart extends ConformancePart {
         free(used);
         for (long byteSize : new long[] {used.byteSize() * 3, used.byteSize(), MIB, KIB}) {
             if (tryAllocate(byteSize, streams[1]) == null) {
-                assertThat(tryAllocate(byteSize, streams[1])).as("%s bytes, asked for again", byteSize).isNull();
+                assertThat(tryAllocate(byteSize, streams[1]))
+                        .as("%s bytes, asked for again", byteSize)
+                        .isNull();
             }
         }
         freeAll(blocks);

@@ -20,6 +20,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 
 /// What programs do with buffers, arenas, pinned memory and tensors.
+@SuppressWarnings("restricted") // it calls a tensor's deleter, as a consumer does
 final class BufferWorkloads {
     private static final int BYTES = 40_000;
     private static final MethodHandle DELETER =

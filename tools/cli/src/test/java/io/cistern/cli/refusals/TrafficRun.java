@@ -2,6 +2,7 @@ package io.cistern.cli.refusals;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.Listeners;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryPool;
 import io.cistern.Scope;
@@ -102,7 +103,7 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
         }
         oracle = new RefusalOracle(gpu, memory, this);
         if (traffic.pauses()) {
-            memory.listeners().onCompaction(_ -> Optional.of(() -> {}));
+            memory.listeners().onCompaction(Listeners.WorkPause.ofOneThread());
         }
     }
 
