@@ -28,6 +28,7 @@ module io.cistern.cuda {
             io.cistern.testkit;
     exports io.cistern.cuda.settings to
             io.cistern.api,
+            io.cistern.async,
             io.cistern.buffers,
             io.cistern.caching,
             io.cistern.cli,

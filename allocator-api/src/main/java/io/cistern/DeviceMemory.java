@@ -789,16 +789,18 @@ public final class DeviceMemory implements AutoCloseable {
 
         /// Returns the limit that a setting makes. Its name says which, for the message of a refusal.
         ///
-        /// @throws ConfigurationException if the setting is not a number of bytes
+        /// @throws ConfigurationException if the setting is no number of bytes from 1 and no share
         private @Nullable MemoryLimit setLimit(int device) {
             Settings.Value set =
                     settings.get(Setting.DEVICE_LIMIT, Setting.LIMIT, device).orElse(null);
-            return set == null ? null : MemoryLimit.of("device " + device + " (" + set.source() + ")", bytes(set));
+            return set == null
+                    ? null
+                    : MemoryLimit.of("device " + device + " (" + set.source() + ")", bytes(set, device));
         }
 
-        private static long bytes(Settings.Value set) {
+        private long bytes(Settings.Value set, int device) {
             try {
-                return set.bytes();
+                return set.bytes(() -> driver.devices().totalBytes(device));
             } catch (IllegalSettingException e) {
                 throw new ConfigurationException(String.valueOf(e.getMessage()), e);
             }

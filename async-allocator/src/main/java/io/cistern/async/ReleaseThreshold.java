@@ -1,6 +1,7 @@
 package io.cistern.async;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.spi.options.AllocatorOptions;
 import java.util.List;
 import java.util.Locale;
@@ -14,8 +15,8 @@ import java.util.regex.Pattern;
 /// |---|---|
 /// | `release_threshold=zero` | nothing is kept: the driver's own default |
 /// | `release_threshold=keep_all` | everything is kept: the default here, as in other frameworks |
-/// | `release_threshold=2GiB` | that many bytes are kept |
-/// | `release_threshold=0.3` | that share of the device's memory is kept; the point is required |
+/// | `release_threshold=2g` | that many bytes are kept |
+/// | `release_threshold=0.3` | that share of the device's memory is kept, as with `30%` |
 /// | `release_threshold=adaptive` | memory that the program will want again is kept: [AdaptiveThreshold] |
 public sealed interface ReleaseThreshold {
     /// Returns the threshold that keeps nothing.
@@ -85,14 +86,13 @@ public sealed interface ReleaseThreshold {
 
     /// Tells the forms of a value apart.
     final class Syntax {
-        private static final Pattern FRACTION = Pattern.compile("[-+]?\\d*\\.\\d+");
         private static final Pattern NUMBER = Pattern.compile("[-+.\\d]");
         private static final List<String> WORDS = List.of("adaptive", "keep_all", "zero");
 
         private Syntax() {}
 
         private static ReleaseThreshold read(String text, AllocatorOptions options, String key) {
-            if (FRACTION.matcher(text).matches()) {
+            if (ByteSizes.isShare(text)) {
                 return new Fraction(options.fraction(key).orElseThrow());
             }
             if (NUMBER.matcher(text).lookingAt()) {

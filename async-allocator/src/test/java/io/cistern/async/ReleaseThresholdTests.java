@@ -65,6 +65,8 @@ final class ReleaseThresholdTests implements AllocatorProvider {
         "12345, 12345",
         "0.3, 300",
         ".25, 250",
+        "30%, 300",
+        "2g, 2147483648",
         "1.0, 1000"
     })
     void fixedOnesAreNumbersOfBytesOrAShareOfTheDevice(String text, long bytes) {
@@ -87,7 +89,7 @@ final class ReleaseThresholdTests implements AllocatorProvider {
     @CsvSource({
         "adaptve, 'nearest first: adaptive'",
         "1.5, 'fraction from 0 to 1'",
-        "-0.1, 'fraction from 0 to 1'",
+        "-0.1, 'not a number of bytes'",
         "-1, 'not a number of bytes'",
         "2GB, 'powers of 1000 or of 1024'"
     })

@@ -12,13 +12,14 @@ import io.cistern.caching.options.CachingOption;
 import io.cistern.caching.options.CheckLevel;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
+import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceEnvironment;
-import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /// The options of one `caching` allocator, read and checked against each other.
@@ -133,13 +134,11 @@ record CachingOptions(
     }
 
     private static CheckLevel level(Settings.Value set) {
-        for (CheckLevel level : CheckLevel.values()) {
-            if (level.toString().equals(set.text())) {
-                return level;
-            }
+        try {
+            return CheckLevel.valueOf(set.word().toUpperCase(Locale.ROOT));
+        } catch (IllegalSettingException e) {
+            throw new ConfigurationException(String.valueOf(e.getMessage()), e);
         }
-        throw new ConfigurationException(
-                set.source() + " is '" + set.text() + "', which is none of " + Arrays.toString(CheckLevel.values()));
     }
 
     /// Rejects options of pages for plain segments and for blocks that are segments of their own: these
@@ -249,7 +248,8 @@ record CachingOptions(
         }
         boolean failsAtOnce = reader.value(CachingOption.THROW_ON_CUDAMALLOC_OOM, false);
         if (failsAtOnce && fraction == null) {
-            throw CachingOption.THROW_ON_CUDAMALLOC_OOM.illegal("true without per_process_memory_fraction");
+            failsAtOnce = false;
+            reader.withoutEffect(CachingOption.THROW_ON_CUDAMALLOC_OOM, "true without per_process_memory_fraction");
         }
         return new ReserveLimit(
                 readMaxBytes(reader, fraction != null),

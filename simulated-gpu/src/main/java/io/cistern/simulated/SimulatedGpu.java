@@ -40,10 +40,7 @@ import java.util.Map;
 public final class SimulatedGpu implements CudaDriver {
     /// The most memory that a device may have, in bytes: many times that of any GPU, and little enough that
     /// several arenas of that size fit into the 128 TiB of addresses that a process has.
-    public static final long MAX_CAPACITY_BYTES = 8L << 40;
-
-    /// The most devices that the setting `cistern.simulated.devices` may ask for.
-    public static final int MAX_SET_DEVICES = 999;
+    public static final long MAX_CAPACITY_BYTES = Setting.MAX_SIMULATED_BYTES;
 
     private static final int VERSION = 13_000;
 
@@ -86,7 +83,7 @@ public final class SimulatedGpu implements CudaDriver {
     public static int defaultDeviceCount() {
         return Settings.ofProcess()
                 .get(Setting.SIMULATED_DEVICES)
-                .map(set -> set.number(MAX_SET_DEVICES))
+                .map(set -> set.number(Setting.MAX_SIMULATED_DEVICES))
                 .orElse(1);
     }
 

@@ -20,7 +20,7 @@ final class MachineSettingsTests {
     }
 
     @ParameterizedTest
-    @CsvSource({"8GiB, 8589934592", "0.5MiB, 524288", "1048576, 1048576"})
+    @CsvSource({"8GiB, 8589934592", "8g, 8589934592", "0.5MiB, 524288", "1048576, 1048576"})
     void aNumberOfBytesIsWrittenAsAnywhere(String text, long bytes) {
         System.setProperty(DEVICES, "2");
         System.setProperty(CAPACITY, text);
@@ -37,6 +37,7 @@ final class MachineSettingsTests {
         DEVICES + ", 1000, is not a number from 1 to 999",
         CAPACITY + ", 0, is not a number of bytes from 1 to 8TiB",
         CAPACITY + ", 9TiB, is not a number of bytes from 1 to 8TiB",
+        CAPACITY + ", 50%, is a share of a device",
         CAPACITY + ", 8GB, may mean powers of 1000 or of 1024",
         CAPACITY + ", much, is not a number of bytes; write it like 1048576"
     })

@@ -3,6 +3,7 @@ package io.cistern.internal.options;
 import io.cistern.cuda.settings.ByteSizes;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.NearestName;
+import io.cistern.spi.DeviceEnvironment;
 import io.cistern.spi.options.AllocatorOptions;
 import io.cistern.spi.options.AllocatorSpec;
 import java.util.ArrayList;
@@ -12,6 +13,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// The options of a spec. They remember which keys were read, so that a key that nobody read is an error and
@@ -23,6 +25,7 @@ public final class SpecOptions implements AllocatorOptions {
             Map.of("true", true, "True", true, "false", false, "False", false);
 
     private final AllocatorSpec spec;
+    private final DeviceEnvironment devices;
     /// The options to search for a key that this spec has not got, or null.
     private final @Nullable SpecOptions outer;
 
@@ -30,19 +33,21 @@ public final class SpecOptions implements AllocatorOptions {
     private final Set<String> fromOuter = new TreeSet<>();
     private final List<SpecOptions> nested = new ArrayList<>();
 
-    public SpecOptions(AllocatorSpec spec) {
-        this(spec, null);
+    /// @param devices the devices that shares of memory are of
+    public SpecOptions(AllocatorSpec spec, DeviceEnvironment devices) {
+        this(spec, devices, null);
     }
 
-    private SpecOptions(AllocatorSpec spec, @Nullable SpecOptions outer) {
+    private SpecOptions(AllocatorSpec spec, DeviceEnvironment devices, @Nullable SpecOptions outer) {
         this.spec = spec;
+        this.devices = devices;
         this.outer = outer;
     }
 
     /// Returns the options of a segment source: its own, and those of this spec that were not read until then.
     /// So `caching:source=vmm,location=host_numa` gives `vmm` the options that `caching` does not know.
     public SpecOptions ofSource(AllocatorSpec source) {
-        return new SpecOptions(source, this);
+        return new SpecOptions(source, devices, this);
     }
 
     public String spec() {
@@ -78,10 +83,24 @@ public final class SpecOptions implements AllocatorOptions {
     public Optional<Long> bytes(String key) {
         String value = single(key);
         try {
-            return value == null ? Optional.empty() : Optional.of(ByteSizes.parse(value));
+            return value == null ? Optional.empty() : Optional.of(ByteSizes.parse(value, () -> deviceBytes(value)));
         } catch (IllegalArgumentException e) {
             throw bad(key, Objects.requireNonNullElse(e.getMessage(), value));
         }
+    }
+
+    /// Returns the memory of each device; an option has one value for all of them.
+    private long deviceBytes(String share) {
+        long[] sizes = IntStream.range(0, devices.deviceCount())
+                .mapToLong(devices::totalBytes)
+                .distinct()
+                .toArray();
+        if (sizes.length != 1) {
+            String what = sizes.length == 0 ? "there is no device" : "the devices differ in size";
+            throw new IllegalArgumentException(
+                    "'" + share + "' is a share of a device, and " + what + "; write a number of bytes like 8g");
+        }
+        return sizes[0];
     }
 
     @Override
@@ -108,7 +127,9 @@ public final class SpecOptions implements AllocatorOptions {
             return Optional.empty();
         }
         try {
-            double fraction = Double.parseDouble(value);
+            double fraction = value.endsWith("%")
+                    ? Double.parseDouble(value.substring(0, value.length() - 1)) / 100
+                    : Double.parseDouble(value);
             if (fraction >= 0 && fraction <= 1) {
                 return Optional.of(fraction);
             }
@@ -156,9 +177,17 @@ public final class SpecOptions implements AllocatorOptions {
         if (values == null) {
             return Optional.empty();
         }
-        SpecOptions inner = new SpecOptions(AllocatorSpec.parse(key + ":" + String.join(",", values)));
+        SpecOptions inner = new SpecOptions(parsed(key, String.join(",", values)), devices);
         nested.add(inner);
         return Optional.of(inner);
+    }
+
+    private AllocatorSpec parsed(String key, String options) {
+        try {
+            return AllocatorSpec.parse(key + ":" + options);
+        } catch (ConfigurationException e) {
+            throw bad(key, "'" + options + "' is not of the form key:value,key:[value,value]");
+        }
     }
 
     /// Returns the one value of a key, or null.

@@ -51,7 +51,7 @@ public final class OpenContext implements AllocatorContext {
     /// @param ownSources open sources by name. The plug-in, and those that it builds on, find them before those
     ///     of the catalogue. They are not closed here
     public OpenContext(Registry registry, AllocatorSpec spec, String name, Map<String, SegmentSource> ownSources) {
-        this(registry, new SpecOptions(spec), ownSources, registry.reserved(name), inCall(registry), null);
+        this(registry, options(registry, spec), ownSources, registry.reserved(name), inCall(registry), null);
     }
 
     /// Prepares to open a plug-in from a spec for graphs.
@@ -59,7 +59,7 @@ public final class OpenContext implements AllocatorContext {
     /// @param name the allocator's name in events
     /// @param order orders captured streams
     public OpenContext(Registry registry, AllocatorSpec spec, String name, StreamOrder order) {
-        this(registry, new SpecOptions(spec), Map.of(), registry.reserved(name), whole(registry), order);
+        this(registry, options(registry, spec), Map.of(), registry.reserved(name), whole(registry), order);
     }
 
     /// @param order null to make an own one
@@ -76,6 +76,10 @@ public final class OpenContext implements AllocatorContext {
         this.ownSources = Map.copyOf(ownSources);
         this.options = options;
         this.streams = order != null ? order : ownOrder();
+    }
+
+    private static SpecOptions options(Registry registry, AllocatorSpec spec) {
+        return new SpecOptions(spec, registry.environment());
     }
 
     private EventOrder ownOrder() {
@@ -162,7 +166,7 @@ public final class OpenContext implements AllocatorContext {
         AllocatorSpec parsed = AllocatorSpec.parse(spec);
         AllocatorProvider provider = registry.catalog().allocator(parsed.name());
         requireAvailable("allocator", parsed.name(), provider.availability(devices()));
-        OpenContext context = nested(new SpecOptions(parsed));
+        OpenContext context = nested(options(registry, parsed));
         DeviceAllocator upstream = context.open(() -> provider.open(context));
         closings.push(context::close);
         closings.push(upstream::close);

@@ -13,13 +13,14 @@ public interface AllocatorOptions {
     /// Returns a text.
     Optional<String> text(String key);
 
-    /// Returns a number of bytes: `1048576`, `64KiB`, `2MiB`, `8GiB`, `0.5GiB`.
+    /// Returns a number of bytes: `1048576`; in powers of 1024 `64k`, `512m`, `8g`, `0.5GiB`; or a share of the
+    /// device's memory, `0.5` or `50%`. A share is refused if the devices differ in size.
     Optional<Long> bytes(String key);
 
     /// Returns a whole number between two bounds, both included.
     Optional<Long> number(String key, long least, long most);
 
-    /// Returns a fraction between 0 and 1, both included.
+    /// Returns a fraction between 0 and 1, both included: `0.5`, or `50%`.
     Optional<Double> fraction(String key);
 
     /// Returns a flag: `true` or `false`, or PyTorch's `True` or `False`.

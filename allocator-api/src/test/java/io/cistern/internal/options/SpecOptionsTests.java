@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.DeviceMemory;
 import io.cistern.errors.ConfigurationException;
+import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.options.AllocatorSpec;
 import java.util.List;
 import java.util.Optional;
@@ -54,8 +56,8 @@ class SpecOptionsTests {
     void aValueOfAnotherTypeSaysWhatIsLegal() {
         assertRefused(
                 () -> options("x:a=3GB").bytes("a"),
-                "option 'a' of 'x': '3GB' may mean powers of 1000 or of 1024; write it like 1048576, 64KiB, 2MiB, 0.5GiB "
-                        + "or 1TiB (spec x:a=3GB)");
+                "option 'a' of 'x': '3GB' may mean powers of 1000 or of 1024; write it like 1048576, 64k, 8g or "
+                        + "512MiB, or as a share of the device like 0.5 or 50% (spec x:a=3GB)");
         assertRefused(
                 () -> options("x:a=10").number("a", 0, 9),
                 "option 'a' of 'x': '10' is not a whole number from 0 to 9 (spec x:a=10)");
@@ -113,7 +115,10 @@ class SpecOptionsTests {
     }
 
     private static SpecOptions options(String spec) {
-        return new SpecOptions(AllocatorSpec.parse(spec));
+        try (SimulatedGpu gpu = SimulatedGpu.builder().build();
+                DeviceMemory memory = DeviceMemory.builder(gpu).open()) {
+            return new SpecOptions(AllocatorSpec.parse(spec), memory.environment());
+        }
     }
 
     private static void assertRefused(ThrowingCallable call, String message) {

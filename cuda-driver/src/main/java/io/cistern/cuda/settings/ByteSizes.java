@@ -2,42 +2,90 @@ package io.cistern.cuda.settings;
 
 import java.math.BigDecimal;
 import java.util.Locale;
+import java.util.function.LongSupplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/// Reads and prints numbers of bytes as people write them: `1048576`, `64KiB`, `2MiB`, `0.5GiB`, `1TiB`.
+/// Reads and prints numbers of bytes as people write them. This is the one syntax of all settings and options:
 ///
-/// Units are binary, in any letter case. A fraction needs a unit and is rounded down to whole bytes. `KB`, `MB`
-/// and `GB` are refused, because their meaning would be a guess: 80 GB is 80·10⁹ on a data sheet and 80·2³⁰ in
-/// most people's heads, 7 % apart.
+/// | text | meaning |
+/// |---|---|
+/// | `1048576`, `1048576B` | bytes |
+/// | `64k`, `512m`, `8g`, `1t` | powers of 1024, as for `-Xmx` and in Spark |
+/// | `64KiB`, `512MiB`, `0.5GiB`, `1TiB` | the same |
+/// | `0.5`, `50%` | a share of the device's memory; a share without `%` needs the point |
+///
+/// Letters may have any case. Parts of bytes are rounded down. `KB`, `MB` and `GB` are refused, because their
+/// meaning would be a guess: 80 GB is 80·10⁹ on a data sheet and 80·2³⁰ in most people's heads, 7 % apart.
 public final class ByteSizes {
     /// The number of digits is bounded, so that a hostile text costs nothing; 2^63 has 19.
-    private static final Pattern FORM = Pattern.compile("(\\d{1,19})(\\.\\d{1,19})?\\s?([a-z]*)");
+    private static final Pattern FORM =
+            Pattern.compile("(\\d{1,19}(?:\\.\\d{1,19})?|\\.\\d{1,19})\\s?([a-z]*|%)", Pattern.CASE_INSENSITIVE);
+
     private static final String UNITS = "kmgt";
-    private static final String LEGAL = "write it like 1048576, 64KiB, 2MiB, 0.5GiB or 1TiB";
+    private static final String LEGAL = "write it like 1048576, 64k, 8g or 512MiB";
+    private static final String LEGAL_SHARE = ", or as a share of the device like 0.5 or 50%";
 
     private ByteSizes() {}
 
-    /// Reads a number of bytes.
+    /// Reads a number of bytes where no device is known.
     ///
     /// @return bytes, at least 0
-    /// @throws IllegalArgumentException if the text is no number of bytes, is negative, or exceeds 2^63 − 1;
-    ///     the message quotes the text and says what is legal
+    /// @throws IllegalArgumentException if the text is not a number of bytes, is a share of a device, is negative,
+    ///     or exceeds 2^63 − 1; the message quotes the text and says what is legal
     public static long parse(String text) {
-        Matcher form = FORM.matcher(text.strip().toLowerCase(Locale.ROOT));
+        if (isShare(text)) {
+            throw bad(text, "is a share of a device, and this is a number for no device", LEGAL);
+        }
+        return parse(text, LEGAL, () -> 0);
+    }
+
+    /// Reads a number of bytes, or a share of a device's memory.
+    ///
+    /// @param deviceBytes returns the device's memory, in bytes; called only for a share
+    /// @return bytes, at least 0
+    /// @throws IllegalArgumentException if the text is neither, is negative, or exceeds the device or 2^63 − 1;
+    ///     the message quotes the text and says what is legal
+    public static long parse(String text, LongSupplier deviceBytes) {
+        return parse(text, LEGAL + LEGAL_SHARE, deviceBytes);
+    }
+
+    private static long parse(String text, String legal, LongSupplier deviceBytes) {
+        Matcher form = FORM.matcher(text.strip());
         if (!form.matches()) {
-            throw bad(text, "is not a number of bytes");
+            throw bad(text, "is not a number of bytes", legal);
         }
-        long unit = unit(form.group(3), text);
-        if (form.group(2) != null && unit == 1) {
-            throw bad(text, "is a fraction of a byte");
+        BigDecimal amount = new BigDecimal(form.group(1));
+        if (isShare(form)) {
+            return share(form.group(2).equals("%") ? amount.movePointLeft(2) : amount, text, legal, deviceBytes);
         }
-        BigDecimal amount = new BigDecimal(form.group(2) == null ? form.group(1) : form.group(1) + form.group(2));
+        long unit = unit(form.group(2).toLowerCase(Locale.ROOT), text, legal);
+        if (unit == 1 && form.group(1).contains(".")) {
+            throw bad(text, "is a fraction of a byte", legal);
+        }
         BigDecimal bytes = amount.multiply(BigDecimal.valueOf(unit));
         if (bytes.compareTo(BigDecimal.valueOf(Long.MAX_VALUE)) > 0) {
-            throw bad(text, "is more than 2^63 - 1 bytes");
+            throw bad(text, "is more than 2^63 - 1 bytes", legal);
         }
         return bytes.longValue();
+    }
+
+    private static long share(BigDecimal share, String text, String legal, LongSupplier deviceBytes) {
+        if (share.compareTo(BigDecimal.ONE) > 0) {
+            throw bad(text, "is more than all of a device", legal);
+        }
+        return share.multiply(BigDecimal.valueOf(deviceBytes.getAsLong())).longValue();
+    }
+
+    /// Returns whether a text has the form of a share of a device, and not of a number of bytes.
+    public static boolean isShare(String text) {
+        Matcher form = FORM.matcher(text.strip());
+        return form.matches() && isShare(form);
+    }
+
+    private static boolean isShare(Matcher form) {
+        return form.group(2).equals("%")
+                || form.group(2).isEmpty() && form.group(1).contains(".");
     }
 
     /// Returns the shortest exact text, which [#parse] reads back: `64KiB`, `1536MiB`, `1000`.
@@ -47,21 +95,21 @@ public final class ByteSizes {
         return (bytes >> (10 * power)) + unit;
     }
 
-    private static long unit(String unit, String text) {
+    private static long unit(String unit, String text, String legal) {
         if (unit.isEmpty() || unit.equals("b")) {
             return 1;
         }
         int power = UNITS.indexOf(unit.charAt(0)) + 1;
-        if (power > 0 && unit.substring(1).equals("ib")) {
+        if (power > 0 && (unit.length() == 1 || unit.substring(1).equals("ib"))) {
             return 1L << (10 * power);
         }
-        if (power > 0 && (unit.length() == 1 || unit.substring(1).equals("b"))) {
-            throw bad(text, "may mean powers of 1000 or of 1024");
+        if (power > 0 && unit.substring(1).equals("b")) {
+            throw bad(text, "may mean powers of 1000 or of 1024", legal);
         }
-        throw bad(text, "is not a number of bytes");
+        throw bad(text, "is not a number of bytes", legal);
     }
 
-    private static IllegalArgumentException bad(String text, String what) {
-        return new IllegalArgumentException("'" + text + "' " + what + "; " + LEGAL);
+    private static IllegalArgumentException bad(String text, String what, String legal) {
+        return new IllegalArgumentException("'" + text + "' " + what + "; " + legal);
     }
 }

@@ -27,11 +27,15 @@ public enum Setting {
     /// A limit on each device.
     LIMIT(
             "cistern.limit",
-            "a number of bytes, as `8GiB`",
+            "a number of bytes from 1, or a share of the device",
             "none",
             "the most bytes requested at once on each device, over all allocators"),
     /// A limit on one device.
-    DEVICE_LIMIT("cistern.device.N.limit", "a number of bytes", "`cistern.limit`", "the same for device N"),
+    DEVICE_LIMIT(
+            "cistern.device.N.limit",
+            "a number of bytes from 1, or a share of the device",
+            "`cistern.limit`",
+            "the same for device N"),
     /// A definition of an allocator under a name of one's own.
     DEFINE(
             "cistern.define.NAME",
@@ -138,6 +142,12 @@ public enum Setting {
             "a number of bytes from 1 to 8TiB",
             "that of an H200",
             "memory of each simulated device");
+
+    /// The most devices that [#SIMULATED_DEVICES] may ask for.
+    public static final int MAX_SIMULATED_DEVICES = 999;
+
+    /// The most bytes that [#SIMULATED_CAPACITY] may ask for: 8 TiB.
+    public static final long MAX_SIMULATED_BYTES = 8L << 40;
 
     /// Stands in a key for a device's ordinal.
     static final String DEVICE_PART = "N";

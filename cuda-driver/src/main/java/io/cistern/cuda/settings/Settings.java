@@ -6,6 +6,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /// The settings that were made outside the program, and their sources. Code that sets an option overrides all
@@ -45,26 +46,64 @@ public final class Settings {
             return setting.isFamily() ? setting.keyOf(part) : setting.key();
         }
 
-        /// Returns the value as a number of bytes.
+        /// Returns the value as a number of bytes from 1 to the given one.
         ///
         /// @throws IllegalSettingException if it is not one
-        public long bytes() {
+        public long bytes(long most) {
+            return inRange(parsed(null), most);
+        }
+
+        /// Returns the value as a number of bytes of a device, at least 1; it may be a share.
+        ///
+        /// @param deviceBytes returns the device's memory, in bytes
+        /// @throws IllegalSettingException if it is not one
+        public long bytes(LongSupplier deviceBytes) {
+            return inRange(parsed(deviceBytes), Long.MAX_VALUE);
+        }
+
+        private long parsed(@Nullable LongSupplier deviceBytes) {
             try {
-                return ByteSizes.parse(text);
+                return deviceBytes == null ? ByteSizes.parse(text) : ByteSizes.parse(text, deviceBytes);
             } catch (IllegalArgumentException e) {
                 throw new IllegalSettingException(this, e.getMessage());
             }
         }
 
-        /// Returns the value as a number of bytes from 1 to the given one.
-        ///
-        /// @throws IllegalSettingException if it is not one
-        public long bytes(long most) {
-            long bytes = bytes();
+        private long inRange(long bytes, long most) {
             if (bytes < 1 || bytes > most) {
                 throw illegal();
             }
             return bytes;
+        }
+
+        /// Reads the value as the code that applies it does, as far as that needs no device and no file.
+        ///
+        /// @throws IllegalSettingException if that code would refuse it
+        public void check() {
+            switch (setting) {
+                case LIMIT, DEVICE_LIMIT -> bytes(() -> Long.MAX_VALUE); // a device that is not known yet
+                case LEAKS, CHECK, SCOPES_REPORT, COPIES_REPORT, COPIES_DIRECT -> word();
+                case SIMULATED_DEVICES -> number(Setting.MAX_SIMULATED_DEVICES);
+                case SIMULATED_CAPACITY -> bytes(Setting.MAX_SIMULATED_BYTES);
+                case CONFIG,
+                        ALLOCATOR,
+                        DEVICE_ALLOCATOR,
+                        DEFINE,
+                        PLUGINS,
+                        PLUGINS_ALLOWED,
+                        OBSERVE,
+                        DRIVER,
+                        CUDA_LIBRARY,
+                        NVRTC_LIBRARY,
+                        NCCL_LIBRARY,
+                        CUBLAS_LIBRARY,
+                        ONNXRUNTIME_LIBRARY,
+                        CUBLASLT_LIBRARY,
+                        CUDNN_LIBRARY,
+                        NVTX_LIBRARY -> {
+                    // Names, files and specs: checked where they are opened.
+                }
+            }
         }
 
         /// Returns the value as a whole number from 1 to the given one.

@@ -10,7 +10,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class ByteSizesTests {
-    private static final String LEGAL = "; write it like 1048576, 64KiB, 2MiB, 0.5GiB or 1TiB";
+    private static final String LEGAL = "; write it like 1048576, 64k, 8g or 512MiB";
 
     @ParameterizedTest
     @CsvSource({
@@ -25,6 +25,11 @@ class ByteSizesTests {
         "0.5GiB,              536870912",
         "1.5KiB,              1536",
         "0.3KiB,              307",
+        ".5GiB,               536870912",
+        "8g,                  8589934592",
+        "512M,                536870912",
+        "64k,                 65536",
+        "1t,                  1099511627776",
         "1TiB,                1099511627776",
         "9223372036854775807, 9223372036854775807",
         "8388607TiB,          9223370937343148032"
@@ -45,12 +50,12 @@ class ByteSizesTests {
         "1PiB,                  is not a number of bytes",
         "1_000,                 is not a number of bytes",
         "1,                     is not a number of bytes",
-        ".5GiB,                 is not a number of bytes",
-        "1.5,                   is a fraction of a byte",
+        "0.5,                   'is a share of a device, and this is a number for no device'",
+        "50%,                   'is a share of a device, and this is a number for no device'",
         "1.5B,                  is a fraction of a byte",
         "64KB,                  may mean powers of 1000 or of 1024",
         "80GB,                  may mean powers of 1000 or of 1024",
-        "8g,                    may mean powers of 1000 or of 1024",
+        "8gb,                   may mean powers of 1000 or of 1024",
         "9223372036854775808,   is more than 2^63 - 1 bytes",
         "8388608TiB,            is more than 2^63 - 1 bytes",
         "9999999999999999999TiB,is more than 2^63 - 1 bytes",
@@ -61,6 +66,34 @@ class ByteSizesTests {
         assertThatThrownBy(() -> ByteSizes.parse(given))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage("'" + given + "' " + reason + LEGAL);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0.5, 500",
+        "50%, 500",
+        ".25, 250",
+        "1.0, 1000",
+        "100%, 1000",
+        "0.0, 0",
+        "12.34%, 123",
+        "1, 1",
+        "1k, 1024"
+    })
+    void readsSharesOfADevice(String text, long bytes) {
+        assertThat(ByteSizes.parse(text, () -> 1000)).isEqualTo(bytes);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "1.5, is more than all of a device",
+        "101%, is more than all of a device",
+        "-50%, is not a number of bytes"
+    })
+    void refusesWhatIsNoShare(String text, String reason) {
+        assertThatThrownBy(() -> ByteSizes.parse(text, () -> 1000))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessage("'" + text + "' " + reason + LEGAL + ", or as a share of the device like 0.5 or 50%");
     }
 
     @ParameterizedTest

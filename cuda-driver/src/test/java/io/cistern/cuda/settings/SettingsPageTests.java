@@ -33,6 +33,11 @@ class SettingsPageTests {
             invalid value is an error that lists the valid ones. Exceptions: `cistern.leaks`, `cistern.observe` and booleans
             warn and fall back to the default.
 
+            **Bytes** are written in one way in all settings and [options](options.md), in `spark.cistern.…` and on the command
+            line: `1048576`; `64k`, `512m`, `8g`, `1t` or `64KiB`, `512MiB`, `0.5GiB`, `1TiB`, all powers of 1024, in any letter
+            case. Where the number is for a device, a share of its memory is written `0.5` or `50%`; `1` is one byte, `1.0` the
+            whole device. `KB`, `MB` and `GB` are refused, since some read them as powers of 1000.
+
             N is a device's ordinal, NAME a name of your own: lower-case letters, digits, `-` and `_`.
 
             | key | legal | without it | meaning |

@@ -9,7 +9,6 @@ import io.cistern.cuda.library.SharedLibrary;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
-import io.cistern.simulated.SimulatedGpu;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -40,10 +39,15 @@ final class SettingChecks {
     /// @return what is wrong, if the reader of the setting throws nothing
     private static List<String> read(Settings.Value set) {
         switch (set.setting()) {
-            case LIMIT, DEVICE_LIMIT -> set.bytes();
-            case LEAKS, SCOPES_REPORT, COPIES_REPORT, COPIES_DIRECT -> set.word();
-            case SIMULATED_DEVICES -> set.number(SimulatedGpu.MAX_SET_DEVICES);
-            case SIMULATED_CAPACITY -> set.bytes(SimulatedGpu.MAX_CAPACITY_BYTES);
+            case LIMIT,
+                    DEVICE_LIMIT,
+                    LEAKS,
+                    CHECK,
+                    SCOPES_REPORT,
+                    COPIES_REPORT,
+                    COPIES_DIRECT,
+                    SIMULATED_DEVICES,
+                    SIMULATED_CAPACITY -> set.check();
             case OBSERVE -> {
                 return ModuleSupport.problemsOfObservers(set.text());
             }
@@ -67,7 +71,7 @@ final class SettingChecks {
                     ONNXRUNTIME_LIBRARY -> {
                 return library(set);
             }
-            case CONFIG, ALLOCATOR, DEVICE_ALLOCATOR, DEFINE, PLUGINS, CHECK, DRIVER -> {
+            case CONFIG, ALLOCATOR, DEVICE_ALLOCATOR, DEFINE, PLUGINS, DRIVER -> {
                 // Checked on a device, or by the diagnosis.
             }
         }

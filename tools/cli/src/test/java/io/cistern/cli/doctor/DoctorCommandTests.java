@@ -75,7 +75,7 @@ final class DoctorCommandTests {
                 "cistern.device.0.allocator | asink | : no allocator is named 'asink'",
                 "cistern.allocator | asink | : no allocator is named 'asink'",
                 "cistern.allocator | caching:bogus=1 | : ",
-                "cistern.check | foo | is 'foo', which is none of [off, checked, paranoid]",
+                "cistern.check | foo | : 'foo' is none of off, checked, paranoid",
                 "cistern.define.foo | asink | : no allocator is named 'asink'",
                 "cistern.leaks | foo | : 'foo' is none of off, sampled, sites, all",
                 "cistern.observe | foo | : there is no observer 'foo'; known: ",
