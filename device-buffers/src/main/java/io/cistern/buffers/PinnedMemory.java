@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 /// Pinned host memory that is kept when it is freed, since pinning is slow. It is a cache like PyTorch's
 /// `CachingHostAllocator`, with its rules.
 ///
-/// **Sizes** are powers of two from 4 KiB on, and blocks are not split: half of a block may be unused, and a
-/// block serves only its own size.
+/// **Sizes** are powers of two from 4 KiB to 1 MiB, and above that eighths of a power of two: a large block has
+/// at most an eighth more than was asked for. Blocks are not split, and a block serves only its own size.
 ///
 /// **Streams.** A freed block that streams used stays out of use until each of them has passed its last use.
 /// Its fences are recorded at the free, and asked when memory of its size is wanted. No thread waits on the
@@ -41,12 +41,6 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class PinnedMemory implements HostMemory {
-    /// 4 KiB: the least that pinning takes.
-    private static final int MIN_SIZE_CLASS = 12;
-
-    /// 4 TiB.
-    private static final int MAX_SIZE_CLASS = 42;
-
     /// Front slots lie so far apart that threads with different sizes share no cache line.
     private static final int STRIDE = 16;
 
@@ -60,9 +54,9 @@ public final class PinnedMemory implements HostMemory {
     private final DeviceMemory memory;
     private final CudaDriver driver;
     private final PinnedFences fences;
-    private final PinnedStatistics statistics = new PinnedStatistics(MAX_SIZE_CLASS + 1);
+    private final PinnedStatistics statistics = new PinnedStatistics();
     private final AtomicReferenceArray<@Nullable PinnedBlock> front =
-            new AtomicReferenceArray<>((MAX_SIZE_CLASS + 1) * STRIDE);
+            new AtomicReferenceArray<>(PinnedSizes.COUNT * STRIDE);
 
     // By size class; guarded by `this`, like all blocks' streams and fences.
     private final List<Deque<PinnedBlock>> idle = new ArrayList<>();
@@ -83,9 +77,9 @@ public final class PinnedMemory implements HostMemory {
         StreamOrder order = memory.moduleSupport().streams();
         this.fences = new PinnedFences(order);
         this.staging = new StagingPieces(driver, order, this);
-        for (int i = 0; i <= MAX_SIZE_CLASS; i++) {
-            idle.add(new ArrayDeque<>());
-            waiting.add(new ArrayDeque<>());
+        for (int i = 0; i < PinnedSizes.COUNT; i++) {
+            idle.add(new ArrayDeque<>(0));
+            waiting.add(new ArrayDeque<>(0));
         }
         memory.listeners().onStreamClosing(this::streamClosing);
     }
@@ -108,14 +102,17 @@ public final class PinnedMemory implements HostMemory {
     /// @throws CudaException if the driver can't pin so much
     @Override
     public PinnedBuffer allocate(long byteSize) {
-        if (((byteSize - 1) >>> MAX_SIZE_CLASS) != 0) {
+        if (((byteSize - 1) >>> PinnedSizes.MAX_SHIFT) != 0) {
             return emptyOrTooLarge(byteSize);
         }
-        return new PinnedBuffer(this, take(sizeClass(byteSize)), byteSize);
+        return new PinnedBuffer(this, take(PinnedSizes.sizeClass(byteSize)), byteSize);
     }
 
-    static int sizeClass(long byteSize) {
-        return Math.max(MIN_SIZE_CLASS, Long.SIZE - Long.numberOfLeadingZeros(byteSize - 1));
+    /// Returns how many bytes are pinned for a buffer that needs a new block.
+    ///
+    /// @param byteSize the buffer's bytes, from 1 to 4 TiB
+    public static long pinnedBytes(long byteSize) {
+        return PinnedSizes.bytes(PinnedSizes.sizeClass(byteSize));
     }
 
     /// Returns a block that nobody uses, idle or new.
@@ -200,7 +197,7 @@ public final class PinnedMemory implements HostMemory {
     }
 
     private PinnedBlock pin(int sizeClass, int device) {
-        return new PinnedBlock(driver.memory().allocateHost(device, 1L << sizeClass), sizeClass, device);
+        return new PinnedBlock(driver.memory().allocateHost(device, PinnedSizes.bytes(sizeClass)), sizeClass, device);
     }
 
     /// Makes freed blocks of a size idle if no stream uses them any more. The others move to the end of the
@@ -376,7 +373,7 @@ public final class PinnedMemory implements HostMemory {
     private long unpinIdle() {
         staging.release();
         List<PinnedBlock> taken = new ArrayList<>();
-        for (int sizeClass = MIN_SIZE_CLASS; sizeClass <= MAX_SIZE_CLASS; sizeClass++) {
+        for (int sizeClass = 0; sizeClass < PinnedSizes.COUNT; sizeClass++) {
             PinnedBlock first = front.getAndSet(sizeClass * STRIDE, null);
             synchronized (this) {
                 if (first != null) {
@@ -431,7 +428,7 @@ public final class PinnedMemory implements HostMemory {
     ///   `.count` and `.avg`.
     public Map<String, Long> statistics() {
         synchronized (this) {
-            for (int sizeClass = MIN_SIZE_CLASS; sizeClass <= MAX_SIZE_CLASS; sizeClass++) {
+            for (int sizeClass = 0; sizeClass < PinnedSizes.COUNT; sizeClass++) {
                 takeBack(sizeClass, Integer.MAX_VALUE);
             }
             return statistics.figures(pinned);

@@ -17,14 +17,13 @@ import java.util.Map;
 /// **Threads.** [#taken] runs on any thread that takes a block; everything else under the lock of the
 /// [PinnedMemory].
 final class PinnedStatistics {
-    private final Size[] sizes;
+    private final Size[] sizes = new Size[PinnedSizes.COUNT];
     private final Gauge pinnedBlocks = new Gauge();
     private final Gauge pinnedBytes = new Gauge();
     private final Timer pinning = new Timer();
     private final Timer unpinning = new Timer();
 
-    PinnedStatistics(int sizeClasses) {
-        sizes = new Size[sizeClasses];
+    PinnedStatistics() {
         Arrays.setAll(sizes, _ -> new Size());
     }
 
@@ -49,14 +48,14 @@ final class PinnedStatistics {
 
     void pinned(int sizeClass, long nanos) {
         pinnedBlocks.add(1);
-        pinnedBytes.add(1L << sizeClass);
+        pinnedBytes.add(PinnedSizes.bytes(sizeClass));
         pinning.took(nanos);
     }
 
     void unpinned(PinnedBlock block, long nanos) {
         sizes[block.sizeClass].handedOutBefore += block.handedOut;
         pinnedBlocks.add(-1);
-        pinnedBytes.add(-(1L << block.sizeClass));
+        pinnedBytes.add(-PinnedSizes.bytes(block.sizeClass));
         unpinning.took(nanos);
     }
 
@@ -89,14 +88,14 @@ final class PinnedStatistics {
         long peak = 0;
         long all = 0;
         for (PinnedBlock block : blocks) {
-            int shift = inBytes ? block.sizeClass : 0;
-            current += block.timesInUse() << shift;
-            all += block.handedOut << shift;
+            long each = inBytes ? PinnedSizes.bytes(block.sizeClass) : 1;
+            current += block.timesInUse() * each;
+            all += block.handedOut * each;
         }
         for (int sizeClass = 0; sizeClass < sizes.length; sizeClass++) {
-            int shift = inBytes ? sizeClass : 0;
-            peak += sizes[sizeClass].peak << shift;
-            all += sizes[sizeClass].handedOutBefore << shift;
+            long each = inBytes ? PinnedSizes.bytes(sizeClass) : 1;
+            peak += sizes[sizeClass].peak * each;
+            all += sizes[sizeClass].handedOutBefore * each;
         }
         Gauge.put(figures, name, current, peak, all);
     }

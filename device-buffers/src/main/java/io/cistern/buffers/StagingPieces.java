@@ -42,7 +42,7 @@ final class StagingPieces {
     /// @param byteSize more than 0
     /// @throws CudaException if the driver can't pin so much
     StagingPiece take(int device, long byteSize) {
-        Shelf shelf = new Shelf(device, PinnedMemory.sizeClass(byteSize));
+        Shelf shelf = new Shelf(device, PinnedSizes.sizeClass(byteSize));
         for (int left = Math.min(count(shelf), PinnedMemory.MAX_LOOKS); left > 0; left--) {
             StagingPiece piece = first(shelf);
             if (piece == null) {

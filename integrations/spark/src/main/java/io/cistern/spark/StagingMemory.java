@@ -22,7 +22,7 @@ final class StagingMemory {
 
     /// Returns memory with undefined bytes. The caller closes it.
     HostBlock take(long byteSize) {
-        long charged = Long.highestOneBit(Math.max(1, byteSize - 1)) * 2; // pinned blocks are powers of two
+        long charged = PinnedMemory.pinnedBytes(Math.max(1, byteSize));
         if (pinnedBytes.addAndGet(charged) <= limitBytes) {
             return pinned(byteSize, charged);
         }
