@@ -34,8 +34,7 @@ final class FiguresReporter implements AutoCloseable {
         } catch (NumberFormatException _) {
             // Reported below.
         }
-        throw new ConfigurationException(PluginSetting.FIGURES_INTERVAL.key() + " is '" + set + "'; legal: "
-                + PluginSetting.FIGURES_INTERVAL.legal());
+        throw PluginSetting.FIGURES_INTERVAL.illegal("'" + set + "' is not such a time");
     }
 
     void begin(ExecutorView view, RunningTasks tasks) {

@@ -4,7 +4,6 @@ import io.cistern.errors.ConfigurationException;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.memory.MemoryMode;
-import org.apache.spark.network.util.JavaUtils;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.TestBlockId;
 
@@ -25,19 +24,35 @@ record HostBudget(long byteSize, boolean reserved) {
     ///
     /// @throws ConfigurationException if the executor does not have that much memory
     static HostBudget take(SparkConf conf, SparkEnv env) {
-        boolean offHeap = conf.getBoolean(OFF_HEAP, false);
-        long room = offHeap ? conf.getSizeAsBytes(OFF_HEAP_SIZE, "0") : overhead(conf);
-        long wanted = PluginSetting.PINNED.in(conf).map(HostBudget::bytes).orElse(room / 2);
-        String where = offHeap ? OFF_HEAP_SIZE : "spark.executor.memoryOverhead";
-        if (wanted > room) {
-            throw new ConfigurationException(PluginSetting.PINNED.key() + " is " + wanted + " bytes, and " + where
-                    + " has " + room + ": raise that, so that pinned memory counts within the executor's");
-        }
+        boolean offHeap = isOffHeap(conf);
+        long wanted = wanted(conf);
         if (offHeap && !env.memoryManager().acquireStorageMemory(BLOCK, wanted, MemoryMode.OFF_HEAP)) {
             throw new ConfigurationException(
                     "Spark's off-heap memory has no " + wanted + " bytes for " + PluginSetting.PINNED.key());
         }
         return new HostBudget(wanted, offHeap);
+    }
+
+    /// Returns the configured bytes, of which executors need as much memory.
+    ///
+    /// @throws ConfigurationException if executors don't have that much
+    static long wanted(SparkConf conf) {
+        boolean offHeap = isOffHeap(conf);
+        long room = offHeap ? conf.getSizeAsBytes(OFF_HEAP_SIZE, "0") : overhead(conf);
+        long wanted = PluginSetting.PINNED
+                .in(conf)
+                .map(set -> PluginSetting.PINNED.bytes(set, null))
+                .orElse(room / 2);
+        String where = offHeap ? OFF_HEAP_SIZE : "spark.executor.memoryOverhead";
+        if (wanted > room) {
+            throw new ConfigurationException(PluginSetting.PINNED.key() + " is " + wanted + " bytes, and " + where
+                    + " has " + room + ": raise that, so that pinned memory counts within the executor's");
+        }
+        return wanted;
+    }
+
+    private static boolean isOffHeap(SparkConf conf) {
+        return conf.getBoolean(OFF_HEAP, false);
     }
 
     /// Returns the bytes for spilled buffers.
@@ -62,14 +77,5 @@ record HostBudget(long byteSize, boolean reserved) {
         double factor = conf.getDouble("spark.executor.memoryOverheadFactor", 0.1);
         long usual = Math.max((long) (heap * factor), MIN_OVERHEAD);
         return conf.getSizeAsMb("spark.executor.memoryOverhead", usual / MEBI + "m") * MEBI;
-    }
-
-    private static long bytes(String set) {
-        try {
-            return JavaUtils.byteStringAsBytes(set);
-        } catch (NumberFormatException e) {
-            throw new ConfigurationException(
-                    PluginSetting.PINNED.key() + " is '" + set + "'; legal: " + PluginSetting.PINNED.legal(), e);
-        }
     }
 }

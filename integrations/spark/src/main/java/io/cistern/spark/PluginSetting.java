@@ -1,21 +1,25 @@
 package io.cistern.spark;
 
+import io.cistern.cuda.settings.ByteSizes;
+import io.cistern.errors.ConfigurationException;
 import java.util.Arrays;
 import java.util.Optional;
+import java.util.function.LongSupplier;
 import org.apache.spark.SparkConf;
+import org.jspecify.annotations.Nullable;
 
 /// Lists the settings of Cistern that exist only in Spark. `docs/spark.md` has this list.
 public enum PluginSetting {
     /// Limits the device memory of one task.
     TASK_LIMIT(
             "spark.cistern.task.limit",
-            "`share`, `none`, or a number of bytes, as `2g`",
+            "`share`, `none`, a number of bytes from 1, or a share of the device, as `0.5`",
             "`share` where `spark.task.resource.gpu.amount` is less than 1, else `none`",
             "the most bytes that a task requests at once; `share` is that amount times the device's limit or memory"),
     /// Limits the pinned host memory.
     PINNED(
             "spark.cistern.pinned",
-            "a number of bytes, as `512m`",
+            "a number of bytes, at most that memory",
             "half of the executor's memory overhead; of `spark.memory.offHeap.size` where that is in use",
             "the most pinned host memory: three quarters for spilled buffers, the rest for copies of rows"),
     /// Sets how often executors report figures.
@@ -60,6 +64,29 @@ public enum PluginSetting {
     /// Returns the value; empty if it is not set.
     Optional<String> in(SparkConf conf) {
         return conf.contains(key) ? Optional.of(conf.get(key).strip()) : Optional.empty();
+    }
+
+    /// Returns a value as a number of bytes, in the syntax of all settings.
+    ///
+    /// @param deviceBytes the memory that a share is of; null where there is no device
+    /// @throws ConfigurationException if it is not one, or less than 1
+    long bytes(String value, @Nullable LongSupplier deviceBytes) {
+        try {
+            long bytes = deviceBytes == null ? ByteSizes.parse(value) : ByteSizes.parse(value, deviceBytes);
+            if (bytes > 0) {
+                return bytes;
+            }
+        } catch (IllegalArgumentException e) {
+            throw illegal(String.valueOf(e.getMessage()));
+        }
+        throw illegal("'" + value + "' would serve nothing");
+    }
+
+    /// Returns the exception to throw for a value that is not legal.
+    ///
+    /// @param what says what is wrong with which value
+    ConfigurationException illegal(String what) {
+        return new ConfigurationException(key + ": " + what + "; legal: " + legal.replace("`", ""));
     }
 
     static boolean isKey(String key) {

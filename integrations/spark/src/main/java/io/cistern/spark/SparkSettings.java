@@ -1,5 +1,6 @@
 package io.cistern.spark;
 
+import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.SettingProblems;
@@ -41,13 +42,27 @@ final class SparkSettings implements AutoCloseable {
         }
     }
 
-    /// Checks the settings in a configuration without applying them.
+    /// Checks the settings in a configuration, with the code that applies them in executors.
     ///
     /// @throws ConfigurationException if one of them is invalid
     static void check(SparkConf conf) {
-        apply(conf, Map.of()).close();
+        try (SparkSettings applied = apply(conf, Map.of())) {
+            applied.requireLegal();
+            TrialMemory.open(Settings.ofProcess());
+        } catch (IllegalSettingException e) {
+            throw new ConfigurationException(String.valueOf(e.getMessage()), e);
+        }
         TaskLimit.check(conf);
+        HostBudget.wanted(conf);
         FiguresReporter.intervalMillis(conf);
+    }
+
+    private void requireLegal() {
+        for (Settings.Value set : Settings.ofProcess().all()) {
+            if (former.containsKey(set.key())) {
+                set.check();
+            }
+        }
     }
 
     /// Returns Cistern's own settings from a configuration, by Cistern's keys.

@@ -5,7 +5,6 @@ import io.cistern.errors.ConfigurationException;
 import java.util.Optional;
 import java.util.OptionalLong;
 import org.apache.spark.SparkConf;
-import org.apache.spark.network.util.JavaUtils;
 
 /// Limits the bytes that a task may request from its device: to its share, to a number of bytes, or not at all.
 ///
@@ -23,26 +22,16 @@ record TaskLimit(OptionalLong byteSize) {
         return switch (set) {
             case NONE -> new TaskLimit(OptionalLong.empty());
             case SHARE -> new TaskLimit(OptionalLong.of((long) (Math.min(1, amount) * deviceBytes)));
-            default -> new TaskLimit(OptionalLong.of(bytes(set)));
+            default -> new TaskLimit(OptionalLong.of(PluginSetting.TASK_LIMIT.bytes(set, () -> deviceBytes)));
         };
     }
 
     static void check(SparkConf conf) {
-        of(conf, 0);
+        of(conf, Long.MAX_VALUE); // of a device that is not known yet
     }
 
     private static double amount(SparkConf conf) {
         return conf.getDouble(AMOUNT, 1);
-    }
-
-    private static long bytes(String set) {
-        try {
-            return JavaUtils.byteStringAsBytes(set);
-        } catch (NumberFormatException e) {
-            throw new ConfigurationException(
-                    PluginSetting.TASK_LIMIT.key() + " is '" + set + "'; legal: " + PluginSetting.TASK_LIMIT.legal(),
-                    e);
-        }
     }
 
     /// Returns a new limit for one task.

@@ -1,0 +1,63 @@
+package io.cistern.spark;
+
+import io.cistern.DeviceMemory;
+import io.cistern.cuda.settings.Setting;
+import io.cistern.cuda.settings.Settings;
+import io.cistern.errors.ConfigurationException;
+import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.options.AllocatorSpec;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/// Opens the configured allocators as an executor does, on simulated devices, since Spark's driver rarely has a GPU.
+/// Left to the executor is what only its machine can tell: files, plug-ins that are not here, and allocators that
+/// can't run on simulated devices.
+final class TrialMemory {
+    private static final List<Setting> OF_ALLOCATORS = List.of(Setting.ALLOCATOR, Setting.DEVICE_ALLOCATOR);
+
+    private TrialMemory() {}
+
+    /// @throws ConfigurationException if a spec can't be followed
+    static void open(Settings settings) {
+        boolean lacksPlugins = settings.get(Setting.PLUGINS)
+                .filter(set -> !Files.isDirectory(Path.of(set.text())))
+                .isPresent();
+        if (lacksPlugins) {
+            return;
+        }
+        Catalog catalog = Catalog.discover(List.of(), List.of());
+        try (SimulatedGpu gpu = SimulatedGpu.builder().build();
+                DeviceMemory memory = DeviceMemory.builder(gpu).catalog(catalog).open()) {
+            for (Settings.Value set : settings.all()) {
+                if (OF_ALLOCATORS.contains(set.setting()) && !namesFile(set, settings)) {
+                    open(set, catalog, memory);
+                }
+            }
+        }
+    }
+
+    /// Whether a spec, or the definition that it names, has the path of a file.
+    private static boolean namesFile(Settings.Value set, Settings settings) {
+        return set.text().contains("/")
+                || settings.all().stream()
+                        .filter(each ->
+                                each.setting() == Setting.DEFINE && each.text().contains("/"))
+                        .anyMatch(each ->
+                                set.text().equals(each.part()) || set.text().startsWith(each.part() + ":"));
+    }
+
+    private static void open(Settings.Value set, Catalog catalog, DeviceMemory memory) {
+        try {
+            AllocatorSpec spec = catalog.complete(AllocatorSpec.parse(set.text()));
+            if (catalog.allocator(spec.name())
+                    .availability(memory.environment())
+                    .available()) {
+                memory.pools().open(set.text()).close();
+            }
+        } catch (ConfigurationException e) {
+            throw new ConfigurationException(set.source() + ": " + e.getMessage(), e);
+        }
+    }
+}
