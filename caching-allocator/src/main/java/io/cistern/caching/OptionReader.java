@@ -22,9 +22,12 @@ final class OptionReader {
     /// PyTorch's name for the driver's pool.
     private static final String DRIVER_POOL = "cudaMallocAsync";
 
-    /// Keys about locks, address ranges and captures; here nothing has to be chosen for these.
+    /// Keys about locks, address ranges and captures, for which nothing has to be chosen here, and one of PyTorch 1.12
+    /// to 2.0, for sizes that are not rounded.
     private static final Set<String> WITHOUT_EFFECT = Set.of(
             "release_lock_on_cudamalloc",
+            "release_lock_on_hipmalloc",
+            "roundup_bypass_threshold_mb",
             "graph_capture_record_stream_reuse",
             "expandable_segments_reserve",
             "expandable_segments_reserve_by_class");
@@ -75,6 +78,16 @@ final class OptionReader {
         if (!keys.isEmpty() && TOLD.add(line)) {
             System.getLogger(OptionReader.class.getName()).log(Level.WARNING, line);
         }
+    }
+
+    /// Accepts a value that changes nothing in a PyTorch string, with a warning, as PyTorch accepts it.
+    ///
+    /// @throws ConfigurationException if it was given by itself
+    void withoutEffect(CachingOption<?> option, String value) {
+        if (option.read(own).isPresent()) {
+            throw option.illegal(value);
+        }
+        warn(List.of(option.key()), "(" + value + ")");
     }
 
     /// Whether a PyTorch string asks for the driver's pool instead of PyTorch's own allocator.

@@ -58,6 +58,28 @@ class CachingOptionsTests extends PoolFixture {
                         + " pinned_num_register_threads, graph_capture_record_stream_reuse");
     }
 
+    /// PyTorch accepts them: the first had a meaning in its versions 1.12 to 2.0, the second has one only with a fraction.
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "roundup_bypass_threshold_mb:1024",
+                "throw_on_cudamalloc_oom:True",
+                "release_lock_on_hipmalloc:True"
+            })
+    void whatPyTorchAcceptsIsAWarning(String pasted) {
+        List<String> told = new ArrayList<>();
+        Logger logger = Logger.getLogger(OptionReader.class.getName());
+        logger.setUseParentHandlers(false);
+        logger.setFilter(line -> told.add(line.getMessage()));
+        try (Allocator caching = memory.open("caching:pytorch=\"" + pasted + "\"")) {
+            assertThat(reservedFor(caching, 84 * MIB)).isPositive();
+        }
+        logger.setFilter(null);
+        logger.setUseParentHandlers(true);
+
+        assertThat(told).singleElement().asString().contains("without effect", pasted.split(":")[0]);
+    }
+
     @Test
     void aSpecWrittenInCodeIsThatOfTheText() {
         AllocatorSpec spec = new CachingSpec()

@@ -172,6 +172,7 @@ class OptionErrorsTests extends PoolFixture {
                 "throw_on_cudamalloc_oom=true | throw_on_cudamalloc_oom | per_process_memory_fraction | legal",
                 "max_split_size_mb=64,pytorch=\"max_split_size_mb:64\" | max_split_size_mb | PyTorch string | give it once",
                 "fit=tight,pytorch=\"backend:cudaMallocAsync\" | fit | backend:cudaMallocAsync | 'async'",
+                "pytorch=\"expandable_segments\" | 'pytorch' | 'expandable_segments' | key:value",
                 "pytorch=\"backend:cudaMallocAsync,per_process_memory_fraction:0.5\" | per_process_memory_fraction"
                         + " | backend:cudaMallocAsync | cistern.limit",
             })
