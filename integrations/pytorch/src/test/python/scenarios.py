@@ -165,6 +165,11 @@ def starts():
     refused(cistern_torch.enable)
 
 
+def configured(allocator=None, option=None):
+    cistern_torch.enable(allocator, **({} if option is None else {option: 64}))
+    print(malloc(MIB) is not None, cistern_torch.memory_summary(0).splitlines()[0].strip())
+
+
 def by_hand():
     """Without the package: the first allocation starts Cistern as configured."""
     torch.change_current_allocator(

@@ -5,9 +5,12 @@ import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.SettingProblems;
+import io.cistern.spi.options.AllocatorSpec;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// Enters from JNI: opens the process's device memory and hands out the functions that PyTorch's hooks call.
@@ -86,11 +89,25 @@ final class TorchHost {
     }
 
     private static void choose(DeviceMemory memory, @Nullable String allocator) {
+        Optional<TorchString> string = TorchString.in(System.getenv());
         if (allocator != null) {
-            memory.setCurrent(allocator);
+            memory.setCurrent(string.isEmpty() ? allocator : string.get().addedTo(AllocatorSpec.parse(allocator)));
         }
-        for (int device = 0; device < memory.environment().deviceCount(); device++) {
-            var _ = memory.current(device);
+        List<AllocatorSpec> current = IntStream.range(0, memory.environment().deviceCount())
+                .mapToObj(device -> memory.current(device).spec())
+                .distinct()
+                .toList();
+        if (allocator == null && string.isPresent()) {
+            addTo(memory, current, string.get());
+        }
+    }
+
+    private static void addTo(DeviceMemory memory, List<AllocatorSpec> configured, TorchString string) {
+        if (configured.size() == 1) {
+            memory.setCurrent(string.addedTo(configured.getFirst()));
+        } else {
+            TorchString.warn(string.variable() + " has no effect: the devices have different allocators, " + configured
+                    + "; give each the option 'pytorch'");
         }
     }
 }

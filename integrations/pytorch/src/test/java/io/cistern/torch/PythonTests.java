@@ -13,6 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 /// The Python package over the library, in a Python process with a JVM on the simulated GPU; PyTorch is a fake.
 final class PythonTests {
     private static final long MIB = 1 << 20;
+    private static final String SPLIT = "max_split_size_mb:128,garbage_collection_threshold:0.8";
 
     @BeforeAll
     static void requireTools() {
@@ -156,6 +157,46 @@ final class PythonTests {
                 .asString()
                 .startsWith("True")
                 .contains("caching:fit=tight");
+    }
+
+    @Test
+    void theStringForPyTorchsOwnAllocatorTakesEffect() throws Exception {
+        Map<String, String> both =
+                Map.of("PYTORCH_CUDA_ALLOC_CONF", SPLIT, "PYTORCH_ALLOC_CONF", "expandable_segments:False");
+        assertThat(PythonProcess.run(Map.of("PYTORCH_ALLOC_CONF", SPLIT), "configured"))
+                .singleElement()
+                .asString()
+                .startsWith("True caching:pytorch=\"" + SPLIT + "\"");
+        assertThat(PythonProcess.run(both, "configured", "caching:fit=tight"))
+                .anySatisfy(line -> assertThat(line).contains("PYTORCH_ALLOC_CONF has no effect: PyTorch reads"))
+                .anySatisfy(line -> assertThat(line).startsWith("True caching:fit=tight,pytorch=\"" + SPLIT + "\""));
+        assertThat(PythonProcess.run(
+                        Map.of("PYTORCH_ALLOC_CONF", SPLIT, "CISTERN_ALLOCATOR", "caching:fit=tight"), "configured"))
+                .singleElement()
+                .asString()
+                .startsWith("True caching:fit=tight,pytorch=\"" + SPLIT + "\"");
+    }
+
+    @Test
+    void whatHasNoEffectIsWarnedOf() throws Exception {
+        assertThat(PythonProcess.run(Map.of("PYTORCH_ALLOC_CONF", SPLIT), "configured", "direct"))
+                .anySatisfy(
+                        line -> assertThat(line).contains("PYTORCH_ALLOC_CONF has no effect: the allocator is direct"))
+                .anySatisfy(line -> assertThat(line).startsWith("True direct"));
+        assertThat(PythonProcess.run(Map.of("PYTORCH_ALLOC_CONF", SPLIT), "configured", "caching", "max_split_size_mb"))
+                .anySatisfy(line -> assertThat(line).contains("on what caching:max_split_size_mb=64 says itself"))
+                .anySatisfy(line -> assertThat(line)
+                        .startsWith("True caching:max_split_size_mb=64,pytorch=\"garbage_collection_threshold:0.8\""));
+        assertThat(PythonProcess.run(Map.of("PYTORCH_HIP_ALLOC_CONF", SPLIT), "configured"))
+                .anySatisfy(line -> assertThat(line).contains("PYTORCH_HIP_ALLOC_CONF has no effect"));
+    }
+
+    @Test
+    void aStringThatPyTorchWouldRefuseIsRefusedByItsName() throws Exception {
+        assertThat(PythonProcess.run(Map.of("PYTORCH_ALLOC_CONF", "expandable_segments"), "starts"))
+                .singleElement()
+                .asString()
+                .contains("PYTORCH_ALLOC_CONF", "'expandable_segments'", "key:value");
     }
 
     private static Iterable<String> run(String... arguments) throws Exception {
