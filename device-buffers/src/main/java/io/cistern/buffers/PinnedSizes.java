@@ -31,7 +31,7 @@ final class PinnedSizes {
             return Math.max(shift - MIN_SHIFT, 0);
         }
         int lower = shift - 1;
-        int step = (int) (byteSize - 1 >>> lower - STEPS_LOG) & STEPS - 1;
+        int step = (int) ((byteSize - 1) >>> (lower - STEPS_LOG)) & (STEPS - 1);
         return WITH_STEPS + (lower - STEPS_SHIFT) * STEPS + step;
     }
 
@@ -39,9 +39,9 @@ final class PinnedSizes {
     static long bytes(int sizeClass) {
         int above = sizeClass - WITH_STEPS;
         if (above < 0) {
-            return 1L << sizeClass + MIN_SHIFT;
+            return 1L << (sizeClass + MIN_SHIFT);
         }
         int lower = STEPS_SHIFT + above / STEPS;
-        return (1L << lower) + (above % STEPS + 1L << lower - STEPS_LOG);
+        return (1L << lower) + ((above % STEPS + 1L) << (lower - STEPS_LOG));
     }
 }

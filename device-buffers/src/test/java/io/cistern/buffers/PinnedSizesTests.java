@@ -18,7 +18,7 @@ final class PinnedSizesTests {
         LongStream.Builder sizes = LongStream.builder();
         for (int shift = 3; shift < PinnedSizes.MAX_SHIFT; shift++) {
             for (long eighth = 8; eighth <= 16; eighth++) {
-                long size = eighth << shift - 3;
+                long size = eighth << (shift - 3);
                 sizes.add(size - 1).add(size).add(Math.min(size + 1, 1L << PinnedSizes.MAX_SHIFT));
             }
         }

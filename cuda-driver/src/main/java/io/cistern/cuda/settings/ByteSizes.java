@@ -85,7 +85,7 @@ public final class ByteSizes {
 
     private static boolean isShare(Matcher form) {
         return form.group(2).equals("%")
-                || form.group(2).isEmpty() && form.group(1).contains(".");
+                || (form.group(2).isEmpty() && form.group(1).contains("."));
     }
 
     /// Returns the shortest exact text, which [#parse] reads back: `64KiB`, `1536MiB`, `1000`.

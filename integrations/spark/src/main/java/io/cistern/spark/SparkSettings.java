@@ -47,22 +47,17 @@ final class SparkSettings implements AutoCloseable {
     /// @throws ConfigurationException if one of them is invalid
     static void check(SparkConf conf) {
         try (SparkSettings applied = apply(conf, Map.of())) {
-            applied.requireLegal();
-            TrialMemory.open(Settings.ofProcess());
+            List<Settings.Value> set = Settings.ofProcess().all().stream()
+                    .filter(each -> applied.former.containsKey(each.key()))
+                    .toList();
+            set.forEach(Settings.Value::check);
+            TrialMemory.open(set);
         } catch (IllegalSettingException e) {
             throw new ConfigurationException(String.valueOf(e.getMessage()), e);
         }
         TaskLimit.check(conf);
         HostBudget.wanted(conf);
         FiguresReporter.intervalMillis(conf);
-    }
-
-    private void requireLegal() {
-        for (Settings.Value set : Settings.ofProcess().all()) {
-            if (former.containsKey(set.key())) {
-                set.check();
-            }
-        }
     }
 
     /// Returns Cistern's own settings from a configuration, by Cistern's keys.

@@ -19,29 +19,28 @@ final class TrialMemory {
 
     private TrialMemory() {}
 
+    /// @param settings those of executors, which are applied here
     /// @throws ConfigurationException if a spec can't be followed
-    static void open(Settings settings) {
-        boolean lacksPlugins = settings.get(Setting.PLUGINS)
-                .filter(set -> !Files.isDirectory(Path.of(set.text())))
-                .isPresent();
-        if (lacksPlugins) {
+    static void open(List<Settings.Value> settings) {
+        List<Settings.Value> specs = settings.stream()
+                .filter(set -> OF_ALLOCATORS.contains(set.setting()) && !namesFile(set, settings))
+                .toList();
+        boolean lacksPlugins = settings.stream()
+                .anyMatch(set -> set.setting() == Setting.PLUGINS && !Files.isDirectory(Path.of(set.text())));
+        if (specs.isEmpty() || lacksPlugins) {
             return;
         }
         Catalog catalog = Catalog.discover(List.of(), List.of());
         try (SimulatedGpu gpu = SimulatedGpu.builder().build();
                 DeviceMemory memory = DeviceMemory.builder(gpu).catalog(catalog).open()) {
-            for (Settings.Value set : settings.all()) {
-                if (OF_ALLOCATORS.contains(set.setting()) && !namesFile(set, settings)) {
-                    open(set, catalog, memory);
-                }
-            }
+            specs.forEach(set -> open(set, catalog, memory));
         }
     }
 
     /// Whether a spec, or the definition that it names, has the path of a file.
-    private static boolean namesFile(Settings.Value set, Settings settings) {
+    private static boolean namesFile(Settings.Value set, List<Settings.Value> settings) {
         return set.text().contains("/")
-                || settings.all().stream()
+                || settings.stream()
                         .filter(each ->
                                 each.setting() == Setting.DEFINE && each.text().contains("/"))
                         .anyMatch(each ->
