@@ -29,19 +29,20 @@ record TorchString(String variable, Map<String, List<String>> options) {
     ///
     /// @throws ConfigurationException if it does not follow PyTorch's syntax
     static Optional<TorchString> in(Map<String, String> environment) {
-        List<String> set =
-                VARIABLES.stream().filter(name -> isSet(environment, name)).toList();
-        if (set.size() > 1 && !environment.get(set.get(0)).equals(environment.get(set.get(1)))) {
+        List<String> set = VARIABLES.stream()
+                .filter(name -> !text(environment, name).isBlank())
+                .toList();
+        if (set.size() > 1 && !text(environment, set.get(0)).equals(text(environment, set.get(1)))) {
             warn(set.get(1) + " has no effect: PyTorch reads " + set.get(0) + ", which is set too");
         }
-        if (isSet(environment, ROCM)) {
+        if (!text(environment, ROCM).isBlank()) {
             warn(ROCM + " has no effect: it is for AMD's GPUs; set " + VARIABLES.getLast());
         }
-        return set.stream().findFirst().map(name -> parse(name, environment.get(name)));
+        return set.stream().findFirst().map(name -> parse(name, text(environment, name)));
     }
 
-    private static boolean isSet(Map<String, String> environment, String name) {
-        return !environment.getOrDefault(name, "").isBlank();
+    private static String text(Map<String, String> environment, String name) {
+        return environment.getOrDefault(name, "");
     }
 
     private static TorchString parse(String variable, String text) {
