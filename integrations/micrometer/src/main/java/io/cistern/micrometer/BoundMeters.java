@@ -6,18 +6,17 @@ import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
-import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.binder.BaseUnits;
-import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.ToDoubleFunction;
+import org.jspecify.annotations.Nullable;
 
 /// Keeps the meters of one device memory in one registry.
 ///
@@ -28,25 +27,36 @@ final class BoundMeters {
 
     private final DeviceMemory memory;
     private final MeterRegistry registry;
-    private final List<Meter> ofAll = new ArrayList<>();
+    private final int number;
+    private final MeterGroup ofMemory;
 
-    /// Guarded by this, like the fields below.
+    /// By the name that events have for an allocator; of several allocators, the first.
+    private final Map<String, OfAllocator> byEventName = new ConcurrentHashMap<>();
+
+    /// Guarded by this, like the field below.
     private final Map<Allocator, OfAllocator> byAllocator = new LinkedHashMap<>();
 
     private boolean ended;
 
-    private record OfAllocator(String name, String pool, List<Meter> meters) {}
+    private record OfAllocator(String name, String pool, MeterGroup meters) {}
 
     BoundMeters(DeviceMemory memory, MeterRegistry registry) {
         this.memory = memory;
         this.registry = registry;
+        number = MemoryNumbers.take(registry);
+        ofMemory = new MeterGroup(registry, Tags.of("memory", Integer.toString(number)));
     }
 
     synchronized void begin() {
-        ofAll.add(Gauge.builder("cistern.allocators", this, BoundMeters::countAndFollow)
-                .description("Allocators that are open or have live blocks")
-                .strongReference(true)
-                .register(registry));
+        ofMemory.meter(
+                Gauge.class,
+                "cistern.allocators",
+                Tags.empty(),
+                (tags, to) -> Gauge.builder("cistern.allocators", this, BoundMeters::countAndFollow)
+                        .description("Allocators that are open or have live blocks")
+                        .strongReference(true)
+                        .tags(tags)
+                        .register(to));
         for (int device = 0; device < memory.environment().deviceCount(); device++) {
             addDevice(device);
         }
@@ -54,20 +64,37 @@ final class BoundMeters {
     }
 
     private void addDevice(int device) {
-        Tags tags = Tags.of("device", Integer.toString(device));
-        ofAll.add(Gauge.builder(
-                        "cistern.device.memory.total",
-                        memory,
-                        at -> at.driver().devices().totalBytes(device))
-                .description("Memory of the device")
-                .baseUnit(BaseUnits.BYTES)
-                .tags(tags)
-                .register(registry));
-        ofAll.add(Gauge.builder("cistern.device.memory.free", memory, at -> freeBytes(at, device))
-                .description("Memory of the device that no process uses, as the driver says")
-                .baseUnit(BaseUnits.BYTES)
-                .tags(tags)
-                .register(registry));
+        bytes(
+                ofMemory,
+                device,
+                "cistern.device.memory.total",
+                "Memory of the device",
+                memory,
+                at -> at.driver().devices().totalBytes(device));
+        bytes(
+                ofMemory,
+                device,
+                "cistern.device.memory.free",
+                "Memory of the device that no process uses, as the driver says",
+                memory,
+                at -> freeBytes(at, device));
+    }
+
+    private static <T> void bytes(
+            MeterGroup group, int device, String name, String description, T of, ToDoubleFunction<T> figure) {
+        group.meter(
+                Gauge.class,
+                name,
+                tagOf(device),
+                (tags, registry) -> Gauge.builder(name, of, figure)
+                        .description(description)
+                        .baseUnit(BaseUnits.BYTES)
+                        .tags(tags)
+                        .register(registry));
+    }
+
+    static Tags tagOf(int device) {
+        return Tags.of("device", Integer.toString(device));
     }
 
     /// Returns NaN for a device that this process does not use, because asking would cost memory there.
@@ -90,17 +117,25 @@ final class BoundMeters {
         List<Allocator> present = memory.allocators();
         byAllocator.forEach((allocator, of) -> {
             if (!present.contains(allocator)) {
-                remove(of.meters());
+                byEventName.remove(allocator.toString(), of);
+                of.meters().remove();
             }
         });
         byAllocator.keySet().retainAll(present);
         for (Allocator allocator : present) {
-            if (!byAllocator.containsKey(allocator)) {
-                String pool = allocator.pool().map(BoundMeters::nameOf).orElse("none");
-                String name = freeName(allocator.toString(), pool);
-                byAllocator.put(allocator, new OfAllocator(name, pool, metersOf(allocator, name, pool)));
-            }
+            byEventName.putIfAbsent(allocator.toString(), byAllocator.computeIfAbsent(allocator, this::metersOf));
         }
+    }
+
+    private OfAllocator metersOf(Allocator allocator) {
+        String pool = allocator.pool().map(BoundMeters::nameOf).orElse("none");
+        String name = freeName(allocator.toString(), pool);
+        MeterGroup meters = ofMemory.with(Tags.of("allocator", name, "pool", pool));
+        for (int device = 0; device < memory.environment().deviceCount(); device++) {
+            addGauges(meters, allocator, device);
+            addCounters(meters, allocator, device);
+        }
+        return new OfAllocator(name, pool, meters);
     }
 
     /// Returns the spec, with a number added if another allocator of the pool has that name.
@@ -108,58 +143,58 @@ final class BoundMeters {
         Set<String> taken = new HashSet<>();
         byAllocator.values().stream().filter(each -> each.pool.equals(pool)).forEach(each -> taken.add(each.name));
         String name = spec;
-        for (int number = 2; taken.contains(name); number++) {
-            name = spec + "#" + number;
+        for (int suffix = 2; taken.contains(name); suffix++) {
+            name = spec + "#" + suffix;
         }
         return name;
-    }
-
-    private List<Meter> metersOf(Allocator allocator, String name, String pool) {
-        List<Meter> meters = new ArrayList<>();
-        for (int device = 0; device < memory.environment().deviceCount(); device++) {
-            Tags tags = Tags.of("device", Integer.toString(device), "allocator", name, "pool", pool);
-            addGauges(meters, allocator, device, tags);
-            addCounters(meters, allocator, device, tags);
-        }
-        return meters;
     }
 
     private static String nameOf(MemoryPool pool) {
         return pool.tag().isEmpty() ? Long.toString(pool.id()) : pool.tag();
     }
 
-    private void addGauges(List<Meter> meters, Allocator allocator, int device, Tags tags) {
-        meters.add(bytes("cistern.memory.requested", allocator, tags, from(device, AllocatorStatistics::requestedBytes))
-                .description("Bytes that live blocks were asked for")
-                .register(registry));
-        meters.add(bytes(
-                        "cistern.memory.requested.peak",
-                        allocator,
-                        tags,
-                        from(device, AllocatorStatistics::requestedPeakBytes))
-                .description("The highest of the bytes that live blocks were asked for")
-                .register(registry));
-        meters.add(bytes("cistern.memory.reserved", allocator, tags, at -> {
-                    var reserved = at.reservedBytes(device);
-                    return reserved.isPresent() ? reserved.getAsLong() : Double.NaN;
-                })
-                .description("Bytes held from the driver")
-                .register(registry));
-        meters.add(bytes("cistern.memory.largest.free", allocator, tags, at -> largestFree(at, device))
-                .description("Bytes of the largest block that is free")
-                .register(registry));
-        meters.add(bytes("cistern.memory.stranded", allocator, tags, at -> stranded(at, device))
-                .description("Idle or waiting bytes that only one stream can use now")
-                .register(registry));
-        meters.add(Gauge.builder("cistern.blocks.live", allocator, from(device, AllocatorStatistics::liveBlocks))
-                .description("Live blocks")
-                .tags(tags)
-                .register(registry));
-    }
-
-    private static Gauge.Builder<Allocator> bytes(
-            String name, Allocator allocator, Tags tags, ToDoubleFunction<Allocator> figure) {
-        return Gauge.builder(name, allocator, figure).baseUnit(BaseUnits.BYTES).tags(tags);
+    private static void addGauges(MeterGroup group, Allocator allocator, int device) {
+        bytes(
+                group,
+                device,
+                "cistern.memory.requested",
+                "Bytes that live blocks were asked for",
+                allocator,
+                from(device, AllocatorStatistics::requestedBytes));
+        bytes(
+                group,
+                device,
+                "cistern.memory.requested.peak",
+                "The highest of the bytes that live blocks were asked for",
+                allocator,
+                from(device, AllocatorStatistics::requestedPeakBytes));
+        bytes(group, device, "cistern.memory.reserved", "Bytes held from the driver", allocator, at -> {
+            var reserved = at.reservedBytes(device);
+            return reserved.isPresent() ? reserved.getAsLong() : Double.NaN;
+        });
+        bytes(
+                group,
+                device,
+                "cistern.memory.largest.free",
+                "Bytes of the largest block that is free",
+                allocator,
+                at -> largestFree(at, device));
+        bytes(
+                group,
+                device,
+                "cistern.memory.stranded",
+                "Idle or waiting bytes that only one stream can use now",
+                allocator,
+                at -> stranded(at, device));
+        group.meter(
+                Gauge.class,
+                "cistern.blocks.live",
+                tagOf(device),
+                (tags, registry) -> Gauge.builder(
+                                "cistern.blocks.live", allocator, from(device, AllocatorStatistics::liveBlocks))
+                        .description("Live blocks")
+                        .tags(tags)
+                        .register(registry));
     }
 
     private static ToDoubleFunction<Allocator> from(int device, ToDoubleFunction<AllocatorStatistics> figure) {
@@ -181,32 +216,66 @@ final class BoundMeters {
                 : Double.NaN;
     }
 
-    private void addCounters(List<Meter> meters, Allocator allocator, int device, Tags tags) {
-        meters.add(FunctionCounter.builder(
-                        "cistern.allocations", allocator, from(device, AllocatorStatistics::allocations))
-                .description("Allocations that succeeded")
-                .tags(tags)
-                .register(registry));
-        meters.add(FunctionCounter.builder("cistern.frees", allocator, from(device, AllocatorStatistics::frees))
-                .description("Frees")
-                .tags(tags)
-                .register(registry));
-        meters.add(FunctionCounter.builder(
-                        "cistern.memory.allocated", allocator, from(device, AllocatorStatistics::requestedTotalBytes))
-                .description("Bytes that were asked for so far")
-                .baseUnit(BaseUnits.BYTES)
-                .tags(tags)
-                .register(registry));
+    private static void addCounters(MeterGroup group, Allocator allocator, int device) {
+        counter(
+                group,
+                device,
+                "cistern.allocations",
+                "Allocations that succeeded",
+                null,
+                allocator,
+                AllocatorStatistics::allocations);
+        counter(group, device, "cistern.frees", "Frees", null, allocator, AllocatorStatistics::frees);
+        counter(
+                group,
+                device,
+                "cistern.memory.allocated",
+                "Bytes that were asked for so far",
+                BaseUnits.BYTES,
+                allocator,
+                AllocatorStatistics::requestedTotalBytes);
+    }
+
+    private static void counter(
+            MeterGroup group,
+            int device,
+            String name,
+            String description,
+            @Nullable String unit,
+            Allocator allocator,
+            ToDoubleFunction<AllocatorStatistics> figure) {
+        group.meter(
+                FunctionCounter.class,
+                name,
+                tagOf(device),
+                (tags, registry) -> FunctionCounter.builder(name, allocator, from(device, figure))
+                        .description(description)
+                        .baseUnit(unit)
+                        .tags(tags)
+                        .register(registry));
+    }
+
+    /// Returns the meters of the device memory itself.
+    MeterGroup ofMemory() {
+        return ofMemory;
+    }
+
+    /// Returns the meters of the allocator that an event names; null if it is gone.
+    @Nullable
+    MeterGroup of(String eventName) {
+        if (!byEventName.containsKey(eventName)) {
+            follow();
+        }
+        OfAllocator found = byEventName.get(eventName);
+        return found == null ? null : found.meters();
     }
 
     synchronized void end() {
         ended = true;
-        remove(ofAll);
-        byAllocator.values().forEach(each -> remove(each.meters()));
+        ofMemory.remove();
+        byAllocator.values().forEach(each -> each.meters().remove());
         byAllocator.clear();
-    }
-
-    private void remove(Collection<Meter> meters) {
-        meters.forEach(registry::remove);
+        byEventName.clear();
+        MemoryNumbers.giveBack(registry, number);
     }
 }

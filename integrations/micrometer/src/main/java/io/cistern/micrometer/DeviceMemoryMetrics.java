@@ -17,22 +17,24 @@ import java.util.concurrent.CopyOnWriteArrayList;
 ///
 /// | meter | value | tags |
 /// |---|---|---|
-/// | `cistern.device.memory.total`, `.free` | bytes of the device, as the driver says | `device` |
-/// | `cistern.memory.requested`, `.requested.peak` | bytes of live blocks | `device`, `allocator`, `pool` |
+/// | `cistern.device.memory.total`, `.free` | bytes of the device, as the driver says | `memory`, `device` |
+/// | `cistern.memory.requested`, `.requested.peak` | bytes of live blocks | also `allocator`, `pool` |
 /// | `cistern.memory.reserved` | bytes held from the driver | same |
 /// | `cistern.memory.largest.free` | bytes of the largest free block | same |
 /// | `cistern.memory.stranded` | idle or waiting bytes that only one stream can use now | same |
 /// | `cistern.memory.allocated` | bytes requested so far, a counter | same |
 /// | `cistern.blocks.live` | live blocks | same |
 /// | `cistern.allocations`, `cistern.frees` | counters | same |
-/// | `cistern.allocators` | allocators that are open or have live blocks | |
-/// | `cistern.out.of.memory` | failed requests, a counter | `device`, `allocator` |
-/// | `cistern.reclaims` | a timer of reclaim steps | `device`, `step` |
-/// | `cistern.trims` | a timer of requested trims | `device`, `allocator` |
-/// | `cistern.allocation.slow` | a timer of [slow allocations][#withSlowAllocations] | `device`, `allocator` |
+/// | `cistern.allocators` | allocators that are open or have live blocks | `memory` |
+/// | `cistern.out.of.memory` | failed requests, a counter | `memory`, `device`, `allocator`, `pool` |
+/// | `cistern.reclaims` | a timer of reclaim steps | `memory`, `device`, `step` |
+/// | `cistern.trims` | a timer of requested trims | `memory`, `device`, `allocator`, `pool` |
+/// | `cistern.allocation.slow` | a timer of [slow allocations][#withSlowAllocations] | same |
 ///
-/// `allocator` is the spec; a second allocator of the same spec is `caching#2`. `pool` is the pool's tag or
-/// number, or `none`. A figure that an allocator can't tell is NaN. Reading `cistern.allocators`, as each
+/// `memory` numbers the device memories of a registry from 1, in the order in which they were bound; the number
+/// of one that was closed is given again. `allocator` is the spec, or the pool's name; a second allocator of the
+/// same spec is `caching#2`, and events that name no more than the spec count for the first. `pool` is the pool's
+/// tag or number, or `none`. A figure that an allocator can't tell is NaN. Reading `cistern.allocators`, as each
 /// export does, adds the meters of new allocators and removes those of allocators that are gone.
 ///
 /// **Threads.** Any thread may call any method at any time.
@@ -69,19 +71,19 @@ public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
     @Override
     public void bindTo(MeterRegistry registry) {
         BoundMeters meters = new BoundMeters(memory, registry);
-        EventMeters events = new EventMeters(registry, slowNanos);
         meters.begin();
+        EventMeters events = new EventMeters(meters, slowNanos);
         Registration observing = slowNanos == NEVER
                 ? memory.listeners().onRareEvent(events)
                 : memory.listeners().onEvent(events);
-        bindings.add(() -> {
+        Bindings ofMemory = memory.moduleSupport().attachment(Bindings.class, _ -> new Bindings());
+        bindings.add(ofMemory.add(() -> {
             observing.close();
-            events.end();
             meters.end();
-        });
+        }));
     }
 
-    /// Removes the meters from the registries.
+    /// Removes these meters from the registries; [DeviceMemory#close] does the same.
     @Override
     public void close() {
         bindings.forEach(Registration::close);

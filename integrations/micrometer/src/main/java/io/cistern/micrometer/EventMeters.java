@@ -3,29 +3,24 @@ package io.cistern.micrometer;
 import io.cistern.diagnostics.MemoryEvent;
 import io.cistern.diagnostics.OutOfMemoryReport;
 import io.micrometer.core.instrument.Counter;
-import io.micrometer.core.instrument.Meter;
-import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.Timer;
 import java.util.List;
 import java.util.Locale;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
-/// Counts and times the rare events of a device memory. It looks up the meter by name and tags at each event.
+/// Counts and times the rare events of a device memory. The meters of an allocator's events end with the
+/// allocator.
 ///
 /// **Threads.** Any.
 final class EventMeters implements Consumer<MemoryEvent> {
-    private static final String DEVICE = "device";
-    private static final String ALLOCATOR = "allocator";
-
-    private final MeterRegistry registry;
+    private final BoundMeters bound;
     private final long slowNanos;
-    private final Set<Meter> registered = ConcurrentHashMap.newKeySet();
 
-    EventMeters(MeterRegistry registry, long slowNanos) {
-        this.registry = registry;
+    EventMeters(BoundMeters bound, long slowNanos) {
+        this.bound = bound;
         this.slowNanos = slowNanos;
     }
 
@@ -34,47 +29,63 @@ final class EventMeters implements Consumer<MemoryEvent> {
         switch (told) {
             case MemoryEvent.Allocated block -> {
                 if (block.nanos() >= slowNanos) {
-                    time("cistern.allocation.slow", block.device(), ALLOCATOR, block.allocator(), block.nanos());
+                    time(bound.of(block.allocator()), "cistern.allocation.slow", device(block), block.nanos());
                 }
             }
             case MemoryEvent.Trimmed trim ->
-                time("cistern.trims", trim.device(), ALLOCATOR, trim.allocator(), trim.nanos());
+                time(bound.of(trim.allocator()), "cistern.trims", device(trim), trim.nanos());
             case MemoryEvent.Reclaimed reclaim ->
                 time(
+                        bound.ofMemory(),
                         "cistern.reclaims",
-                        reclaim.device(),
-                        "step",
-                        reclaim.step().step().name().toLowerCase(Locale.ROOT),
+                        device(reclaim).and("step", reclaim.step().step().name().toLowerCase(Locale.ROOT)),
                         reclaim.step().nanos());
-            case MemoryEvent.OutOfMemory refusal -> count(refusal.report());
+            case MemoryEvent.OutOfMemory refusal -> count(refusal);
             default -> {}
         }
     }
 
-    private void time(String name, int device, String key, String value, long nanos) {
-        Timer timer = Timer.builder(name)
-                .tag(DEVICE, Integer.toString(device))
-                .tag(key, value)
-                .register(registry);
-        registered.add(timer);
-        timer.record(nanos, TimeUnit.NANOSECONDS);
+    private static Tags device(MemoryEvent event) {
+        return BoundMeters.tagOf(event.device());
     }
 
-    private void count(OutOfMemoryReport report) {
-        List<OutOfMemoryReport.AllocatorMemory> allocators = report.allocators();
-        Counter counter = Counter.builder("cistern.out.of.memory")
-                .description("Requests that failed: there was no memory for them, or a limit refused them")
-                .tag(DEVICE, Integer.toString(report.device()))
-                .tag(
-                        ALLOCATOR,
-                        allocators.isEmpty() ? "none" : allocators.getFirst().name())
-                .register(registry);
-        registered.add(counter);
-        counter.increment();
+    /// @param group null if the allocator is gone
+    private static void time(@Nullable MeterGroup group, String name, Tags more, long nanos) {
+        Timer timer = group == null
+                ? null
+                : group.meter(
+                        Timer.class,
+                        name,
+                        more,
+                        (tags, registry) -> Timer.builder(name).tags(tags).register(registry));
+        if (timer != null) {
+            timer.record(nanos, TimeUnit.NANOSECONDS);
+        }
     }
 
-    /// Removes the meters. Call it after the last event.
-    void end() {
-        registered.forEach(registry::remove);
+    private void count(MemoryEvent.OutOfMemory refusal) {
+        List<OutOfMemoryReport.AllocatorMemory> allocators = refusal.report().allocators();
+        if (allocators.isEmpty()) {
+            count(bound.ofMemory(), device(refusal).and("allocator", "none", "pool", "none"));
+        } else {
+            count(bound.of(allocators.getFirst().name()), device(refusal));
+        }
+    }
+
+    private static void count(@Nullable MeterGroup group, Tags more) {
+        Counter counter = group == null
+                ? null
+                : group.meter(
+                        Counter.class,
+                        "cistern.out.of.memory",
+                        more,
+                        (tags, registry) -> Counter.builder("cistern.out.of.memory")
+                                .description("Requests that failed: there was no memory for them, or a limit refused"
+                                        + " them")
+                                .tags(tags)
+                                .register(registry));
+        if (counter != null) {
+            counter.increment();
+        }
     }
 }

@@ -7,6 +7,7 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.jvm.Cycles;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
 import io.cistern.spi.SegmentSourceProvider;
@@ -30,14 +31,16 @@ final class DeviceMemoryMetricsTests {
 
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().devices(1).capacityBytes(256 * MIB).build();
-    private final DeviceMemory memory = DeviceMemory.builder(gpu)
-            .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
-            .open();
+    private final DeviceMemory memory = open(gpu);
     private final long stream = gpu.streams().create(DEVICE);
     private final MeterRegistry registry = new SimpleMeterRegistry();
 
-    DeviceMemoryMetricsTests() {
-        memory.setCurrent("caching");
+    private static DeviceMemory open(SimulatedGpu gpu) {
+        DeviceMemory opened = DeviceMemory.builder(gpu)
+                .catalog(Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class)))
+                .open();
+        opened.setCurrent("caching");
+        return opened;
     }
 
     private static <P> List<P> all(Class<P> service) {
@@ -60,7 +63,7 @@ final class DeviceMemoryMetricsTests {
     }
 
     private RequiredSearch meter(String name) {
-        return registry.get(name).tags("device", "0", "allocator", "caching", "pool", "none");
+        return registry.get(name).tags("memory", "1", "device", "0", "allocator", "caching", "pool", "none");
     }
 
     @Test
@@ -166,16 +169,100 @@ final class DeviceMemoryMetricsTests {
             assertThat(prometheus.scrape().lines())
                     .contains(
                             "# TYPE cistern_memory_requested_bytes gauge",
-                            "cistern_memory_requested_bytes{allocator=\"caching\",device=\"0\",pool=\"none\"} 3145728.0",
+                            "cistern_memory_requested_bytes{allocator=\"caching\",device=\"0\",memory=\"1\",pool=\"none\"} 3145728.0",
                             "# TYPE cistern_allocations_total counter",
-                            "cistern_allocations_total{allocator=\"caching\",device=\"0\",pool=\"none\"} 1.0");
+                            "cistern_allocations_total{allocator=\"caching\",device=\"0\",memory=\"1\",pool=\"none\"} 1.0");
             try (Allocator second = memory.open("direct")) {
                 prometheus.scrape();
                 free(second.allocate(5, DEVICE, stream));
                 assertThat(prometheus.scrape().lines())
-                        .contains("cistern_allocations_total{allocator=\"direct\",device=\"0\",pool=\"none\"} 1.0");
+                        .contains(
+                                "cistern_allocations_total{allocator=\"direct\",device=\"0\",memory=\"1\",pool=\"none\"} 1.0");
             }
             free(address);
+        }
+    }
+
+    private static double requested(MeterRegistry registry, String memory) {
+        return registry.get("cistern.memory.requested")
+                .tag("memory", memory)
+                .gauge()
+                .value();
+    }
+
+    @Test
+    void twoMemoriesInARegistryHaveSeriesOfTheirOwn() {
+        SimulatedGpu other = SimulatedGpu.builder().capacityBytes(64 * MIB).build();
+        DeviceMemoryMetrics ofSecond;
+        try (DeviceMemory second = open(other);
+                DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            ofSecond = DeviceMemoryMetrics.of(second);
+            metrics.bindTo(registry);
+            ofSecond.bindTo(registry);
+            long address = allocate(MIB);
+            long ofOther = second.allocate(2 * MIB, DEVICE, 0);
+            assertThat(requested(registry, "1")).isEqualTo(MIB);
+            assertThat(requested(registry, "2")).isEqualTo(2.0 * MIB);
+            ofSecond.close();
+            assertThat(requested(registry, "1")).isEqualTo(MIB);
+            assertThat(registry.find("cistern.allocators").gauges()).hasSize(1);
+            ofSecond.bindTo(registry);
+            assertThat(requested(registry, "2")).isEqualTo(2.0 * MIB);
+            second.free(ofOther, 0);
+            free(address);
+        }
+        assertThat(registry.getMeters()).isEmpty(); // the second memory's close removed its own
+    }
+
+    @Test
+    void eventsOfPoolsEndWithThem() {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.withSlowAllocations(memory, Duration.ZERO)) {
+            metrics.bindTo(registry);
+            for (int i = 0; i < 100; i++) {
+                try (MemoryPool pool =
+                        MemoryPool.builder(memory).tag("job-" + i).open()) {
+                    free(pool.allocate(MIB, DEVICE, stream));
+                    assertThatThrownBy(() -> pool.allocate(300 * MIB, DEVICE, stream))
+                            .isInstanceOf(DeviceOutOfMemoryException.class);
+                    pool.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+                    assertThat(registry.get("cistern.trims")
+                                    .tag("pool", "job-" + i)
+                                    .timer()
+                                    .count())
+                            .isPositive();
+                }
+            }
+            assertThat(registry.get("cistern.allocators").gauge().value()).isOne();
+            assertThat(registry.getMeters())
+                    .extracting(meter -> meter.getId().getTag("pool"))
+                    .containsOnly(null, "none");
+        }
+    }
+
+    @Test
+    void closedMetersLeaveNothing() throws Exception {
+        Cycles.assertNothingStays(2000, () -> {
+            try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+                metrics.bindTo(registry);
+                metrics.bindTo(new SimpleMeterRegistry());
+                memory.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
+            }
+        });
+        assertThat(registry.getMeters()).isEmpty();
+    }
+
+    @Test
+    void closedPoolsLeaveNothingInARegistry() throws Exception {
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            metrics.bindTo(registry);
+            Cycles.assertNothingStays(3000, () -> {
+                try (MemoryPool pool = MemoryPool.builder(memory).tag("job").open()) {
+                    free(pool.allocate(MIB, DEVICE, stream));
+                    pool.trim(DEVICE, 0, TrimMode.SYNCHRONIZE);
+                }
+                registry.get("cistern.allocators").gauge().value();
+            });
+            assertThat(registry.find("cistern.trims").timers()).isEmpty();
         }
     }
 }
