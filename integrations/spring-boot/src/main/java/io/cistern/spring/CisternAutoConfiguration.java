@@ -9,6 +9,7 @@ import io.cistern.spi.catalog.Catalog;
 import io.micrometer.core.instrument.binder.MeterBinder;
 import java.time.Duration;
 import org.springframework.beans.factory.ObjectProvider;
+import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
@@ -17,6 +18,7 @@ import org.springframework.boot.health.autoconfigure.contributor.ConditionalOnEn
 import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Lazy;
 import org.springframework.core.env.ConfigurableEnvironment;
 import org.springframework.core.env.Environment;
 
@@ -33,7 +35,10 @@ import org.springframework.core.env.Environment;
 /// |---|---|
 /// | [DeviceMemory] | always, unless the application has one |
 /// | `cisternHealthIndicator` | with `spring-boot-health`, unless `management.health.cistern.enabled` is `false` |
-/// | `DeviceMemoryMetrics` | with `cistern-micrometer` and Micrometer |
+/// | `DeviceMemoryMetrics` | with Micrometer |
+///
+/// Health and meters come with `spring-boot-starter-actuator`; the health check needs Spring Boot 4. The log says
+/// at startup what an application lacks for them.
 ///
 /// **Device memory.** The bean is the [process's own][DeviceMemory#system], which stays open when the
 /// application ends. If the application has a [CudaDriver] bean, the bean is new device memory on that driver
@@ -44,20 +49,35 @@ import org.springframework.core.env.Environment;
 /// The application registers one with the bean's [listeners][DeviceMemory#listeners].
 ///
 /// **Properties.** The application's properties may contain any of Cistern's settings under its own key.
-/// They become system properties before device memory is opened, unless such a system property exists
-/// already. Settings of the process's own device memory must be there before anybody else opens it. This
-/// module has one property of its own: `cistern.metrics.slow-allocations`, a duration such as `1ms`, adds
+/// They are system properties from before device memory is opened until the application's context closes, unless
+/// such a system property or environment variable exists already. While several contexts are open, the settings of
+/// the last one hold, and device memory keeps those that it was opened with. The process's own device memory takes
+/// the settings of the first context that uses it; a warning says if later ones are others. This module has one
+/// property of its own: `cistern.metrics.slow-allocations`, a duration such as `1ms`, adds
 /// the meter of [slow allocations][DeviceMemoryMetrics#withSlowAllocations].
 @AutoConfiguration
 public final class CisternAutoConfiguration {
     /// For Spring.
     public CisternAutoConfiguration() {}
 
+    /// Returns the application's settings, if a bean below needs them.
+    @Bean(destroyMethod = "close")
+    @Lazy
+    ContextSettings cisternSettings(ConfigurableEnvironment environment) {
+        return ContextSettings.open(environment);
+    }
+
+    /// Logs what an application lacks for meters and health.
+    @Bean
+    MissingObservers cisternMissingObservers(ConfigurableListableBeanFactory beans, Environment environment) {
+        return new MissingObservers(beans, environment);
+    }
+
     /// Returns the process's own device memory.
     @Bean(destroyMethod = "")
     @ConditionalOnMissingBean({DeviceMemory.class, CudaDriver.class})
-    DeviceMemory deviceMemory(ConfigurableEnvironment environment) {
-        SpringSettings.apply(environment);
+    DeviceMemory deviceMemory(ContextSettings settings) {
+        settings.applyToProcess();
         return DeviceMemory.system();
     }
 
@@ -66,11 +86,10 @@ public final class CisternAutoConfiguration {
     @ConditionalOnBean(CudaDriver.class)
     @ConditionalOnMissingBean(DeviceMemory.class)
     DeviceMemory ownDeviceMemory(
-            ConfigurableEnvironment environment,
+            ContextSettings settings,
             CudaDriver driver,
             ObjectProvider<AllocatorProvider> allocators,
             ObjectProvider<SegmentSourceProvider> sources) {
-        SpringSettings.apply(environment);
         return DeviceMemory.builder(driver)
                 .catalog(Catalog.discover(
                         allocators.orderedStream().toList(),
@@ -85,7 +104,7 @@ public final class CisternAutoConfiguration {
         @Bean
         @ConditionalOnMissingBean
         DeviceMemoryMetrics deviceMemoryMetrics(DeviceMemory memory, Environment environment) {
-            Duration slow = environment.getProperty(SpringSettings.SLOW_ALLOCATIONS, Duration.class);
+            Duration slow = environment.getProperty(ContextSettings.SLOW_ALLOCATIONS, Duration.class);
             return slow == null
                     ? DeviceMemoryMetrics.of(memory)
                     : DeviceMemoryMetrics.withSlowAllocations(memory, slow);

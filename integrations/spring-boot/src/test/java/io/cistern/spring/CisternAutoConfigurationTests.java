@@ -1,9 +1,12 @@
 package io.cistern.spring;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.jvm.Cycles;
+import io.cistern.jvm.LogOf;
 import io.cistern.micrometer.DeviceMemoryMetrics;
 import io.cistern.simulated.SimulatedGpu;
 import io.micrometer.core.instrument.MeterRegistry;
@@ -11,11 +14,11 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
 import org.springframework.boot.SpringApplication;
@@ -23,9 +26,12 @@ import org.springframework.boot.WebApplicationType;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.health.contributor.Status;
+import org.springframework.context.ApplicationContext;
 import org.springframework.context.ConfigurableApplicationContext;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.core.env.MapPropertySource;
 
 /// Device memory in an application of Spring Boot.
 @ResourceLock(Resources.SYSTEM_PROPERTIES)
@@ -33,13 +39,16 @@ final class CisternAutoConfigurationTests {
     private static final int DEVICE = 0;
     private static final long MIB = 1 << 20;
 
-    private final List<String> before = new ArrayList<>(System.getProperties().stringPropertyNames());
+    @RegisterExtension
+    private final LogOf log = new LogOf(CisternAutoConfiguration.class.getName());
 
-    @AfterEach
-    void forgetProperties() {
-        System.getProperties().stringPropertyNames().stream()
-                .filter(key -> key.startsWith("cistern.") && !before.contains(key))
-                .forEach(System::clearProperty);
+    private final List<String> before = settings();
+
+    private static List<String> settings() {
+        return System.getProperties().stringPropertyNames().stream()
+                .filter(key -> key.startsWith("cistern."))
+                .sorted()
+                .toList();
     }
 
     @Configuration(proxyBeanMethods = false)
@@ -140,6 +149,124 @@ final class CisternAutoConfigurationTests {
                                     .build(),
                             HttpResponse.BodyHandlers.ofString())
                     .body();
+        }
+    }
+
+    /// Starts faster than an application does.
+    private static AnnotationConfigApplicationContext start(Map<String, Object> properties) {
+        return start(properties, CisternAutoConfigurationTests.class.getClassLoader());
+    }
+
+    private static AnnotationConfigApplicationContext start(Map<String, Object> properties, ClassLoader loader) {
+        AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext();
+        context.setClassLoader(loader);
+        context.getEnvironment().getPropertySources().addFirst(new MapPropertySource("test", properties));
+        context.register(Driver.class, CisternAutoConfiguration.class);
+        context.refresh();
+        return context;
+    }
+
+    @Configuration(proxyBeanMethods = false)
+    static class Driver {
+        @Bean(destroyMethod = "close")
+        CudaDriver driver() {
+            return SimulatedGpu.builder().devices(1).capacityBytes(256 * MIB).build();
+        }
+    }
+
+    private static long limitOf(ApplicationContext context) {
+        return context.getBean(DeviceMemory.class).limit(DEVICE).orElseThrow().byteSize();
+    }
+
+    @Test
+    void settingsEndWithTheirContext() {
+        try (var first = start(Map.of("cistern.limit", "8MiB", "cistern.leaks", "all"))) {
+            assertThat(limitOf(first)).isEqualTo(8 * MIB);
+        }
+        try (var second = start(Map.of("cistern.limit", "4MiB"))) {
+            assertThat(limitOf(second)).isEqualTo(4 * MIB);
+            assertThat(second.getEnvironment().getProperty("cistern.leaks")).isNull();
+        }
+        try (var third = start(Map.of())) {
+            assertThat(third.getBean(DeviceMemory.class).limit(DEVICE)).isEmpty();
+        }
+        assertThat(settings()).isEqualTo(before);
+    }
+
+    @Test
+    void ofContextsThatAreOpenEachHasItsOwnSettings() {
+        try (var first = start(Map.of("cistern.limit", "8MiB", "cistern.check", "checked"))) {
+            try (var second = start(Map.of("cistern.limit", "4MiB"))) {
+                assertThat(limitOf(first)).isEqualTo(8 * MIB);
+                assertThat(limitOf(second)).isEqualTo(4 * MIB);
+                assertThat(System.getProperty("cistern.check")).isNull();
+            }
+            assertThat(System.getProperty("cistern.check")).isEqualTo("checked");
+            assertThat(System.getProperty("cistern.limit")).isEqualTo("8MiB");
+        }
+        assertThat(settings()).isEqualTo(before);
+    }
+
+    @Test
+    void aContextThatFailsLeavesNoSetting() {
+        assertThatThrownBy(() -> start(Map.of("cistern.limit", "much"))).hasMessageContaining("much");
+        assertThat(settings()).isEqualTo(before);
+    }
+
+    @Test
+    void closedContextsLeaveNothing() throws Exception {
+        Cycles.assertNothingStays(200, () -> {
+            try (var context = start(Map.of("cistern.limit", "8MiB"))) {
+                DeviceMemory memory = context.getBean(DeviceMemory.class);
+                memory.free(memory.allocate(MIB, DEVICE, 0), 0);
+            }
+        });
+    }
+
+    @Test
+    void theLogSaysThatSettingsComeTooLateForTheProcesssMemory() {
+        DeviceMemory.system();
+        try (var _ = run(Plain.class, WebApplicationType.NONE, "cistern.limit=7MiB")) {
+            assertThat(log.messages()).anyMatch(message -> message.contains("no effect on it: {cistern.limit=7MiB}"));
+        }
+    }
+
+    /// Hides classes, as if their artifact were not on the class path.
+    private static ClassLoader without(String... prefixes) {
+        return new ClassLoader(CisternAutoConfigurationTests.class.getClassLoader()) {
+            @Override
+            protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+                if (Stream.of(prefixes).anyMatch(name::startsWith)) {
+                    throw new ClassNotFoundException(name);
+                }
+                return super.loadClass(name, resolve);
+            }
+        };
+    }
+
+    @Test
+    void theLogSaysWhatMetersAndHealthLack() {
+        try (var _ = start(Map.of(), without("io.micrometer.", "org.springframework.boot.health."))) {
+            assertThat(log.messages())
+                    .containsExactly(
+                            "no meters of device memory: Micrometer is not on the class path;"
+                                    + " spring-boot-starter-actuator brings it",
+                            "no health check of device memory: spring-boot-health is not on the class path;"
+                                    + " spring-boot-starter-actuator brings it");
+        }
+        try (var context = start(Map.of())) {
+            assertThat(context.containsBean("cisternHealthIndicator")).isTrue();
+            assertThat(log.messages())
+                    .last()
+                    .isEqualTo("no meters of device memory: the application has no bean of Micrometer's MeterRegistry;"
+                            + " spring-boot-starter-actuator brings it");
+        }
+    }
+
+    @Test
+    void theLogIsSilentIfNothingIsMissing() {
+        try (var _ = run(WithDriver.class, WebApplicationType.NONE)) {
+            assertThat(log.messages()).isEmpty();
         }
     }
 }
