@@ -67,8 +67,10 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "GPU; its options are those of JUnit's console.",
             "",
             "Exit codes: 0 fine; 1 a defect; 2 bad usage or bad input; 3 an allocation",
-            "failed; 4 contents of a block were lost; 5 doctor --strict found a problem;",
-            "134 native code of a plug-in ended the process; 141 nobody reads the output."
+            "failed through an allocator that --allocator names, or without it through",
+            "the first of the table; 4 contents of a block were lost; 5 doctor --strict",
+            "found a problem; 134 native code of a plug-in ended the process; 141 nobody",
+            "reads the output."
         })
 public final class CisternCommand implements Runnable {
     @CommandLine.Spec

@@ -113,7 +113,7 @@ public final class BenchCommand implements Callable<Integer> {
                     progress.message(scenario.label() + " " + spec);
                     BenchRun run = new BenchRun(spec, label, rounds, roundMillis, forks);
                     for (BenchCase each : scenario.cases(processors)) {
-                        measure(run, each, progress).ifPresent(result -> {
+                        measure(run, each, options.judged(specs), progress).ifPresent(result -> {
                             results.add(result);
                             writer.write(result.fields());
                         });
@@ -124,7 +124,7 @@ public final class BenchCommand implements Callable<Integer> {
         return results;
     }
 
-    private Optional<BenchResult> measure(BenchRun run, BenchCase each, Progress progress) {
+    private Optional<BenchResult> measure(BenchRun run, BenchCase each, List<String> judged, Progress progress) {
         try {
             BenchResult result = run.measure(each);
             progress.step(
@@ -132,7 +132,9 @@ public final class BenchCommand implements Callable<Integer> {
             return Optional.of(result);
         } catch (BenchFailure e) {
             options.err().println(e.getMessage());
-            exitCode = exitCode == ExitCode.OK ? e.exitCode() : exitCode;
+            if (exitCode == ExitCode.OK && judged.contains(run.spec())) {
+                exitCode = e.exitCode();
+            }
             return Optional.empty();
         }
     }

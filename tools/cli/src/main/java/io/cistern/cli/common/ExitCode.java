@@ -8,7 +8,7 @@ public final class ExitCode {
     public static final int UNEXPECTED = 1;
     /// The command line or a trace is wrong.
     public static final int BAD_INPUT = 2;
-    /// An allocation failed.
+    /// An allocation failed, through an allocator that the command was asked about.
     public static final int ALLOCATION_FAILED = 3;
     /// A block's contents changed while it was live.
     public static final int CONTENTS_LOST = 4;

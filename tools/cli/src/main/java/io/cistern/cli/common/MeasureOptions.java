@@ -41,6 +41,12 @@ public final class MeasureOptions {
         return allocators;
     }
 
+    /// Returns those of the measured specs that the exit code is about: the ones that were given. If none were, it
+    /// is the first; the others are there to compare.
+    public List<String> judged(List<String> measured) {
+        return allocators.isEmpty() ? measured.subList(0, 1) : measured;
+    }
+
     public String device() {
         return device;
     }

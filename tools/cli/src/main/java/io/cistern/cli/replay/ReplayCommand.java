@@ -156,6 +156,9 @@ public final class ReplayCommand implements Callable<Integer> {
     private final Set<String> warm = new HashSet<>();
     private @Nullable String firstFailure;
 
+    /// The specs through which an allocation failed.
+    private final Set<String> failed = new HashSet<>();
+
     @Override
     public Integer call() throws TraceException {
         if (repeat < 1 || repeat > 1_000_000) {
@@ -182,7 +185,8 @@ public final class ReplayCommand implements Callable<Integer> {
             Catalog catalog = Plugins.catalog();
             List<String> specs = new AllocatorChoice(gpu, catalog, work).specs(options.allocators());
             AllocatorChoice.leftOut(catalog, options.allocators()).ifPresent(options::tell);
-            return report(replayAll(spread(traces, gpu), specs, gpu, catalog));
+            List<ReplayResult> results = replayAll(spread(traces, gpu), specs, gpu, catalog);
+            return report(results, options.judged(specs));
         } catch (IOException e) {
             throw OutputFile.unwritable("--series", series, e);
         }
@@ -336,6 +340,7 @@ public final class ReplayCommand implements Callable<Integer> {
     }
 
     private synchronized void failed(Trace trace, String spec, DeviceOutOfMemoryException failure) {
+        failed.add(spec);
         if (firstFailure == null) {
             String report = failure.report()
                     .map(known -> "\n" + known.text().indent(2).stripTrailing())
@@ -344,7 +349,7 @@ public final class ReplayCommand implements Callable<Integer> {
         }
     }
 
-    private int report(List<ReplayResult> results) {
+    private int report(List<ReplayResult> results, List<String> judged) {
         if (options.format() == OutputFormat.TEXT) {
             options.out().print(ResultTable.format(results));
             options.out().flush();
@@ -360,6 +365,6 @@ public final class ReplayCommand implements Callable<Integer> {
                     .println("cistern: contents lost: " + mismatches + " words of blocks changed while they were live");
             return ExitCode.CONTENTS_LOST;
         }
-        return firstFailure == null ? ExitCode.OK : ExitCode.ALLOCATION_FAILED;
+        return judged.stream().anyMatch(failed::contains) ? ExitCode.ALLOCATION_FAILED : ExitCode.OK;
     }
 }

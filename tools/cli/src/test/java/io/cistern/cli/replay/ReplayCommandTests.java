@@ -209,6 +209,23 @@ final class ReplayCommandTests {
         assertThat(run.exitCode()).isEqualTo(exitCode);
     }
 
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+                                             | 0
+        --allocator=caching                  | 0
+        --allocator=caching --allocator=async | 3
+        """)
+    void theExitCodeIsAboutTheNamedAllocatorsElseAboutTheFirst(String named, int exitCode) throws IOException {
+        Path trace = ProgramRun.trace(folder, "small.csv", "a,0,1024,0");
+        String line =
+                "replay " + trace + " --device=simulated --repeat=1 --format=jsonl --capacity=4MiB"; // async: 32 MiB
+        ProgramRun run = ProgramRun.inProcess((named == null ? line : line + " " + named).split(" "));
+
+        assertThat(run.exitCode()).as(run.err()).isEqualTo(exitCode);
+        boolean isAsyncTried = named == null || named.contains("async");
+        assertThat(run.err().contains("small through async: out of memory")).isEqualTo(isAsyncTried);
+    }
+
     /// Of the five, one has streams that take turns in less memory than their pieces leave.
     @Test
     void fourOfFiveTracesFitIntoTwoPercentMoreThanTheyRequest() {
