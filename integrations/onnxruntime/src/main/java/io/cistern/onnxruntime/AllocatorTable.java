@@ -10,6 +10,11 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /// Lets ONNX Runtime call an allocator in Java: a C structure `OrtAllocator` whose functions are Java methods.
 ///
@@ -25,7 +30,8 @@ import java.lang.invoke.MethodType;
 /// | 56 | `Shrink(self)`, since 1.25 | [Calls#shrink] |
 ///
 /// **Lifetime.** The structure stays callable until the process ends, because a session that was made with it
-/// may free its weights at any time.
+/// may free its weights at any time. So a device has one, which serves each of its [OnnxMemory]s in turn, and
+/// leads frees to the one that made the block.
 ///
 /// **Threads.** ONNX Runtime calls from any thread.
 final class AllocatorTable {
@@ -46,6 +52,12 @@ final class AllocatorTable {
         /// Frees a block; 0 does nothing.
         void free(long address);
 
+        /// Returns whether a live block begins at an address.
+        boolean has(long address);
+
+        /// Returns whether any block is live.
+        boolean hasAny();
+
         /// Stores the allocator's figures.
         ///
         /// @param out where to write the address of an `OrtKeyValuePairs`
@@ -58,14 +70,30 @@ final class AllocatorTable {
         long shrink();
     }
 
-    private final Calls calls;
+    /// @param library the address of its functions
+    private record Place(long library, int device) {}
+
+    private static final Map<Place, AllocatorTable> TABLES = new ConcurrentHashMap<>();
+
     private final MemorySegment info;
     private final MemorySegment structure;
 
+    /// Serves allocations, and is closed or open.
+    private volatile @Nullable Calls calls;
+
+    /// Closed, with live blocks when others took its place.
+    private final Set<Calls> former = ConcurrentHashMap.newKeySet();
+
+    /// Returns the table of a device.
+    static AllocatorTable of(OnnxApi api, int device) {
+        return TABLES.computeIfAbsent(
+                new Place(api.address(), device),
+                _ -> new AllocatorTable(api.allocatorVersion(), api.memoryInfo(device)));
+    }
+
     /// @param version a version of ONNX Runtime's C interface
     /// @param info an `OrtMemoryInfo` that lives until the process ends
-    AllocatorTable(int version, MemorySegment info, Calls calls) {
-        this.calls = calls;
+    private AllocatorTable(int version, MemorySegment info) {
         this.info = info;
         FunctionDescriptor ofSelf = FunctionDescriptor.of(JAVA_LONG, JAVA_LONG);
         FunctionDescriptor ofTwo = FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG);
@@ -95,6 +123,25 @@ final class AllocatorTable {
         }
     }
 
+    /// Lets calls serve from now on, in place of those that were closed. One thread at a time calls it.
+    void serve(Calls next) {
+        Calls closed = calls;
+        if (closed != null && closed.hasAny()) {
+            former.add(closed);
+        }
+        former.removeIf(each -> !each.hasAny());
+        calls = next;
+    }
+
+    private Calls calls() {
+        return Objects.requireNonNull(calls);
+    }
+
+    /// Returns the description of the memory, an `OrtMemoryInfo`.
+    MemorySegment info() {
+        return info;
+    }
+
     /// Returns the structure, for ONNX Runtime.
     MemorySegment structure() {
         return structure;
@@ -105,7 +152,7 @@ final class AllocatorTable {
 
     long allocate(long self, long byteSize) {
         try {
-            return calls.allocate(byteSize);
+            return calls().allocate(byteSize);
         } catch (Throwable _) {
             return FAILED;
         }
@@ -113,10 +160,21 @@ final class AllocatorTable {
 
     void free(long self, long address) {
         try {
-            calls.free(address);
+            madeBy(address).free(address);
         } catch (Throwable _) {
             // The calls have reported the failure already, if they could.
         }
+    }
+
+    private Calls madeBy(long address) {
+        if (!former.isEmpty()) {
+            for (Calls each : former) {
+                if (each.has(address)) {
+                    return each;
+                }
+            }
+        }
+        return calls();
     }
 
     long info(long self) {
@@ -125,7 +183,7 @@ final class AllocatorTable {
 
     long statistics(long self, long out) {
         try {
-            return calls.statistics(out);
+            return calls().statistics(out);
         } catch (Throwable _) {
             return DONE;
         }
@@ -133,7 +191,7 @@ final class AllocatorTable {
 
     long allocateOnStream(long self, long byteSize, long syncStream) {
         try {
-            return calls.allocateOnStream(byteSize, syncStream);
+            return calls().allocateOnStream(byteSize, syncStream);
         } catch (Throwable _) {
             return FAILED;
         }
@@ -141,7 +199,7 @@ final class AllocatorTable {
 
     long shrink(long self) {
         try {
-            return calls.shrink();
+            return calls().shrink();
         } catch (Throwable _) {
             return DONE;
         }

@@ -124,6 +124,11 @@ final class OnnxApi {
         }
     }
 
+    /// Returns the address of the library's functions.
+    long address() {
+        return table.address();
+    }
+
     /// Returns the version of the library, such as `1.29.0`.
     String versionText() {
         return versionText;

@@ -37,8 +37,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /// **Errors.** If an allocation fails, ONNX Runtime throws. [#lastFailure] gives the reason; each kind of
 /// failure is also logged once.
 ///
-/// **Closing.** Memory and sessions may be closed in any order. A session that outlives its memory can't
-/// allocate any more, but can still free its blocks.
+/// **Closing.** Memory and sessions may be closed in any order. A session that outlives its memory can still
+/// free its blocks, but can't allocate, unless there is another memory of the device by then.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class OnnxMemory implements AutoCloseable {
@@ -55,7 +55,7 @@ public final class OnnxMemory implements AutoCloseable {
     private final SessionCalls calls;
     private final Queue<SessionMemory> sessions = new ConcurrentLinkedQueue<>();
     private final MemorySegment environment;
-    private final MemorySegment info;
+    private final AllocatorTable table;
     private final AtomicBoolean closed = new AtomicBoolean();
 
     private OnnxMemory(OnnxApi api, DeviceMemory memory, int device) {
@@ -64,7 +64,7 @@ public final class OnnxMemory implements AutoCloseable {
         this.device = device;
         idleStreams = IdleStreams.of(memory);
         calls = new SessionCalls(api, memory, device, idleStreams);
-        info = api.memoryInfo(device); // kept for good, like the table that refers to it
+        table = AllocatorTable.of(api, device);
         environment = api.environment();
     }
 
@@ -114,7 +114,6 @@ public final class OnnxMemory implements AutoCloseable {
         } catch (Throwable refused) {
             made.closed.set(true);
             made.calls.close();
-            api.releaseMemoryInfo(made.info);
             api.releaseEnvironment(made.environment);
             throw refused;
         }
@@ -125,7 +124,7 @@ public final class OnnxMemory implements AutoCloseable {
             throw new IllegalStateException("there is an OnnxMemory of " + this + " already; close it first");
         }
         try {
-            AllocatorTable table = new AllocatorTable(api.allocatorVersion(), info, calls);
+            table.serve(calls);
             api.registerAllocator(environment, table.structure());
         } catch (Throwable refused) {
             REGISTERED.remove(place());
@@ -234,7 +233,7 @@ public final class OnnxMemory implements AutoCloseable {
             sessions().forEach(this::close);
             calls.close();
             try {
-                api.unregisterAllocator(environment, info);
+                api.unregisterAllocator(environment, table.info());
             } finally {
                 REGISTERED.remove(place());
                 api.releaseEnvironment(environment);

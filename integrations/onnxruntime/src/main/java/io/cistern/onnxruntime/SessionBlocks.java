@@ -153,6 +153,14 @@ final class SessionBlocks {
         blocks.remove(address, block); // only this block: another thread may have its address by now
     }
 
+    boolean has(long address) {
+        return blocks.containsKey(address);
+    }
+
+    boolean hasAny() {
+        return anyOwed || !blocks.isEmpty();
+    }
+
     /// Frees the owed blocks that can be freed now.
     void settle() {
         if (anyOwed && settling.compareAndSet(false, true)) {

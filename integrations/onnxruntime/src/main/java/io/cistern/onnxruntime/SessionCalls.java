@@ -164,6 +164,16 @@ final class SessionCalls implements AllocatorTable.Calls {
     }
 
     @Override
+    public boolean has(long address) {
+        return blocks.has(address);
+    }
+
+    @Override
+    public boolean hasAny() {
+        return blocks.hasAny();
+    }
+
+    @Override
     public long statistics(long out) {
         try {
             MemorySegment pairs = api.keyValuePairs(named(figures()));

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import ai.onnxruntime.OrtEnvironment;
 import io.cistern.DeviceMemory;
+import io.cistern.jvm.ClosingTypes;
+import io.cistern.jvm.Cycles;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
 import java.lang.foreign.MemorySegment;
@@ -118,5 +120,40 @@ class RegistrationTests {
         assertThatExceptionOfType(IndexOutOfBoundsException.class)
                 .isThrownBy(() -> OnnxMemory.register(fake.api(), memory, 2));
         assertThat(fake.environmentReferences()).isZero();
+    }
+
+    @Test
+    void closedRegistrationsLeaveNothing() throws Exception {
+        assertThat(ClosingTypes.beside(OnnxMemory.class)).containsExactly(OnnxMemory.class, SessionMemory.class);
+        assertThat(OrtEnvironment.getEnvironment()).isNotNull();
+        OnnxApi api = OnnxApi.find();
+        Cycles.assertNothingStays(10_000, () -> {
+            try (OnnxMemory onnx = OnnxMemory.register(api, memory, 0);
+                    SessionMemory session = onnx.open(SessionSettings.named("session"))) {
+                assertThat(session.figures()).isNotNull();
+            }
+        });
+    }
+
+    /// The session of the first memory still has its weights when the second one serves.
+    @Test
+    void aTableServesOneMemoryAfterTheOther() {
+        FakeOnnxRuntime fake = new FakeOnnxRuntime(folder);
+        OnnxApi api = fake.api();
+        long weights;
+        try (OnnxMemory first = OnnxMemory.register(api, memory, 0)) {
+            weights = fake.allocate(1000);
+            assertThat(first.figures().liveBlocks()).isOne();
+        }
+        assertThat(fake.allocate(1000)).as("after the close").isZero();
+        try (OnnxMemory second = OnnxMemory.register(api, memory, 0)) {
+            long block = fake.allocate(2000);
+            assertThat(second.figures().usedBytes()).isEqualTo(2000);
+            fake.free(weights);
+            fake.free(block);
+            assertThat(second.figures().liveBlocks()).isZero();
+            assertThat(second.lastFailure()).isEmpty();
+        }
+        assertThat(memory.leaks()).isEmpty();
     }
 }
