@@ -25,9 +25,9 @@ public final class ExportToC {
     @SuppressWarnings("restricted")
     public static void main(String[] arguments) throws Throwable {
         if (arguments.length != 1) {
-            System.out.println(
+            System.err.println(
                     "one argument: the path of the library that `cc -shared -fPIC -o libframework.so framework.c` makes");
-            return;
+            System.exit(2);
         }
         SymbolLookup framework = SymbolLookup.libraryLookup(Path.of(arguments[0]), Arena.global());
         MethodHandle setAllocator = function(

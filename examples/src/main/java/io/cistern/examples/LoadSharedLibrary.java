@@ -16,9 +16,9 @@ public final class LoadSharedLibrary {
     /// Runs the example.
     public static void main(String[] arguments) {
         if (arguments.length != 1) {
-            System.out.println(
+            System.err.println(
                     "one argument: the path of the library that `cc -shared -fPIC -o liballoc.so alloc.c` makes");
-            return;
+            System.exit(2);
         }
         String library = "library:path=" + arguments[0] + ",malloc=my_malloc,free=my_free";
         DeviceMemory memory = DeviceMemory.system();

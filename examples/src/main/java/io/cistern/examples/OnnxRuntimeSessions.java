@@ -28,7 +28,8 @@ public final class OnnxRuntimeSessions {
             System.out.println(
                     "given back: " + memory.trim(TrimMode.SYNCHRONIZE).returnedBytes() + " bytes");
         } catch (UnsupportedOperationException reason) {
-            System.out.println("no memory for ONNX Runtime here: " + reason.getMessage());
+            System.err.println("no memory for ONNX Runtime here: " + reason.getMessage());
+            System.exit(1);
         }
     }
 

@@ -27,8 +27,8 @@ public final class TwoDevices {
 
     private void run() {
         if (driver.devices().count() < 2) {
-            System.out.println("this takes two devices");
-            return;
+            System.err.println("this takes two devices; a simulated second one: -Dcistern.simulated.devices=2");
+            System.exit(1);
         }
         long homeStream = driver.streams().create(HOME);
         long pool = driver.pools().create(MemoryPoolProperties.onDevice(HOME));

@@ -13,8 +13,8 @@ public final class TwoGpus {
     public static void main(String[] arguments) {
         DeviceMemory memory = DeviceMemory.system();
         if (memory.environment().deviceCount() < 2) {
-            System.out.println("one GPU alone; a simulated second one: -Dcistern.simulated.devices=2");
-            return;
+            System.err.println("one GPU alone; a simulated second one: -Dcistern.simulated.devices=2");
+            System.exit(1);
         }
         try (CudaStream here = CudaStream.open(memory, 0);
                 CudaStream there = CudaStream.open(memory, 1);

@@ -40,7 +40,10 @@ public final class TwoProcesses {
             long address = driver.pools().allocateFrom(DEVICE, pool.handle(), BYTES, stream);
             driver.copies().fillBytes(DEVICE, address, (byte) 42, BYTES, stream);
             try (ExportedBuffer _ = pool.publish("weights", address, BYTES, stream)) {
-                secondProcess(path).waitFor();
+                int exitCode = secondProcess(path).waitFor();
+                if (exitCode != 0) {
+                    throw new IOException("the importer ended with exit code " + exitCode);
+                }
             } // No process maps the buffer any more, and their work on it is complete.
             System.out.printf("exporter: the last byte is %d now%n", lastByte(address));
             driver.pools().free(DEVICE, address, stream);

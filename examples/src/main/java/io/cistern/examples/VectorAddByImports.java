@@ -35,8 +35,8 @@ public final class VectorAddByImports {
         try {
             JCudaDriver.setExceptionsEnabled(true);
         } catch (LinkageError absent) {
-            System.out.println("JCuda needs its native parts and a driver");
-            return;
+            System.err.println("JCuda needs its native parts and a driver");
+            System.exit(1);
         }
         cuInit(0);
         CUdevice device = new CUdevice();

@@ -30,8 +30,8 @@ public final class VectorAddWithJCuda {
         java.util.Arrays.fill(ones, 1);
         DeviceMemory memory = DeviceMemory.system();
         if (memory.driver().simulated()) {
-            System.out.println("JCuda needs a GPU");
-            return;
+            System.err.println("JCuda needs a GPU");
+            System.exit(1);
         }
         JCudaDriver.setExceptionsEnabled(true);
         try (JCudaContext _ = JCudaContext.enter(memory, 0);

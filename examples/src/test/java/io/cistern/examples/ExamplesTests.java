@@ -22,6 +22,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /// Runs each example as its reader would: in a JVM of its own, with everything on the class path.
 class ExamplesTests {
@@ -91,13 +93,23 @@ class ExamplesTests {
                         "no product: it needs a GPU and cuBLAS");
     }
 
-    @Test
-    void anOnnxRuntimeWithoutCudaIsToldSo() throws Exception {
-        assertThat(run(OnnxRuntimeSessions.class))
-                .singleElement()
+    /// Here is no GPU, one device, and no library to load.
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+        OnnxRuntimeSessions | 1 | no memory for ONNX Runtime here: .*onnxruntime_gpu.*
+        VectorAddWithJCuda  | 1 | JCuda needs a GPU
+        VectorAddByImports  | 1 | JCuda needs its native parts and a driver
+        TwoGpus             | 1 | one GPU alone; a simulated second one: -Dcistern.simulated.devices=2
+        TwoDevices          | 1 | this takes two devices; a simulated second one: -Dcistern.simulated.devices=2
+        LoadSharedLibrary   | 2 | one argument: the path of the library .*liballoc.so.*
+        ExportToC           | 2 | one argument: the path of the library .*libframework.so.*
+        """)
+    void anExampleThatCannotWorkSaysWhyAndFails(String example, int exitCode, String message) throws Exception {
+        assertThat(program("io.cistern.examples." + example, Map.of(), List.of(), List.of())
+                        .run(exitCode))
+                .last()
                 .asString()
-                .startsWith("no memory for ONNX Runtime here: ")
-                .contains("onnxruntime_gpu");
+                .matches(message);
     }
 
     @Test
@@ -110,8 +122,8 @@ class ExamplesTests {
     void thePrometheusEndpointServesTheMeters() throws Exception {
         assertThat(run(Map.of(), PrometheusEndpoint.class, List.of(), List.of("once")))
                 .contains(
-                        "cistern_memory_requested_bytes{allocator=\"caching\",device=\"0\",pool=\"none\"} 6.7108864E7",
-                        "cistern_blocks_live{allocator=\"caching\",device=\"0\",pool=\"none\"} 1.0");
+                        "cistern_memory_requested_bytes{allocator=\"caching\",device=\"0\",memory=\"1\",pool=\"none\"} 6.7108864E7",
+                        "cistern_blocks_live{allocator=\"caching\",device=\"0\",memory=\"1\",pool=\"none\"} 1.0");
     }
 
     @Test
@@ -250,14 +262,6 @@ class ExamplesTests {
     }
 
     @Test
-    void whoNamesNoLibraryIsToldHowToMakeOne() throws Exception {
-        assertThat(run(LoadSharedLibrary.class))
-                .containsExactly("one argument: the path of the library that `cc -shared -fPIC -o liballoc.so alloc.c`"
-                        + " makes");
-        assertThat(run(ExportToC.class)).singleElement().asString().contains("libframework.so");
-    }
-
-    @Test
     void cAllocatesThroughFunctionPointers() throws Exception {
         Path library = compiler().library(folder.resolve("libframework.so"), c("framework.c"));
 
@@ -331,15 +335,6 @@ class ExamplesTests {
     }
 
     @Test
-    void jcudaSaysWhatItNeeds() throws Exception {
-        assertThat(run(VectorAddWithJCuda.class)).containsExactly("JCuda needs a GPU");
-        assertThat(run(VectorAddByImports.class))
-                .last()
-                .asString()
-                .startsWith("JCuda needs its native parts and a driver");
-    }
-
-    @Test
     void anArenaServesEachStepAndItsBuffersEndWithIt() throws Exception {
         assertThat(run(ArenaPerStep.class))
                 .satisfiesExactly(
@@ -393,11 +388,16 @@ class ExamplesTests {
     private List<String> run(
             Map<String, String> variables, Class<?> example, List<String> options, List<String> arguments)
             throws IOException, InterruptedException {
+        return program(example.getName(), variables, options, arguments).run();
+    }
+
+    private static JavaProgram program(
+            String example, Map<String, String> variables, List<String> options, List<String> arguments) {
         List<String> all = new ArrayList<>(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
         all.addAll(options);
         // Not as an option: ONNX Runtime crashes in a process with a long command line.
         Map<String, String> environment = new HashMap<>(variables);
         environment.put("CLASSPATH", System.getProperty("java.class.path"));
-        return new JavaProgram(example.getName(), all, arguments, environment).run();
+        return new JavaProgram(example, all, arguments, environment);
     }
 }

@@ -34,12 +34,20 @@ public record JavaProgram(
     /// @return what it printed, on either stream, by lines
     /// @throws AssertionError with what it printed, if it takes over three minutes or ends with another code than 0
     public List<String> run() throws IOException, InterruptedException {
+        return run(0);
+    }
+
+    /// Runs it to its end.
+    ///
+    /// @return what it printed, on either stream, by lines
+    /// @throws AssertionError with what it printed, if it takes over three minutes or ends with another code
+    public List<String> run(int exitCode) throws IOException, InterruptedException {
         Path output = Files.createTempFile("program", ".txt");
         Process process = builder().redirectOutput(output.toFile()).start();
         try {
             boolean ended = process.waitFor(3, TimeUnit.MINUTES);
             List<String> printed = Files.readAllLines(output);
-            if (!ended || process.exitValue() != 0) {
+            if (!ended || process.exitValue() != exitCode) {
                 String how = ended ? " ended with " + process.exitValue() : " did not end";
                 throw new AssertionError(mainClass + how + "\n" + String.join("\n", printed));
             }

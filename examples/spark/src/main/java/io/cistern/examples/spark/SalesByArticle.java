@@ -41,7 +41,10 @@ public final class SalesByArticle {
         List<Row> onDevice = onDevice(sales).collectAsList();
         List<Row> onCpu = onCpu(sales).collectAsList();
         System.out.println("first articles: " + onDevice.subList(0, 3));
-        System.out.println(onDevice.size() + " articles, equal to the CPU's: " + onDevice.equals(onCpu));
+        if (!onDevice.equals(onCpu)) {
+            throw new IllegalStateException("the device's sums are not the CPU's: " + onDevice);
+        }
+        System.out.println(onDevice.size() + " articles, equal to the CPU's: true");
     }
 
     private static SparkSession session() {
