@@ -22,6 +22,8 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.jvm.ClosingTypes;
+import io.cistern.jvm.Cycles;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.AllocatorProvider;
@@ -68,6 +70,21 @@ class CisternModuleTests {
             assertThat(injector.getInstance(Catalog.class))
                     .isSameAs(trainer.memory.currents().catalog());
         }
+    }
+
+    @Test
+    void closedInjectorsLeaveNothing() throws Exception {
+        assertThat(ClosingTypes.beside(CisternModule.class)).containsExactly(CisternLifecycle.class);
+        Cycles.assertNothingStays(1000, () -> {
+            Injector injector = Guice.createInjector(CisternModule.on(gpu)
+                    .current("direct")
+                    .pool("gradients", "caching")
+                    .pool("small", "caching", 4 * MIB));
+            try (CisternLifecycle _ = injector.getInstance(CisternLifecycle.class)) {
+                Trainer trainer = injector.getInstance(Trainer.class);
+                trainer.memory.free(trainer.step(), 0);
+            }
+        });
     }
 
     @Test

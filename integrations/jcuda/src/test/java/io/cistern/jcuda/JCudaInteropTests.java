@@ -12,6 +12,8 @@ import io.cistern.OpenOptions;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
 import io.cistern.buffers.PinnedMemory;
+import io.cistern.jvm.ClosingTypes;
+import io.cistern.jvm.Cycles;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.catalog.Catalog;
@@ -161,5 +163,20 @@ class JCudaInteropTests {
         gpu.copies().fillBytes(DEVICE, address, (byte) 2, 4096, stream.handle());
         stream.synchronize();
         gpu.memory().free(DEVICE, address);
+    }
+
+    @Test
+    void leftContextsLeaveNothing() throws Exception {
+        assertThat(ClosingTypes.beside(JCudaContext.class))
+                .containsExactly(JCudaContext.class, JCudaPointers.class, JCudaStreams.class);
+        Cycles.assertNothingStays(10_000, () -> {
+            try (JCudaContext context = JCudaContext.enter(memory, DEVICE);
+                    CudaStream opened = CudaStream.open(memory, DEVICE);
+                    DeviceBuffer buffer = DeviceBuffer.allocate(1000, opened)) {
+                assertThat(context.context()).isNotNull();
+                assertThat(JCudaPointers.of(buffer)).isNotNull();
+                assertThat(JCudaStreams.of(opened)).isNotNull();
+            }
+        });
     }
 }

@@ -7,6 +7,7 @@ import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryPool;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.jvm.ClosingTypes;
 import io.cistern.jvm.Cycles;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.AllocatorProvider;
@@ -241,6 +242,7 @@ final class DeviceMemoryMetricsTests {
 
     @Test
     void closedMetersLeaveNothing() throws Exception {
+        assertThat(ClosingTypes.beside(DeviceMemoryMetrics.class)).containsExactly(DeviceMemoryMetrics.class);
         Cycles.assertNothingStays(2000, () -> {
             try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
                 metrics.bindTo(registry);
