@@ -53,7 +53,6 @@ final class OnnxApi {
         CREATE_MEMORY_INFO(68),
         RELEASE_ENVIRONMENT(92),
         RELEASE_STATUS(93),
-        RELEASE_MEMORY_INFO(94),
         REGISTER_ALLOCATOR(176),
         UNREGISTER_ALLOCATOR(177),
         CREATE_KEY_VALUE_PAIRS(295),
@@ -165,7 +164,7 @@ final class OnnxApi {
         accept(Slot.RELEASE_ENVIRONMENT, environment);
     }
 
-    /// Returns a description of a device's memory. The caller must [release][#releaseMemoryInfo] it.
+    /// Returns a new description of a device's memory, which stays until the process ends.
     MemorySegment memoryInfo(int device) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ADDRESS);
@@ -180,10 +179,6 @@ final class OnnxApi {
         } catch (Throwable e) {
             throw unexpected(e);
         }
-    }
-
-    void releaseMemoryInfo(MemorySegment info) {
-        accept(Slot.RELEASE_MEMORY_INFO, info);
     }
 
     /// @throws IllegalStateException if ONNX Runtime refuses, such as a second allocator of a device
