@@ -58,7 +58,8 @@ class CachingOptionsTests extends PoolFixture {
                         + " pinned_num_register_threads, graph_capture_record_stream_reuse");
     }
 
-    /// PyTorch accepts them: the first had a meaning in its versions 1.12 to 2.0, the second has one only with a fraction.
+    /// PyTorch accepts them: the first had a meaning in its versions 1.12 to 2.0, the second has one only with a
+    /// fraction.
     @ParameterizedTest
     @ValueSource(
             strings = {

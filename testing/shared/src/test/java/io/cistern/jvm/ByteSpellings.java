@@ -32,8 +32,25 @@ public final class ByteSpellings {
 
     /// Texts that are no number of bytes, and no share.
     public static final List<String> WRONG = List.of(
-            "much", "-1", "+1", "-2MiB", "1e9", "2MB", "2gb", "1.5", "101%", "-50%", "0.5B", "1PiB", "2mm", "m", "%", "NaN",
-            "2 apples", "9223372036854775808", "8388608t");
+            "much",
+            "-1",
+            "+1",
+            "-2MiB",
+            "1e9",
+            "2MB",
+            "2gb",
+            "1.5",
+            "101%",
+            "-50%",
+            "0.5B",
+            "1PiB",
+            "2mm",
+            "m",
+            "%",
+            "NaN",
+            "2 apples",
+            "9223372036854775808",
+            "8388608t");
 
     private ByteSpellings() {}
 

@@ -28,9 +28,8 @@ public final class ClosingTypes {
         try (Stream<Path> files = Files.walk(root)) {
             return files.map(root::relativize)
                     .map(Path::toString)
-                    .filter(file -> file.endsWith(CLASS_FILE)
-                            && !file.endsWith("-info.class")
-                            && !file.contains("META-INF"))
+                    .filter(file ->
+                            file.endsWith(CLASS_FILE) && !file.endsWith("-info.class") && !file.contains("META-INF"))
                     .map(file -> classOf(file, ofModule.getClassLoader()))
                     .filter(ClosingTypes::isPublic)
                     .filter(ClosingTypes::hasToBeClosed)

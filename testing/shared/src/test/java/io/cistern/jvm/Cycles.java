@@ -38,8 +38,8 @@ public final class Cycles {
                     .map(info -> info.getThreadName())
                     .collect(Collectors.toCollection(TreeSet::new));
             try (Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
-                return new Holdings(
-                        names, descriptors.count(), (Properties) System.getProperties().clone());
+                return new Holdings(names, descriptors.count(), (Properties)
+                        System.getProperties().clone());
             }
         }
     }

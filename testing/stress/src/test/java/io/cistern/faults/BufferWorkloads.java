@@ -63,9 +63,7 @@ final class BufferWorkloads {
     static void foreign(GpuProgram program) {
         long address = program.allocate(BYTES, 0);
         DeviceBuffer borrowed = opened(
-                program,
-                DeviceBuffer.ofBorrowed(
-                        program.memory, address, BYTES, 0, program.streams[1], (_, _) -> {}));
+                program, DeviceBuffer.ofBorrowed(program.memory, address, BYTES, 0, program.streams[1], (_, _) -> {}));
         borrowed.recordUse(program.streams[2]);
         borrowed.slice(0, 10).fill((byte) 2);
         borrowed.close();
@@ -73,20 +71,18 @@ final class BufferWorkloads {
         long others = program.gpu.memory().allocate(0, BYTES);
         long kept = program.gpu.memory().allocate(0, BYTES);
         program.toClose.add(() -> program.gpu.memory().free(0, kept));
-        opened(program, DeviceBuffer.ofForeign(program.memory, kept, BYTES, 0, program.streams[1])).close();
+        opened(program, DeviceBuffer.ofForeign(program.memory, kept, BYTES, 0, program.streams[1]))
+                .close();
         boolean[] theirs = {true};
         program.toClose.add(() -> {
             if (theirs[0]) {
                 program.gpu.memory().free(0, others);
             }
         });
-        opened(
-                        program,
-                        DeviceBuffer.ofForeign(
-                                program.memory, others, BYTES, 0, program.streams[1], (at, _) -> {
-                                    theirs[0] = false;
-                                    program.gpu.memory().free(0, at);
-                                }))
+        opened(program, DeviceBuffer.ofForeign(program.memory, others, BYTES, 0, program.streams[1], (at, _) -> {
+                    theirs[0] = false;
+                    program.gpu.memory().free(0, at);
+                }))
                 .close();
     }
 

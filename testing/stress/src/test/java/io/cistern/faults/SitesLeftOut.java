@@ -47,14 +47,15 @@ final class SitesLeftOut {
 
     /// Figures, reports and empty answers of buffers and handles; what only a driver that refuses, a thread that
     /// waits or another library brings about.
-    private static final Pattern SELDOM = Pattern.compile("\\.buffers\\.(PinnedStatistics(\\$\\w+)?\\.|PageableCopies\\.report"
-            + "|PinnedFences\\.(await|addBehindAll)|StagingPieces\\.(await|lambda\\$takeAll)|ForeignMemory\\.keep"
-            + "|PinnedMemory\\.(emptyOrTooLarge|isKept|takeBack|trimIfClosed|restsHere|ends|streamClosing|(lambda\\$)?close)"
-            + "|IndependentCopies\\.submit|CopyBatch\\.onDevice|DeviceArena\\.grow"
-            + "|dlpack\\.(SharedTensors\\$Stub|ReceivedTensor\\.array|DlpackTensor\\.(flags|<init>)))"
-            + "|\\.handles\\.(OpenHandlePools\\.(lambda\\$)?close|HandlePool\\.(watch|some|leasing)|PooledHandle\\.keepFor"
-            + "|Workspaces\\.(lambda\\$)?(graphIsGone|keepIfLive)|HandlePoolStatisticsEvent|HandleLibrary\\.of"
-            + "|DeviceHandles\\.awaitIdle)");
+    private static final Pattern SELDOM =
+            Pattern.compile("\\.buffers\\.(PinnedStatistics(\\$\\w+)?\\.|PageableCopies\\.report"
+                    + "|PinnedFences\\.(await|addBehindAll)|StagingPieces\\.(await|lambda\\$takeAll)|ForeignMemory\\.keep"
+                    + "|PinnedMemory\\.(emptyOrTooLarge|isKept|takeBack|trimIfClosed|restsHere|ends|streamClosing|(lambda\\$)?close)"
+                    + "|IndependentCopies\\.submit|CopyBatch\\.onDevice|DeviceArena\\.grow"
+                    + "|dlpack\\.(SharedTensors\\$Stub|ReceivedTensor\\.array|DlpackTensor\\.(flags|<init>)))"
+                    + "|\\.handles\\.(OpenHandlePools\\.(lambda\\$)?close|HandlePool\\.(watch|some|leasing)|PooledHandle\\.keepFor"
+                    + "|Workspaces\\.(lambda\\$)?(graphIsGone|keepIfLive)|HandlePoolStatisticsEvent|HandleLibrary\\.of"
+                    + "|DeviceHandles\\.awaitIdle)");
 
     private SitesLeftOut() {}
 

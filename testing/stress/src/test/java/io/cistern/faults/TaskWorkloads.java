@@ -24,9 +24,7 @@ final class TaskWorkloads {
     static void all(GpuProgram program) throws Exception {
         TaskArbiter[] made = new TaskArbiter[1];
         Allocator shared = program.memory.open(OpenOptions.around(
-                "shared",
-                program.allocator,
-                upstream -> made[0] = new TaskArbiter(upstream, Duration.ofMillis(1))));
+                "shared", program.allocator, upstream -> made[0] = new TaskArbiter(upstream, Duration.ofMillis(1))));
         program.toClose.add(shared);
         TaskArbiter arbiter = made[0];
         program.toClose.add(() -> nobodyIsLeft(arbiter));
@@ -102,8 +100,8 @@ final class TaskWorkloads {
     /// Each of two tasks holds half of the memory and wants more. The one whose calls fail goes last.
     private static void besideAnother(GpuProgram program, Allocator shared, TaskArbiter arbiter) throws Exception {
         CountDownLatch holds = new CountDownLatch(1);
-        Thread other = Thread.ofPlatform().daemon().start(() -> arbiter.task(2, 1)
-                .run(() -> first(program, shared, holds)));
+        Thread other =
+                Thread.ofPlatform().daemon().start(() -> arbiter.task(2, 1).run(() -> first(program, shared, holds)));
         program.toClose.add(other::join);
         holds.await();
         arbiter.task(1, 0).run(() -> last(program, shared));

@@ -20,12 +20,6 @@ import io.cistern.Scope;
 import io.cistern.ScopeOptions;
 import io.cistern.adaptors.StatisticsAllocator;
 import io.cistern.adaptors.StatisticsRegion;
-import io.cistern.adaptors.TraceLog;
-import io.cistern.async.sharing.ExportedBuffer;
-import io.cistern.async.sharing.ExportedPool;
-import io.cistern.async.sharing.ImportedBuffer;
-import io.cistern.async.sharing.ImportedPool;
-import io.cistern.buffers.CudaModule;
 import io.cistern.buffers.DeviceArena;
 import io.cistern.buffers.DeviceBuffer;
 import io.cistern.buffers.PinnedBuffer;
@@ -86,8 +80,10 @@ final class ClosingLeavesNothingTests {
                 "pool of " + spec,
                 times,
                 (memory, stream) -> {
-                    try (MemoryPool pool =
-                                    MemoryPool.builder(memory).spec(spec).tag("request").open();
+                    try (MemoryPool pool = MemoryPool.builder(memory)
+                                    .spec(spec)
+                                    .tag("request")
+                                    .open();
                             Scope _ = pool.enter()) {
                         memory.free(memory.allocate(4096, 0, stream.handle()), stream.handle());
                     }
@@ -161,8 +157,8 @@ final class ClosingLeavesNothingTests {
                         1_000,
                         (memory, stream) -> {
                             MemoryLimit limit = MemoryLimit.of("request", 1 << 20);
-                            try (Scope _ = memory.current(0)
-                                    .enter(ScopeOptions.all().limit(limit))) {
+                            try (Scope _ =
+                                    memory.current(0).enter(ScopeOptions.all().limit(limit))) {
                                 memory.free(memory.allocate(4096, 0, stream.handle()), stream.handle());
                             }
                         },
@@ -311,15 +307,14 @@ final class ClosingLeavesNothingTests {
                 .collect(Collectors.toSet());
         tried.addAll(ELSEWHERE.keySet());
         Set<String> closing = new ClassFileImporter()
-                .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
-                .importPackages("io.cistern").stream()
-                .filter(type -> type.isAssignableTo(AutoCloseable.class))
-                .filter(type -> type.getModifiers().contains(JavaModifier.PUBLIC))
-                .filter(type -> !type.getPackageName().contains(".internal"))
-                .map(JavaClass::getName)
-                .filter(name -> Stream.of("cli", "suites", "testkit", "spi", "cuda", "simulated")
-                        .noneMatch(part -> name.startsWith("io.cistern." + part + ".")))
-                .collect(Collectors.toCollection(TreeSet::new));
+                .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS).importPackages("io.cistern").stream()
+                        .filter(type -> type.isAssignableTo(AutoCloseable.class))
+                        .filter(type -> type.getModifiers().contains(JavaModifier.PUBLIC))
+                        .filter(type -> !type.getPackageName().contains(".internal"))
+                        .map(JavaClass::getName)
+                        .filter(name -> Stream.of("cli", "suites", "testkit", "spi", "cuda", "simulated")
+                                .noneMatch(part -> name.startsWith("io.cistern." + part + ".")))
+                        .collect(Collectors.toCollection(TreeSet::new));
         assertThat(closing).isSubsetOf(tried);
     }
 }

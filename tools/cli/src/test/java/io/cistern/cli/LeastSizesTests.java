@@ -63,26 +63,8 @@ final class LeastSizesTests {
             "vmm:alignment=%s");
 
     private static final List<String> SIZES = List.of(
-            "0",
-            "1",
-            "256",
-            "1000",
-            "4096",
-            "64KiB",
-            "1MiB",
-            "2097151",
-            "2MiB",
-            "3MiB",
-            "7MiB",
-            "8MiB",
-            "9MiB",
-            "32MiB",
-            "64MiB",
-            "127MiB",
-            "128MiB",
-            "256MiB",
-            "1GiB",
-            "1TiB");
+            "0", "1", "256", "1000", "4096", "64KiB", "1MiB", "2097151", "2MiB", "3MiB", "7MiB", "8MiB", "9MiB",
+            "32MiB", "64MiB", "127MiB", "128MiB", "256MiB", "1GiB", "1TiB");
 
     static List<String> templates() {
         return TEMPLATES;

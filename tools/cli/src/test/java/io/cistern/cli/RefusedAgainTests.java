@@ -48,8 +48,7 @@ final class RefusedAgainTests {
     @ParameterizedTest
     @MethodSource("specs")
     void afterTheCloseOfAGraph(String spec) {
-        try (SimulatedGpu gpu =
-                        SimulatedGpu.builder().capacityBytes(128 * MIB).build();
+        try (SimulatedGpu gpu = SimulatedGpu.builder().capacityBytes(128 * MIB).build();
                 DeviceMemory memory =
                         DeviceMemory.builder(gpu).catalog(Plugins.catalog()).open();
                 Allocator allocator = memory.open(spec);
@@ -86,9 +85,7 @@ final class RefusedAgainTests {
             this.random = random;
             this.allocator = memory.open(spec);
             this.pool = MemoryPool.builder(memory).spec(spec).open();
-            this.streams = new long[] {
-                0, gpu.streams().create(0), gpu.streams().create(0)
-            };
+            this.streams = new long[] {0, gpu.streams().create(0), gpu.streams().create(0)};
         }
 
         void run() {

@@ -117,8 +117,7 @@ final class StreamEndTests {
         SPILLABLE {
             @Override
             Holder open(DeviceMemory memory, long stream) {
-                SpillStore store =
-                        SpillStore.open(memory, 0, Path.of(System.getProperty("java.io.tmpdir")));
+                SpillStore store = SpillStore.open(memory, 0, Path.of(System.getProperty("java.io.tmpdir")));
                 SpillableBuffer buffer = store.allocate(BYTES, 0, stream, 0);
                 return new Holder() {
                     @Override

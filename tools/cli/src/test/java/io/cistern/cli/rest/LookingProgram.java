@@ -161,8 +161,8 @@ final class LookingProgram {
             blocks.get(i).close();
             freed.add(i);
         }
-        try (DeviceBuffer large =
-                DeviceBuffer.allocate(memory, (512 + 768 / allocating) * (90 + own.nextInt(7)) / 100 * MIB, 0, ownStream)) {
+        try (DeviceBuffer large = DeviceBuffer.allocate(
+                memory, (512 + 768 / allocating) * (90 + own.nextInt(7)) / 100 * MIB, 0, ownStream)) {
             large.slice(large.byteSize() / 2, FILLED).fill((byte) 7);
             served.incrementAndGet();
         } catch (DeviceOutOfMemoryException refused) {
