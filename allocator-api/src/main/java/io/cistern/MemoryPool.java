@@ -8,6 +8,9 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.errors.SharingException;
 import io.cistern.internal.names.Failures;
 import io.cistern.internal.names.Sizes;
+import io.cistern.internal.reclaim.OutOfMemoryHandler;
+import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.routing.Route;
 import io.cistern.spi.Availability;
 import io.cistern.spi.MemoryReclaim;
 import io.cistern.spi.MemorySharing;
@@ -25,6 +28,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /// Allocates from a private set of device memory: segments of its own from a source of its own, with its own
@@ -629,8 +633,23 @@ public final class MemoryPool implements AutoCloseable {
         }
 
         private void obtainInitial(Allocator allocator) {
+            OpenAllocator opened = allocator.opened();
+            Runnable reserving = () -> opened.reserve(initialBytes, initialDevice, initialStream);
             try {
-                allocator.opened().reserve(initialBytes, initialDevice, initialStream);
+                reserving.run();
+            } catch (DeviceOutOfMemoryException failure) {
+                reclaimFor(reserving, opened, failure);
+            }
+        }
+
+        private void reclaimFor(Runnable reserving, OpenAllocator opened, DeviceOutOfMemoryException failure) {
+            UnaryOperator<Route> noOther = _ -> {
+                throw opened.closed();
+            };
+            var request = new OutOfMemoryHandler.Request(
+                    opened.route(initialDevice), null, initialBytes, initialStream, noOther, reserving);
+            try {
+                memory.outOfMemory().serve(request, failure);
             } catch (DeviceOutOfMemoryException refused) {
                 throw new DeviceOutOfMemoryException(
                         initialBytes,

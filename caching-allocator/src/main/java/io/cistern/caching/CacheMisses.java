@@ -146,12 +146,11 @@ final class CacheMisses implements MissHandler {
         try {
             return new ReclaimSearch(parts, this, returns, shard, size, steps, nanoTime).run(asked, failure);
         } catch (DeviceOutOfMemoryException nothingHelped) {
-            if (isRejection) {
-                parts.reserved().counters.count(CacheEvent.REJECTION);
-            } else if (!givesBack) {
+            if (!givesBack && !isRejection) {
                 throw new DeviceOutOfMemoryException(
                         asked, parts.device(), "the memory of graphs stays theirs until they are gone", nothingHelped);
-            } else if (!reclaimChoice.reclaimsLater()) {
+            }
+            if (!reclaimChoice.reclaimsLater()) {
                 failed(nothingHelped);
             }
             throw nothingHelped;
@@ -178,9 +177,7 @@ final class CacheMisses implements MissHandler {
 
     /// See [MemoryReclaim#failed].
     void failed(DeviceOutOfMemoryException refusal) {
-        if (!isRejection(refusal)) {
-            parts.reserved().counters.count(CacheEvent.OUT_OF_MEMORY);
-        }
+        parts.reserved().counters.count(isRejection(refusal) ? CacheEvent.REJECTION : CacheEvent.OUT_OF_MEMORY);
     }
 
     /// Frees blocks whose fences have passed, searches once more, and then grows.

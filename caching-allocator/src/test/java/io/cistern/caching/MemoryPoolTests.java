@@ -252,6 +252,26 @@ class MemoryPoolTests extends PoolFixture {
     }
 
     @Test
+    void initialMemoryComesFromWhatOthersHaveIdle() {
+        free(memory.allocate(400 * MIB, DEVICE, stream));
+        MemoryPool pool = builder().initialBytes(300 * MIB, DEVICE, stream).open();
+        assertThat(pool.reservedBytes(DEVICE)).hasValue(300 * MIB);
+        assertThat(pool.statistics(DEVICE).allocations()).isZero();
+        free(pool.allocate(300 * MIB, DEVICE, stream));
+    }
+
+    @Test
+    void initialMemoryServesSmallBlocksToo() {
+        MemoryPool pool = builder().initialBytes(4 * MIB, DEVICE, stream).open();
+        long rest = gpu.memory().allocate(DEVICE, gpu.memory().freeBytes(DEVICE));
+        for (long byteSize : new long[] {1, 4096, 64 << 10, (64 << 10) + 1, MIB}) {
+            free(pool.allocate(byteSize, DEVICE, stream));
+        }
+        assertThat(pool.reservedBytes(DEVICE)).hasValue(4 * MIB);
+        gpu.memory().free(DEVICE, rest);
+    }
+
+    @Test
     void initialMemoryThatIsNotThereOpensNothing() {
         assertThatThrownBy(() -> builder()
                         .functions(functions, functions)
