@@ -114,12 +114,28 @@ final class DeviceHandles<H> {
 
     /// @return null if the caller may create a handle
     private @Nullable PooledHandle<H> awaitIdle() {
+        return during(() -> awaitIdleUntil(System.nanoTime() + HandlePoolOptions.nanos(options.maxWait())));
+    }
+
+    /// A wait for other threads.
+    ///
+    /// @param <T> the result
+    interface Wait<T> {
+        /// Waits.
+        @Nullable
+        T run() throws InterruptedException;
+    }
+
+    /// Waits for other threads; counts and records it.
+    ///
+    /// @throws HandleException if the thread is interrupted
+    <T> @Nullable T during(Wait<T> wait) {
         var event = new HandleWaitEvent();
         event.begin();
         counters.waits.incrementAndGet();
         long start = System.nanoTime();
         try {
-            return awaitIdleUntil(start + HandlePoolOptions.nanos(options.maxWait()));
+            return wait.run();
         } catch (InterruptedException interrupted) {
             Thread.currentThread().interrupt();
             throw new HandleException("interrupted while waiting for a handle of " + library.name(), interrupted);
@@ -213,6 +229,7 @@ final class DeviceHandles<H> {
         } finally {
             lock.unlock();
         }
+        slot.leaveLimit();
         if (isQuiet()) {
             handle.workspaces.freeOrphans();
         }

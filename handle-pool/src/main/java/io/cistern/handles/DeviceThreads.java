@@ -21,6 +21,7 @@ final class DeviceThreads<H> {
     private final int device;
     private final PoolState state;
     private final DeviceHandles<H> handles;
+    private final LeaseLimit limit;
 
     /// The number of threads that are taking a handle; closing waits for them.
     private final AtomicInteger entering = new AtomicInteger();
@@ -31,12 +32,19 @@ final class DeviceThreads<H> {
     @SuppressWarnings("ThreadLocalUsage") // one a pool and device, of which there are few
     private final ThreadLocal<ThreadSlot<H>> slots = ThreadLocal.withInitial(ThreadSlot::new);
 
-    DeviceThreads(String library, HandleStrategy strategy, int device, PoolState state, DeviceHandles<H> handles) {
+    DeviceThreads(
+            String library,
+            HandleStrategy strategy,
+            int device,
+            PoolState state,
+            DeviceHandles<H> handles,
+            LeaseLimit limit) {
         this.library = library;
         this.strategy = strategy;
         this.device = device;
         this.state = state;
         this.handles = handles;
+        this.limit = limit;
     }
 
     /// Returns the calling thread's slot.
@@ -105,7 +113,8 @@ final class DeviceThreads<H> {
         boolean entered = false;
         try {
             state.requireOpen(); // the closing thread may have checked `entering` before this thread raised it
-            PooledHandle<H> handle = handles.take(this::collectEnded);
+            LeaseLimit.Holder holder = slot.holder;
+            PooledHandle<H> handle = holder == null ? handles.take(this::collectEnded) : takeLimited(holder);
             slot.hold(handle);
             holders.add(slot);
             entered = true;
@@ -118,6 +127,25 @@ final class DeviceThreads<H> {
         }
     }
 
+    private PooledHandle<H> takeLimited(LeaseLimit.Holder holder) {
+        holder.enter(limit, handles);
+        boolean taken = false;
+        try {
+            PooledHandle<H> handle = handles.take(this::collectEnded);
+            taken = true;
+            return handle;
+        } finally {
+            if (!taken) {
+                holder.leave();
+            }
+        }
+    }
+
+    /// Wakes waiting threads, so that they notice that the pool is closing.
+    void wakeAll() {
+        limit.wakeAll();
+    }
+
     /// Returns whether threads are taking handles now.
     boolean areSomeEntering() {
         return entering.get() > 0;
@@ -126,10 +154,15 @@ final class DeviceThreads<H> {
     /// @return false if another thread took the handle
     private boolean giveUp(ThreadSlot<H> slot) {
         PooledHandle<H> held = slot.release();
-        if (held != null) {
-            handles.destroy(held);
+        if (held == null) {
+            return false;
         }
-        return held != null;
+        try {
+            handles.destroy(held);
+        } finally {
+            slot.leaveLimit();
+        }
+        return true;
     }
 
     /// Opens a lease of the calling thread.

@@ -33,7 +33,8 @@ import java.util.stream.Collectors;
 ///    creates one.
 /// 3. A thread ends. Its handle is [destroyed or kept][HandleStrategy]. A watching thread checks for ended
 ///    threads all the time, and a thread that needs a handle checks at once.
-/// 4. A virtual thread has a handle only during a [lease][#lease]. It never keeps one.
+/// 4. A virtual thread has a handle only during a [lease][#lease]. It never keeps one. At most
+///    [maxVirtualThreads][HandlePoolOptions] have leases at once; others wait, the first to come first.
 /// 5. The stream is captured. The handle, and a workspace from the graph's own memory, live as long as the
 ///    graph.
 ///
@@ -89,11 +90,12 @@ public final class HandlePool<H> implements AutoCloseable {
 
     @SuppressWarnings({"unchecked", "rawtypes"}) // an array, so that a device is one read away
     private DevicePart<H>[] parts(int count) {
+        LeaseLimit limit = new LeaseLimit(library.name(), options, state);
         DevicePart<H>[] parts = new DevicePart[count];
         for (int device = 0; device < count; device++) {
             var handles = new DeviceHandles<>(library, options, memory, device, state);
             parts[device] = new DevicePart<>(
-                    new DeviceThreads<>(library.name(), options.strategy(), device, state, handles), handles);
+                    new DeviceThreads<>(library.name(), options.strategy(), device, state, handles, limit), handles);
         }
         return parts;
     }
@@ -137,6 +139,9 @@ public final class HandlePool<H> implements AutoCloseable {
 
     /// Gives the calling thread a handle of a device until the lease is closed; [#handle] returns it. A virtual
     /// thread needs a lease; a platform thread keeps its handle afterwards. Leases of a thread may be nested.
+    ///
+    /// A virtual thread waits while [maxVirtualThreads][HandlePoolOptions] others have leases, unless it has a
+    /// lease already, of this pool or of another one.
     ///
     /// @param device the ordinal of a device
     /// @return the lease, which the caller closes
@@ -268,6 +273,7 @@ public final class HandlePool<H> implements AutoCloseable {
         for (DevicePart<H> device : devices) {
             device.threads.collectEnded();
             device.handles.wakeAll();
+            device.threads.wakeAll();
             names.addAll(device.threads.leasing());
             if (device.threads.areSomeEntering()) {
                 names.add("threads that take a handle");

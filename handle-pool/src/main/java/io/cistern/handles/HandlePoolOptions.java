@@ -9,20 +9,30 @@ import java.time.Duration;
 /// ```
 ///
 /// @param strategy what happens to the handle of a thread that ends
+/// @param maxVirtualThreads the most virtual threads that have leases at once, at least 1; by default the
+///     number of processors. Together with the platform threads that have handles and still live, these are the
+///     most handles that a device needs
 /// @param maxHandles the most handles that a device has, at least 1; [Integer#MAX_VALUE], the default, is no
-///     limit
-/// @param maxWait how long a call waits for a handle if `maxHandles` are in use. Threads that keep handles and
-///     wait for each other would wait that long
+///     limit of its own
+/// @param maxWait how long a call waits for a handle if `maxHandles` are in use, and how long a virtual thread
+///     waits without another one ending its leases. Threads that keep handles and wait for each other would
+///     wait that long
 /// @param idleAge how long a handle that no thread has is kept
 /// @param closeWait how long [HandlePool#close] waits for open leases
 public record HandlePoolOptions(
-        HandleStrategy strategy, int maxHandles, Duration maxWait, Duration idleAge, Duration closeWait) {
+        HandleStrategy strategy,
+        int maxVirtualThreads,
+        int maxHandles,
+        Duration maxWait,
+        Duration idleAge,
+        Duration closeWait) {
     /// Practically for ever, and small enough to add to a time.
     private static final Duration MAX = Duration.ofDays(36_500);
 
-    /// The defaults: shared handles without a limit.
+    /// The defaults: shared handles; of virtual threads, as many as there are processors.
     public static final HandlePoolOptions DEFAULT = new HandlePoolOptions(
             HandleStrategy.SHARED,
+            Runtime.getRuntime().availableProcessors(),
             Integer.MAX_VALUE,
             Duration.ofSeconds(30),
             Duration.ofMinutes(1),
@@ -30,11 +40,11 @@ public record HandlePoolOptions(
 
     /// Checks the ranges.
     ///
-    /// @throws IllegalArgumentException if `maxHandles` is below 1 or a duration is negative
+    /// @throws IllegalArgumentException if `maxVirtualThreads` or `maxHandles` is below 1, or a duration is
+    ///     negative
     public HandlePoolOptions {
-        if (maxHandles < 1) {
-            throw new IllegalArgumentException("maxHandles: " + maxHandles + ", must be at least 1");
-        }
+        atLeastOne("maxVirtualThreads", maxVirtualThreads);
+        atLeastOne("maxHandles", maxHandles);
         notNegative("maxWait", maxWait);
         notNegative("idleAge", idleAge);
         notNegative("closeWait", closeWait);
@@ -45,6 +55,12 @@ public record HandlePoolOptions(
         return duration.compareTo(MAX) < 0 ? duration.toNanos() : MAX.toNanos();
     }
 
+    private static void atLeastOne(String what, int count) {
+        if (count < 1) {
+            throw new IllegalArgumentException(what + ": " + count + ", must be at least 1");
+        }
+    }
+
     private static void notNegative(String what, Duration duration) {
         if (duration.isNegative()) {
             throw new IllegalArgumentException(what + ": " + duration + ", must not be negative");
@@ -53,34 +69,41 @@ public record HandlePoolOptions(
 
     /// Returns these options with another [#strategy].
     public HandlePoolOptions withStrategy(HandleStrategy another) {
-        return new HandlePoolOptions(another, maxHandles, maxWait, idleAge, closeWait);
+        return new HandlePoolOptions(another, maxVirtualThreads, maxHandles, maxWait, idleAge, closeWait);
+    }
+
+    /// Returns these options with another [#maxVirtualThreads].
+    ///
+    /// @throws IllegalArgumentException if it is below 1
+    public HandlePoolOptions withMaxVirtualThreads(int another) {
+        return new HandlePoolOptions(strategy, another, maxHandles, maxWait, idleAge, closeWait);
     }
 
     /// Returns these options with another [#maxHandles].
     ///
     /// @throws IllegalArgumentException if it is below 1
     public HandlePoolOptions withMaxHandles(int another) {
-        return new HandlePoolOptions(strategy, another, maxWait, idleAge, closeWait);
+        return new HandlePoolOptions(strategy, maxVirtualThreads, another, maxWait, idleAge, closeWait);
     }
 
     /// Returns these options with another [#maxWait].
     ///
     /// @throws IllegalArgumentException if it is negative
     public HandlePoolOptions withMaxWait(Duration another) {
-        return new HandlePoolOptions(strategy, maxHandles, another, idleAge, closeWait);
+        return new HandlePoolOptions(strategy, maxVirtualThreads, maxHandles, another, idleAge, closeWait);
     }
 
     /// Returns these options with another [#idleAge].
     ///
     /// @throws IllegalArgumentException if it is negative
     public HandlePoolOptions withIdleAge(Duration another) {
-        return new HandlePoolOptions(strategy, maxHandles, maxWait, another, closeWait);
+        return new HandlePoolOptions(strategy, maxVirtualThreads, maxHandles, maxWait, another, closeWait);
     }
 
     /// Returns these options with another [#closeWait].
     ///
     /// @throws IllegalArgumentException if it is negative
     public HandlePoolOptions withCloseWait(Duration another) {
-        return new HandlePoolOptions(strategy, maxHandles, maxWait, idleAge, another);
+        return new HandlePoolOptions(strategy, maxVirtualThreads, maxHandles, maxWait, idleAge, another);
     }
 }

@@ -15,6 +15,9 @@ final class ThreadSlot<H> {
     /// Whether the owner is a virtual thread.
     final boolean virtual;
 
+    /// Counts the owner's handles; null for a platform thread.
+    final LeaseLimit.@Nullable Holder holder;
+
     /// The owner's name, for people.
     final String name;
 
@@ -38,6 +41,7 @@ final class ThreadSlot<H> {
         Thread current = Thread.currentThread();
         owner = new WeakReference<>(current);
         virtual = current.isVirtual();
+        holder = virtual ? LeaseLimit.Holder.current() : null;
         name = current.getName().isEmpty() ? "thread " + current.threadId() : current.getName();
     }
 
@@ -84,6 +88,13 @@ final class ThreadSlot<H> {
     PooledHandle<H> release() {
         ready = null;
         return held.getAndSet(null);
+    }
+
+    /// Called after the handle of a virtual thread was given back.
+    void leaveLimit() {
+        if (holder != null) {
+            holder.leave();
+        }
     }
 
     /// Returns the number of open leases of the owner.
