@@ -15,14 +15,15 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /// Allocates physical memory and maps it at addresses of its own, open to all devices that can reach it.
 ///
-/// An allocation takes these steps: create → reserve → map → setAccess. If one fails, the earlier steps are
-/// undone, the last first.
+/// An allocation takes these steps: create → reserve → map → setAccess → release. If one fails, the earlier steps
+/// are undone, the last first. The mapping alone keeps the memory then, so a free that the driver refuses leaves
+/// all of it as it was.
 ///
 /// **Threads.** Any.
 final class MappedMemory {
     private static final System.Logger LOG = System.getLogger(MappedMemory.class.getName());
 
-    private record Range(int device, long byteSize, long handle) {}
+    private record Range(int device, long byteSize) {}
 
     private final CudaDriver driver;
     private final VirtualMemory memory;
@@ -52,21 +53,22 @@ final class MappedMemory {
         long size = (byteSize + granularity - 1) / granularity * granularity;
         long handle = memory.create(size, kind);
         try {
-            return allocate(new Range(device, size, handle), granularity);
+            return allocate(new Range(device, size), handle, granularity);
         } catch (RuntimeException | Error failure) {
             undo(failure, () -> memory.release(device, handle));
             throw failure;
         }
     }
 
-    private long allocate(Range range, long granularity) {
+    private long allocate(Range range, long handle, long granularity) {
         long address = memory.reserve(range.device, range.byteSize, granularity, 0);
         boolean mapped = false;
         try {
             ranges.put(address, range);
-            memory.map(range.device, address, range.byteSize, range.handle);
+            memory.map(range.device, address, range.byteSize, handle);
             mapped = true;
             open(range.device, address, range.byteSize);
+            memory.release(range.device, handle);
             return address;
         } catch (RuntimeException | Error failure) {
             if (mapped) {
@@ -90,8 +92,8 @@ final class MappedMemory {
         }
     }
 
-    /// Frees memory that [#allocate] returned. It is gone once it is unmapped; a later refusal of the driver is
-    /// only logged.
+    /// Frees memory that [#allocate] returned. It is gone once it is unmapped; if the driver does not take the
+    /// addresses back, that is only logged.
     ///
     /// @throws CudaException if it can't be unmapped; everything is as before then
     void free(long address) {
@@ -99,20 +101,15 @@ final class MappedMemory {
         memory.unmap(range.device, address, range.byteSize);
         ranges.remove(address);
         try {
-            memory.release(range.device, range.handle);
-        } catch (CudaException failure) {
-            log(range, "of memory", failure);
-        }
-        try {
             memory.freeReservation(range.device, address, range.byteSize);
         } catch (CudaException failure) {
-            log(range, "of addresses", failure);
+            log(range, failure);
         }
     }
 
-    private static void log(Range range, String what, CudaException failure) {
+    private static void log(Range range, CudaException failure) {
         try {
-            LOG.log(Level.WARNING, range.byteSize + " bytes " + what + " stay taken: " + failure.getMessage());
+            LOG.log(Level.WARNING, range.byteSize + " bytes of addresses stay taken: " + failure.getMessage());
         } catch (OutOfMemoryError ofTheHeap) {
             // The next refusal is logged.
         }

@@ -161,12 +161,14 @@ final class VmmSource implements PageSource, SegmentRegistry.Owner {
     }
 
     private boolean works(PhysicalMemory memory) {
+        long granule = virtualMemory.granularity(memory, false);
         try {
-            dropTrial(virtualMemory.create(virtualMemory.granularity(memory, false), memory), memory.device());
+            dropTrial(virtualMemory.create(granule, memory), memory.device());
             return true;
         } catch (CudaException refused) {
             if (refused.result() == CudaResult.OUT_OF_MEMORY) {
-                throw new DeviceOutOfMemoryException(0, memory.device(), "source vmm can't try handle types", refused);
+                throw new DeviceOutOfMemoryException(
+                        granule, memory.device(), "source vmm can't try handle types", refused);
             }
             return false;
         }
