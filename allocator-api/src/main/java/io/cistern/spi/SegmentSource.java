@@ -5,6 +5,9 @@ import java.util.Optional;
 /// A source of memory for allocators: of plain ranges, or of physical handles that can be mapped page by page.
 ///
 /// **Threads.** Any thread may call any method at any time.
+///
+/// **Tests.** `cistern-allocator-testkit` has `SegmentSourceConformance`, a suite that every source must pass. A
+/// subclass with one method runs it on a simulated GPU.
 public sealed interface SegmentSource extends AutoCloseable permits RangeSource, PageSource {
     /// Returns an optional ability of this source's memory, for example that communicators can register it. An
     /// allocator on top passes the ability on ([DeviceAllocator#extension]).

@@ -2,9 +2,11 @@ package io.cistern.loader.library;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
+import io.cistern.cuda.CudaDriver;
 import io.cistern.loader.functions.AllocatorFunctions;
 import io.cistern.spi.catalog.Catalog;
 import io.cistern.testkit.AllocatorConformance;
+import io.cistern.testkit.SegmentSourceConformance;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
@@ -14,6 +16,7 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.io.TempDir;
 
 /// A library whose functions are those of another allocator of the same GPU: every block goes from Java to C and from
@@ -37,7 +40,12 @@ class LibraryConformanceTests extends AllocatorConformance {
 
     @Override
     protected Allocator open(DeviceMemory memory) {
-        DeviceMemory behind = DeviceMemory.builder(memory.driver())
+        return memory.open(relayTo(memory.driver()));
+    }
+
+    /// Makes the library pass its calls on to an allocator of a driver; returns the library as a spec.
+    private static String relayTo(CudaDriver driver) {
+        DeviceMemory behind = DeviceMemory.builder(driver)
                 .catalog(Catalog.discover(List.of(), List.of()))
                 .open();
         AllocatorFunctions functions = AllocatorFunctions.of(behind, behind.open("direct"));
@@ -46,6 +54,22 @@ class LibraryConformanceTests extends AllocatorConformance {
         } catch (Throwable e) {
             throw new IllegalStateException(e);
         }
-        return memory.open("library:path=" + library);
+        return "library:path=" + library;
+    }
+
+    /// The same library as a segment source.
+    @Nested
+    final class SourceTests extends SegmentSourceConformance {
+        @Override
+        protected CudaDriver openDriver() {
+            CudaDriver driver = super.openDriver();
+            relayTo(driver);
+            return driver;
+        }
+
+        @Override
+        protected String spec() {
+            return "library:path=" + library;
+        }
     }
 }

@@ -23,8 +23,8 @@ import org.junit.jupiter.api.Tag;
 /// The suite allocates up to five eighths of the device's memory as one block, and three quarters as eight
 /// blocks. An allocator that rounds sizes up must therefore fall back to the bare size before it refuses.
 ///
-/// Each part has a tag, so it can run alone: `conformance-basic`, `-allocation`, `-capacity`, `-order`, `-use`,
-/// `-stream`, `-concurrency`, `-statistics`, `-device`, `-fault`. With Maven:
+/// Each part has a tag, so it can run alone: `conformance-basic`, `-allocation`, `-capacity`, `-trim`, `-order`,
+/// `-use`, `-stream`, `-concurrency`, `-statistics`, `-device`, `-fault`. With Maven:
 /// `mvn test -Dgroups=conformance-order`.
 ///
 /// Random tests begin with a fixed seed, or with the system property `cistern.testkit.seed`. A
@@ -79,6 +79,14 @@ public abstract class AllocatorConformance {
     @Tag("conformance-capacity")
     final class CapacityTests extends CapacityPart {
         CapacityTests() {
+            super(AllocatorConformance.this);
+        }
+    }
+
+    @Nested
+    @Tag("conformance-trim")
+    final class TrimTests extends TrimPart {
+        TrimTests() {
             super(AllocatorConformance.this);
         }
     }

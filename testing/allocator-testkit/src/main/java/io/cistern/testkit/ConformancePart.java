@@ -42,6 +42,7 @@ abstract class ConformancePart {
     private final Deque<StreamLatch> latches = new ArrayDeque<>();
     private final Deque<OwnedStream> streams = new ArrayDeque<>();
     final LiveBlocks live = new LiveBlocks();
+    private final BlockHistory history = new BlockHistory();
     private long[] freeBefore = {};
     private boolean memoryMayBeLost;
     CudaDriver driver;
@@ -171,6 +172,7 @@ abstract class ConformancePart {
                 .as("alignment of 0x%x for %s bytes", address, byteSize)
                 .isZero();
         Block block = new Block(address, byteSize, device, stream, nextSeed.addAndGet(7919));
+        history.allocated(block);
         live.add(block);
         patterns.get(device).write(address, byteSize, block.seed(), stream);
         return block;
@@ -184,6 +186,7 @@ abstract class ConformancePart {
     void free(Block block, long stream) {
         verify(block, stream);
         live.remove(block);
+        history.freed(block, stream);
         memory.free(block.address(), stream);
     }
 
@@ -196,6 +199,7 @@ abstract class ConformancePart {
     void use(Block block, long stream) {
         order(block.stream(), stream);
         verify(block, stream);
+        history.used(block, stream);
         memory.recordUse(block.address(), stream);
     }
 
@@ -204,6 +208,7 @@ abstract class ConformancePart {
         long event = driver.events().create(DEVICE);
         driver.events().record(DEVICE, event, stream);
         live.remove(block);
+        history.freed(block, stream);
         memory.freeAfter(block.address(), event);
         driver.events().record(DEVICE, event, block.stream());
         driver.events().destroy(DEVICE, event);
@@ -223,10 +228,10 @@ abstract class ConformancePart {
         driver.events().destroy(DEVICE, event);
     }
 
-    /// Waits for the devices and checks that every verified pattern was intact.
+    /// Waits for the devices and checks that every verified pattern was intact. A failure names the likely cause.
     void assertContents() {
         for (Patterns device : patterns) {
-            assertThat(device.mismatches().stream().limit(FINDINGS_SHOWN))
+            assertThat(device.takeMismatches().stream().limit(FINDINGS_SHOWN).map(history::explain))
                     .as("blocks that somebody else wrote into")
                     .isEmpty();
         }

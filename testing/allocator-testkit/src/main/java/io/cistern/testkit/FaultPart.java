@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /// obtain memory loses nothing.
 abstract class FaultPart extends ConformancePart {
     /// Calls that return memory. If the driver refuses to take memory back, it may stay lost.
-    private static final Set<DriverCall> RETURNING = EnumSet.of(
+    static final Set<DriverCall> RETURNING = EnumSet.of(
             DriverCall.MEM_FREE,
             DriverCall.MEM_FREE_ASYNC,
             DriverCall.MEM_FREE_HOST,
@@ -34,7 +34,7 @@ abstract class FaultPart extends ConformancePart {
             DriverCall.MEM_ADDRESS_FREE);
 
     /// Calls whose "out of memory" means that the device is full.
-    private static final Set<DriverCall> OBTAINING = EnumSet.of(
+    static final Set<DriverCall> OBTAINING = EnumSet.of(
             DriverCall.MEM_ALLOC,
             DriverCall.MEM_ALLOC_ASYNC,
             DriverCall.MEM_ALLOC_FROM_POOL_ASYNC,
@@ -128,7 +128,7 @@ abstract class FaultPart extends ConformancePart {
     }
 
     /// Returns the driver's error, which another library may have wrapped.
-    private static CudaException ofDriver(RuntimeException thrown) {
+    static CudaException ofDriver(RuntimeException thrown) {
         for (Throwable cause = thrown; cause != null; cause = cause.getCause()) {
             if (cause instanceof CudaException ofDriver) {
                 return ofDriver;

@@ -48,7 +48,10 @@ public final class Patterns implements AutoCloseable {
     private final MemorySegment read;
 
     private final List<Check> open = new ArrayList<>();
-    private final List<String> found = new ArrayList<>();
+    private final List<Mismatch> found = new ArrayList<>();
+
+    /// A block whose contents differ from its pattern.
+    record Mismatch(long address, int seed, String text) {}
 
     private record Check(long address, long byteSize, int seed, long stream) {
         int rest() {
@@ -131,9 +134,13 @@ public final class Patterns implements AutoCloseable {
     /// Waits for the device and returns the mismatches since the last call.
     ///
     /// @return one line for each check that failed
-    public synchronized List<String> mismatches() {
+    public List<String> mismatches() {
+        return takeMismatches().stream().map(Mismatch::text).toList();
+    }
+
+    synchronized List<Mismatch> takeMismatches() {
         readSlots();
-        List<String> all = List.copyOf(found);
+        List<Mismatch> all = List.copyOf(found);
         found.clear();
         return all;
     }
@@ -161,9 +168,9 @@ public final class Patterns implements AutoCloseable {
             }
         }
         if (wrongWords != 0 || wrongBytes != 0) {
-            found.add("block 0x%x of %d bytes, seed %d, read on stream 0x%x: %d words and %d trailing bytes differ"
-                    .formatted(
-                            check.address(), check.byteSize(), check.seed(), check.stream(), wrongWords, wrongBytes));
+            String text = "block 0x%x of %d bytes, seed %d, read on stream 0x%x: %d words and %d trailing bytes differ"
+                    .formatted(check.address(), check.byteSize(), check.seed(), check.stream(), wrongWords, wrongBytes);
+            found.add(new Mismatch(check.address(), check.seed(), text));
         }
     }
 

@@ -2,12 +2,15 @@ package io.cistern.testkit;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
+import io.cistern.cuda.Streams;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -64,9 +67,9 @@ final class BrokenAllocators {
 
     /// Hands a freed block to any stream at once.
     static class IgnoresStreamOrder extends Sound {
-        private record Shape(long byteSize, int device, long key) {}
+        record Shape(long byteSize, int device, long key) {}
 
-        private final Map<Shape, Deque<Long>> idle = new HashMap<>();
+        final Map<Shape, Deque<Long>> idle = new HashMap<>();
 
         IgnoresStreamOrder(CudaDriver driver) {
             super(driver);
@@ -105,6 +108,96 @@ final class BrokenAllocators {
         @Override
         long key(long stream) {
             return stream;
+        }
+    }
+
+    /// Its trim puts the blocks that it keeps where every stream finds them.
+    static final class SharesWhatATrimKeeps extends KeepsByStream {
+        SharesWhatATrimKeeps(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public synchronized long trim(int device, long keepBytes) {
+            return keepBytes == 0 ? giveBack(device) : share(device);
+        }
+    }
+
+    /// Its trim puts the blocks that the driver refuses to take back where every stream finds them.
+    static final class SharesWhatTheDriverRefuses extends KeepsByStream {
+        SharesWhatTheDriverRefuses(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public synchronized long trim(int device, long keepBytes) {
+            return giveBack(device) + share(device);
+        }
+    }
+
+    /// Keeps blocks by stream, rightly.
+    static class KeepsByStream extends IgnoresStreamOrder {
+        private static final long SHARED = Long.MIN_VALUE;
+
+        KeepsByStream(CudaDriver driver) {
+            super(driver);
+        }
+
+        @Override
+        public synchronized long allocate(long byteSize, int device, long stream) {
+            Deque<Long> shared = idle.getOrDefault(new Shape(byteSize, device, SHARED), new ArrayDeque<>());
+            return shared.isEmpty() ? super.allocate(byteSize, device, stream) : shared.pop();
+        }
+
+        @Override
+        long key(long stream) {
+            return stream == Streams.PER_THREAD_DEFAULT
+                    ? -Thread.currentThread().threadId()
+                    : stream;
+        }
+
+        @Override
+        public synchronized long trim(int device, long keepBytes) {
+            return giveBack(device);
+        }
+
+        /// Returns blocks to the driver, and keeps those that it refuses.
+        final long giveBack(int device) {
+            long before = bytes(device);
+            idle.forEach((shape, addresses) -> {
+                if (shape.device() == device) {
+                    addresses.removeIf(address -> isTaken(device, address));
+                }
+            });
+            return before - bytes(device);
+        }
+
+        private boolean isTaken(int device, long address) {
+            try {
+                driver.memory().free(device, address);
+                return true;
+            } catch (CudaException refused) {
+                return false;
+            }
+        }
+
+        private long bytes(int device) {
+            return idle.entrySet().stream()
+                    .filter(entry -> entry.getKey().device() == device)
+                    .mapToLong(entry ->
+                            entry.getKey().byteSize() * entry.getValue().size())
+                    .sum();
+        }
+
+        final long share(int device) {
+            for (Shape shape : List.copyOf(idle.keySet())) {
+                if (shape.device() == device) {
+                    Deque<Long> kept = Objects.requireNonNull(idle.remove(shape));
+                    idle.computeIfAbsent(new Shape(shape.byteSize(), device, SHARED), _ -> new ArrayDeque<>())
+                            .addAll(kept);
+                }
+            }
+            return 0;
         }
     }
 

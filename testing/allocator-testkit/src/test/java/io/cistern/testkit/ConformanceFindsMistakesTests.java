@@ -9,7 +9,6 @@ import io.cistern.DeviceMemory;
 import io.cistern.OpenOptions;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.DeviceAllocator;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -18,7 +17,6 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 import org.assertj.core.api.SoftAssertions;
 import org.junit.jupiter.api.Test;
-import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.engine.support.descriptor.MethodSource;
 import org.junit.platform.launcher.LauncherDiscoveryRequest;
 import org.junit.platform.launcher.TagFilter;
@@ -47,21 +45,7 @@ class ConformanceFindsMistakesTests {
     /// Failed tests, and why each failed.
     private static Map<String, Throwable> causesOf(String part, Function<CudaDriver, DeviceAllocator> candidate) {
         maker = candidate;
-        Map<String, Throwable> failed = new HashMap<>();
-        LauncherDiscoveryRequest request = LauncherDiscoveryRequestBuilder.request()
-                .selectors(selectNestedClass(List.of(Candidate.class), part(part)))
-                .build();
-        LauncherFactory.create().execute(request, new TestExecutionListener() {
-            @Override
-            public void executionFinished(TestIdentifier test, TestExecutionResult result) {
-                if (result.getStatus() == TestExecutionResult.Status.FAILED) {
-                    failed.put(
-                            test.getDisplayName().replace("()", ""),
-                            result.getThrowable().orElseThrow());
-                }
-            }
-        });
-        return failed;
+        return FailedTests.of(selectNestedClass(List.of(Candidate.class), part(part)));
     }
 
     private static Class<?> part(String name) {
@@ -73,8 +57,18 @@ class ConformanceFindsMistakesTests {
 
     @Test
     void aSoundAllocatorPasses() {
-        for (String part : List.of("BasicTests", "CapacityTests", "OrderTests", "StatisticsTests", "DeviceTests")) {
+        for (String part :
+                List.of("BasicTests", "CapacityTests", "TrimTests", "OrderTests", "StatisticsTests", "DeviceTests")) {
             assertThat(failuresOf(part, BrokenAllocators.Sound::new)).as(part).isEmpty();
+        }
+    }
+
+    @Test
+    void aSoundAllocatorThatKeepsMemoryPasses() {
+        for (String part : List.of("TrimTests", "OrderTests")) {
+            assertThat(causesOf(part, BrokenAllocators.KeepsByStream::new))
+                    .as(part)
+                    .isEmpty();
         }
     }
 
@@ -84,6 +78,26 @@ class ConformanceFindsMistakesTests {
                 .contains(
                         "memoryFreedOnAStreamIsNotOverwrittenByAnotherBeforeTheFree",
                         "memoryFreedOnAnotherStreamIsNotOverwrittenTooEarly");
+    }
+
+    @Test
+    void whatATrimKeptAndHandedToAnotherStreamIsFound() {
+        assertTrimIsFound(BrokenAllocators.SharesWhatATrimKeeps::new);
+    }
+
+    @Test
+    void whatTheDriverRefusedAndATrimHandedToAnotherStreamIsFound() {
+        assertTrimIsFound(BrokenAllocators.SharesWhatTheDriverRefuses::new);
+    }
+
+    private static void assertTrimIsFound(Function<CudaDriver, DeviceAllocator> candidate) {
+        assertThat(causesOf("TrimTests", candidate))
+                .hasEntrySatisfying(
+                        "anotherStreamGetsNothingBeforeTheFreeHasPassed",
+                        cause -> assertThat(cause)
+                                .hasMessageMatching(
+                                        "(?s).*likely cause: stream 0x\\w+ got it, .* before stream 0x\\w+ had passed its"
+                                                + " free.*"));
     }
 
     @Test

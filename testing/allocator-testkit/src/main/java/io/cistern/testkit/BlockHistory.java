@@ -1,0 +1,96 @@
+package io.cistern.testkit;
+
+import io.cistern.cuda.Streams;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/// Remembers which stream got and freed which block, to say why a block's contents differ. Any thread may call any
+/// method at any time.
+final class BlockHistory {
+    /// What happened to a block. Its number counts allocations and frees together.
+    private static final class Life {
+        final Block block;
+        final long allocated;
+        long freed = Long.MAX_VALUE;
+
+        /// The streams that must pass before others may have the block's memory: that of the free comes last.
+        final List<Long> users = new ArrayList<>();
+
+        Life(Block block, long allocated) {
+            this.block = block;
+            this.allocated = allocated;
+        }
+    }
+
+    private final List<Life> lives = new ArrayList<>();
+    private final Map<Block, Life> byBlock = new HashMap<>();
+    private long events;
+
+    synchronized void allocated(Block block) {
+        Life life = new Life(block, events++);
+        lives.add(life);
+        byBlock.put(block, life);
+    }
+
+    synchronized void used(Block block, long stream) {
+        of(block).users.add(stream);
+    }
+
+    synchronized void freed(Block block, long stream) {
+        Life life = of(block);
+        life.users.add(stream);
+        life.freed = events++;
+    }
+
+    private Life of(Block block) {
+        return Objects.requireNonNull(byBlock.get(block));
+    }
+
+    /// Returns a mismatch with its likely cause.
+    synchronized String explain(Patterns.Mismatch mismatch) {
+        return lives.stream()
+                .filter(life -> life.block.address() == mismatch.address() && life.block.seed() == mismatch.seed())
+                .findFirst()
+                .map(life -> mismatch.text() + "; likely cause: " + cause(life))
+                .orElse(mismatch.text());
+    }
+
+    private String cause(Life hurt) {
+        return successor(hurt)
+                .map(next -> "stream 0x%x got it, in a block of %d bytes at 0x%x, before %s"
+                        .formatted(next.block.stream(), next.block.byteSize(), next.block.address(), awaited(hurt)))
+                .orElse("no other stream got it after its free: either its memory is mapped at another address"
+                        + " too, or it went back to the driver before the work on it had finished");
+    }
+
+    /// Returns the next block in the memory whose stream had to wait.
+    private Optional<Life> successor(Life hurt) {
+        return lives.stream()
+                .filter(life -> life.allocated > hurt.freed && overlaps(life.block, hurt.block))
+                .filter(life -> hadToWait(life.block.stream(), hurt))
+                .findFirst();
+    }
+
+    private static boolean hadToWait(long stream, Life hurt) {
+        return stream != hurt.users.getLast() || stream == Streams.PER_THREAD_DEFAULT || hurt.users.size() > 1;
+    }
+
+    private static boolean overlaps(Block one, Block other) {
+        return one.device() == other.device() && one.address() < other.end() && other.address() < one.end();
+    }
+
+    private static String awaited(Life hurt) {
+        String freeing = "stream 0x%x had passed its free".formatted(hurt.users.getLast());
+        String uses = hurt.users.stream()
+                .limit(hurt.users.size() - 1L)
+                .distinct()
+                .map(stream -> "stream 0x%x its recorded use".formatted(stream))
+                .collect(Collectors.joining(", "));
+        return uses.isEmpty() ? freeing : freeing + ", or " + uses;
+    }
+}
