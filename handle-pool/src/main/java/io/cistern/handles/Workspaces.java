@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
 /// 1. The thread that has the handle [binds][#bind] it to a stream. From then on the workspace of that stream
 ///    is *bound*: the thread's next calls of the library may use it.
 /// 2. Any thread may [give back][#release] workspaces that are not bound, after all work of the device. A
-///    stream that ends gives its own workspace back in its order.
+///    stream that ends gives its own workspace back in its order. A handle that has [#MAX_KEPT] gives back the
+///    one that was bound longest ago before it takes another.
 ///
 /// **Threads.** Guarded by the monitor, which no thread holds during a call of the library, the driver or an
 /// allocator.
@@ -47,11 +48,18 @@ final class Workspaces<H> {
         }
     }
 
+    /// The most workspaces of streams that a handle keeps. A program that uses more streams with one handle pays
+    /// for an allocation when it changes to another stream.
+    static final int MAX_KEPT = 16;
+
     final int device;
     private final HandleLibrary<H> library;
     private final DeviceMemory memory;
     private final long byteSize;
+
+    /// Those that were bound last come last.
     private final List<Workspace> all = new ArrayList<>();
+
     private @Nullable Workspace bound;
 
     Workspaces(HandleLibrary<H> library, DeviceMemory memory, int device, long byteSize) {
@@ -79,6 +87,7 @@ final class Workspaces<H> {
     }
 
     private Workspace allocated(long stream, Optional<GraphMemory> graph) {
+        dropOldest();
         long address = memory.current(device).allocate(byteSize, device, stream);
         boolean added = false;
         try {
@@ -92,10 +101,31 @@ final class Workspaces<H> {
         }
     }
 
+    /// Gives back the workspace that was bound longest ago, if the handle has as many as it keeps. While a stream
+    /// of the device is captured, it keeps more.
+    private void dropOldest() {
+        if (!memory.moduleSupport().isCapturing(device)) {
+            free(takeOldest());
+        }
+    }
+
+    private synchronized List<Workspace> takeOldest() {
+        List<Workspace> ofStreams =
+                all.stream().filter(workspace -> workspace.graph.isEmpty()).toList();
+        List<Workspace> oldest = ofStreams.stream()
+                .filter(workspace -> !workspace.equals(bound))
+                .limit(Math.max(0, ofStreams.size() + 1 - MAX_KEPT))
+                .toList();
+        all.removeAll(oldest);
+        return oldest;
+    }
+
     private synchronized @Nullable Workspace boundTo(long stream, Optional<GraphMemory> graph) {
         for (int i = 0; i < all.size(); i++) { // no iterator: threads that change streams make no garbage
             Workspace workspace = all.get(i);
             if (workspace.isOf(stream, graph)) {
+                all.remove(i);
+                all.add(workspace);
                 bound = workspace;
                 return workspace;
             }

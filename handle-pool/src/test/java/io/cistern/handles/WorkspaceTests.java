@@ -49,6 +49,18 @@ final class WorkspaceTests {
     }
 
     @Test
+    void aHandleKeepsTheWorkspacesOfTheStreamsThatItWasSetToLast() {
+        long first = pool.handle(0, stream).workspace;
+        for (int i = 0; i < 100; i++) {
+            long each = fixture.gpu.streams().create(0);
+            assertThat(pool.handle(0, each).workspace).isNotZero().isNotEqualTo(first);
+            assertThat(pool.handle(0, stream).workspace).isEqualTo(first);
+        }
+        assertThat(pool.statistics(0).workspaces()).isEqualTo(Workspaces.MAX_KEPT);
+        assertThat(fixture.liveBlocks()).isEqualTo(Workspaces.MAX_KEPT);
+    }
+
+    @Test
     void aRequestGivesBackAllButTheOneThatIsSet() {
         pool.handle(0, stream);
         long kept = pool.handle(0, other).workspace;
