@@ -1,18 +1,22 @@
 package io.cistern.buffers;
 
 import io.cistern.DeviceMemory;
-import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.LinkedHashMap;
 
 /// Holds the objects that the buffers, arenas and copies of one device memory share.
 ///
 /// **Threads.** Any.
 final class BufferSupport implements AutoCloseable {
+    /// The most names of arenas whose sizes are remembered: a program may name each arena after its task.
+    static final int MAX_ARENA_NAMES = 1024;
+
     final CopyOptions copyOptions = new CopyOptions();
     final PinnedMemory pinned;
     final PageableCopies pageableCopies;
     final ForeignMemory foreign;
-    private final Map<String, ArenaSizes> arenaSizes = new ConcurrentHashMap<>();
+
+    /// By the arenas' names, the one asked for last at the end. Guarded by itself.
+    private final LinkedHashMap<String, ArenaSizes> arenaSizes = new LinkedHashMap<>(16, 0.75f, true);
 
     private BufferSupport(DeviceMemory memory) {
         pinned = memory.moduleSupport()
@@ -30,8 +34,14 @@ final class BufferSupport implements AutoCloseable {
         pinned.close();
     }
 
-    /// Returns the sizes that arenas of a name needed so far.
+    /// Returns the sizes that arenas of a name needed so far, unless many other names were asked for since.
     ArenaSizes arenaSizes(String name) {
-        return arenaSizes.computeIfAbsent(name, _ -> new ArenaSizes());
+        synchronized (arenaSizes) {
+            ArenaSizes sizes = arenaSizes.computeIfAbsent(name, _ -> new ArenaSizes());
+            if (arenaSizes.size() > MAX_ARENA_NAMES) {
+                arenaSizes.pollFirstEntry();
+            }
+            return sizes;
+        }
     }
 }
