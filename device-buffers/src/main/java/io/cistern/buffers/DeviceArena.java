@@ -301,8 +301,8 @@ public final class DeviceArena implements AutoCloseable {
         }
 
         /// Names a kind of arenas: each begins with as much memory as earlier ones of its name needed. The 1,024
-        /// names that were used last are remembered. Without this call the arena shares one kind with all unnamed
-        /// arenas of the device memory.
+        /// names that were used last are remembered. Without this call the arena shares one kind with all
+        /// unnamed arenas of the device memory.
         public Builder name(String name) {
             this.name = name;
             return this;

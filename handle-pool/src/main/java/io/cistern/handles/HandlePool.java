@@ -39,8 +39,8 @@ import java.util.stream.Collectors;
 ///    graph.
 ///
 /// **Workspaces.** Each handle has one for each of the last 16 streams that it was set to, from the device's
-/// current allocator. They go back when their stream ends, when memory runs out, and by [#releaseWorkspaces], except that of the
-/// stream set in a handle that a thread has.
+/// current allocator. They go back when their stream ends, when memory runs out, and by [#releaseWorkspaces],
+/// except that of the stream set in a handle that a thread has.
 ///
 /// **Threads.** Any thread may call any method at any time. Only the calling thread uses a returned handle,
 /// until its next call of [#handle] for the device, the end of its lease, or [#close].

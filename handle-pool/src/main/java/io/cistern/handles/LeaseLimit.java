@@ -1,7 +1,7 @@
 package io.cistern.handles;
 
-import java.util.ArrayDeque;
-import java.util.Deque;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -58,8 +58,8 @@ final class LeaseLimit {
     private final ReentrantLock lock = new ReentrantLock();
 
     /// The conditions of the waiting threads, the longest wait first; guarded by the lock, as are the next two
-    /// fields.
-    private final Deque<Condition> waiting = new ArrayDeque<>();
+    /// fields. A linked queue stays whole if the Java heap is full.
+    private final Queue<Condition> waiting = new ConcurrentLinkedQueue<>();
 
     private int inside;
 
@@ -87,9 +87,9 @@ final class LeaseLimit {
     }
 
     private @Nullable Void await(Condition turn) throws InterruptedException {
-        waiting.addLast(turn);
+        waiting.add(turn);
         try {
-            while (inside == most || waiting.peekFirst() != turn) { // ends: a thread left since, or this throws
+            while (inside == most || !turn.equals(waiting.peek())) { // ends: a thread left since, or this throws
                 state.requireOpen();
                 long seen = exits;
                 if (turn.awaitNanos(HandlePoolOptions.nanos(options.maxWait())) <= 0 && exits == seen) {
@@ -106,7 +106,7 @@ final class LeaseLimit {
     }
 
     private void signalFirst() {
-        Condition first = waiting.peekFirst();
+        Condition first = waiting.peek();
         if (first != null) {
             first.signal();
         }
