@@ -5,7 +5,6 @@ module io.cistern.cli {
     requires static org.jspecify;
     requires com.fasterxml.jackson.core;
     requires com.fasterxml.jackson.jr.ob;
-    requires de.siegmar.fastcsv;
     requires info.picocli;
     requires io.cistern.api;
     requires io.cistern.buffers;

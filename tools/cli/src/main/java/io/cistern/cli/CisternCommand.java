@@ -18,7 +18,7 @@ import io.cistern.cli.report.ReportCommand;
 import io.cistern.cli.top.Column;
 import io.cistern.cli.top.TopCommand;
 import io.cistern.cli.trace.TraceCommand;
-import io.cistern.cli.trace.TraceException;
+import io.cistern.cli.common.InputException;
 import io.cistern.cuda.settings.IllegalSettingException;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.names.NearestName;
@@ -176,7 +176,7 @@ public final class CisternCommand implements Runnable {
     }
 
     private static int failed(Exception e, CommandLine command, ParseResult result) {
-        if (e instanceof TraceException) {
+        if (e instanceof InputException) {
             command.getErr().println(e.getMessage());
             return ExitCode.BAD_INPUT;
         }

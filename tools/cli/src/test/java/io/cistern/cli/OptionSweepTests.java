@@ -10,7 +10,7 @@ import io.cistern.cli.generated.GeneratedTrace;
 import io.cistern.cli.trace.BundledTraces;
 import io.cistern.cli.trace.GeneratedTraces;
 import io.cistern.cli.trace.Trace;
-import io.cistern.cli.trace.TraceException;
+import io.cistern.cli.common.InputException;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.simulated.SimulatedGpu;
@@ -157,7 +157,7 @@ final class OptionSweepTests {
     }
 
     /// With `paranoid`, which writes and reads every byte, only small programs.
-    private static List<Trace> traces(String spec) throws TraceException {
+    private static List<Trace> traces(String spec) throws InputException {
         boolean small = spec.contains("check=paranoid");
         List<Trace> traces = new ArrayList<>(small ? List.of() : BundledTraces.readAll());
         for (GeneratedTrace each : GeneratedTrace.values()) {
@@ -200,7 +200,7 @@ final class OptionSweepTests {
     @Tag("long")
     @ParameterizedTest
     @MethodSource({"others", "everyValue", "pairs"})
-    void everySpecOverEveryTrace(String spec) throws TraceException {
+    void everySpecOverEveryTrace(String spec) throws InputException {
         for (Trace trace : traces(spec)) {
             run(spec, trace, CAPACITY_BYTES);
         }
@@ -210,7 +210,7 @@ final class OptionSweepTests {
     @Tag("long")
     @ParameterizedTest
     @MethodSource({"others", "everyValue"})
-    void everyValueOverEveryTraceOnAFullDevice(String spec) throws TraceException {
+    void everyValueOverEveryTraceOnAFullDevice(String spec) throws InputException {
         for (Trace trace : traces(spec)) {
             run(spec, trace, fullDevice(trace));
         }

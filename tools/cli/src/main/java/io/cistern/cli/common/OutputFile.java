@@ -5,6 +5,7 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// A file that an option names for results.
@@ -15,10 +16,15 @@ public final class OutputFile {
     ///
     /// @param option the option's name, for the message
     /// @param file the file; null if the option is not given
-    /// @throws UsageException if the folder does not exist or may not be written, or the file is a folder
-    public static void check(String option, @Nullable Path file) {
+    /// @param inputs the files that the command reads
+    /// @throws UsageException if the folder does not exist or may not be written, the file is a folder, or it is
+    ///     one of the inputs
+    public static void check(String option, @Nullable Path file, List<Path> inputs) {
         if (file == null) {
             return;
+        }
+        if (inputs.stream().anyMatch(input -> isSame(file, input))) {
+            throw unwritable(option, file, "it is read, and would be lost");
         }
         Path folder = file.toAbsolutePath().getParent();
         if (Files.isDirectory(file)) {
@@ -29,6 +35,14 @@ public final class OutputFile {
         }
         if (!Files.isWritable(Files.exists(file) ? file : folder)) {
             throw unwritable(option, file, "permission denied");
+        }
+    }
+
+    private static boolean isSame(Path file, Path input) {
+        try {
+            return Files.isRegularFile(file) && Files.exists(input) && Files.isSameFile(file, input);
+        } catch (IOException e) {
+            throw new UsageException(file + " and " + input + " can't be compared: " + e.getMessage());
         }
     }
 

@@ -1,6 +1,8 @@
 package io.cistern.cli.imports;
 
+import io.cistern.cli.common.InputException;
 import io.cistern.cli.imports.ForeignEvent.Kind;
+import io.cistern.cli.trace.Trace;
 import java.io.IOException;
 import java.io.Writer;
 import java.util.ArrayList;
@@ -38,6 +40,7 @@ final class ForeignTrace {
     /// @param refused requests that were refused
     record Summary(long blocks, long aliveBefore, long peakBytes, long refused, int streams, int devices) {}
 
+    private final String file;
     private final Writer out;
     private final Map<Place, Block> live = new HashMap<>();
     private final Map<Long, Integer> threads = new HashMap<>();
@@ -48,13 +51,17 @@ final class ForeignTrace {
     private long peakBytes;
     private long refused;
 
-    private ForeignTrace(Writer out) {
+    private ForeignTrace(String file, Writer out) {
+        this.file = file;
         this.out = out;
     }
 
     /// Writes a log as a trace of format 2.
-    static Summary write(ForeignLog log, Writer out) throws IOException {
-        ForeignTrace trace = new ForeignTrace(out);
+    ///
+    /// @param file the log's name, for errors
+    /// @throws InputException if no replay would read the trace
+    static Summary write(String file, ForeignLog log, Writer out) throws InputException, IOException {
+        ForeignTrace trace = new ForeignTrace(file, out);
         List<ForeignEvent> before = aliveBefore(log);
         out.write(HEADER);
         for (ForeignEvent block : before) {
@@ -89,7 +96,7 @@ final class ForeignTrace {
         return new ArrayList<>(before.values());
     }
 
-    private void add(ForeignEvent event) throws IOException {
+    private void add(ForeignEvent event) throws InputException, IOException {
         devices.add(event.device());
         switch (event.kind()) {
             case ALLOCATED -> allocated(event);
@@ -101,24 +108,29 @@ final class ForeignTrace {
         }
     }
 
-    private void allocated(ForeignEvent event) throws IOException {
+    private void allocated(ForeignEvent event) throws InputException, IOException {
         freed(live.remove(Place.of(event)), event);
         Block block = new Block(blocks++, event);
         live.put(Place.of(event), block);
-        streams.add(List.of((long) event.device(), event.stream()));
         requestedBytes += event.byteSize();
+        if (requestedBytes < 0) {
+            throw new InputException(file, "more than 8 EiB live at once");
+        }
         peakBytes = Math.max(peakBytes, requestedBytes);
         row('a', block.id, event.byteSize(), event);
     }
 
-    private void freed(@Nullable Block block, ForeignEvent event) throws IOException {
+    private void freed(@Nullable Block block, ForeignEvent event) throws InputException, IOException {
         if (block != null) {
             requestedBytes -= block.allocation.byteSize();
             row('f', block.id, block.allocation.byteSize(), event);
         }
     }
 
-    private void row(char op, long id, long byteSize, ForeignEvent event) throws IOException {
+    private void row(char op, long id, long byteSize, ForeignEvent event) throws InputException, IOException {
+        if (op != 'o' && streams.add(List.of((long) event.device(), event.stream())) && streams.size() > Trace.MAX_STREAMS) {
+            throw new InputException(file, "more than " + Trace.MAX_STREAMS + " streams");
+        }
         int thread = threads.computeIfAbsent(event.thread(), _ -> threads.size());
         out.write(op + "," + id + "," + byteSize + "," + event.stream() + "," + event.device() + "," + thread + ","
                 + event.nanos() + "\n");

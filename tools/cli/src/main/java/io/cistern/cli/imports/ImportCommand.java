@@ -3,23 +3,24 @@ package io.cistern.cli.imports;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.Version;
-import io.cistern.cli.trace.TraceException;
-import java.io.BufferedInputStream;
+import io.cistern.cli.torch.TorchSnapshot;
+import io.cistern.cli.trace.TraceReader;
+import io.cistern.cli.common.InputException;
+import io.cistern.cli.common.InputFile;
+import io.cistern.cli.common.InputLines;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.InputStreamReader;
 import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Callable;
-import java.util.zip.GZIPInputStream;
 import java.util.zip.GZIPOutputStream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -54,10 +55,13 @@ public final class ImportCommand implements Callable<Integer> {
     private @Nullable Path output;
 
     @Override
-    public Integer call() throws TraceException {
-        OutputFile.check("--output", output);
-        ForeignLog log = read();
+    public Integer call() throws InputException {
+        OutputFile.check("--output", output, List.of(file));
+        ForeignLog log = InputFile.read(file, ImportCommand::read);
         PrintWriter told = Objects.requireNonNull(command).commandLine().getErr();
+        if (log.warning() != null) {
+            told.println("cistern: " + log.warning());
+        }
         ForeignTrace.Summary summary = write(log);
         told.printf(
                 "cistern: %,d blocks, %,d of them alive before the recording began; streams: %d, devices: %d,"
@@ -71,35 +75,29 @@ public final class ImportCommand implements Callable<Integer> {
         return ExitCode.OK;
     }
 
-    private ForeignLog read() throws TraceException {
-        String name = file.toString();
-        try (InputStream in = opened()) {
-            in.mark(RmmLog.HEADER.length());
-            boolean isRmm =
-                    new String(in.readNBytes(RmmLog.HEADER.length()), StandardCharsets.US_ASCII).equals(RmmLog.HEADER);
-            in.reset();
-            return isRmm
-                    ? RmmLog.read(name, new InputStreamReader(in, StandardCharsets.UTF_8))
-                    : TorchSnapshot.read(name, in);
-        } catch (NoSuchFileException e) {
-            throw new TraceException(name, "no such file");
-        } catch (IOException e) {
-            throw new TraceException(name, "can't be read: " + e.getMessage());
+    private static ForeignLog read(String name, InputStream in) throws InputException, IOException {
+        in.mark(1);
+        boolean isPickle = TorchSnapshot.isPickle(in.read());
+        in.reset();
+        if (isPickle) {
+            return TorchLog.of(name, TorchSnapshot.read(name, in));
         }
+        InputLines lines = new InputLines(name, in, TraceReader.MAX_TEXT_BYTES);
+        String header = lines.next();
+        if (header == null || !header.startsWith(RmmLog.HEADER)) {
+            throw lines.error("is neither a pickle of PyTorch's nor an RMM log with the columns " + RmmLog.HEADER);
+        }
+        return RmmLog.read(lines);
     }
 
-    private InputStream opened() throws IOException {
-        InputStream in = Files.newInputStream(file);
-        return new BufferedInputStream(file.toString().endsWith(GZIP) ? new GZIPInputStream(in) : in);
-    }
-
-    private ForeignTrace.Summary write(ForeignLog log) {
+    private ForeignTrace.Summary write(ForeignLog log) throws InputException {
         try {
+            ForeignTrace.write(file.toString(), log, Writer.nullWriter()); // A refused log leaves no file.
             if (output != null) {
                 return write(log, output);
             }
             PrintWriter out = Objects.requireNonNull(command).commandLine().getOut();
-            ForeignTrace.Summary summary = ForeignTrace.write(log, out);
+            ForeignTrace.Summary summary = ForeignTrace.write(file.toString(), log, out);
             out.flush();
             return summary;
         } catch (IOException e) {
@@ -107,11 +105,11 @@ public final class ImportCommand implements Callable<Integer> {
         }
     }
 
-    private static ForeignTrace.Summary write(ForeignLog log, Path file) throws IOException {
-        try (OutputStream bytes = Files.newOutputStream(file);
-                OutputStream packed = file.toString().endsWith(GZIP) ? new GZIPOutputStream(bytes) : bytes;
+    private ForeignTrace.Summary write(ForeignLog log, Path to) throws InputException, IOException {
+        try (OutputStream bytes = Files.newOutputStream(to);
+                OutputStream packed = to.toString().endsWith(GZIP) ? new GZIPOutputStream(bytes) : bytes;
                 Writer out = new BufferedWriter(new OutputStreamWriter(packed, StandardCharsets.US_ASCII))) {
-            return ForeignTrace.write(log, out);
+            return ForeignTrace.write(file.toString(), log, out);
         }
     }
 }

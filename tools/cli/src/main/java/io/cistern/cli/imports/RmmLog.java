@@ -1,83 +1,111 @@
 package io.cistern.cli.imports;
 
-import de.siegmar.fastcsv.reader.CsvParseException;
-import de.siegmar.fastcsv.reader.CsvReader;
-import de.siegmar.fastcsv.reader.NamedCsvRecord;
+import io.cistern.cli.common.InputException;
+import io.cistern.cli.common.InputLines;
 import io.cistern.cli.imports.ForeignEvent.Kind;
-import io.cistern.cli.trace.TraceException;
-import java.io.Reader;
+import io.cistern.cli.trace.Trace;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.NoSuchElementException;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /// Reads the log of RMM's `logging_resource_adaptor`: CSV with the columns
 /// `Thread,Time,Action,Pointer,Size,Stream`, for one device. Times are times of day, so they start
-/// again at midnight.
+/// again at midnight. Pointers and streams are hexadecimal, with or without `0x`.
 final class RmmLog {
     static final String HEADER = "Thread,Time,Action,Pointer,Size,Stream";
 
-    private static final Pattern TIME = Pattern.compile("(\\d+):(\\d+):(\\d+)[.:](\\d{1,9})");
+    private static final int COLUMNS = 6;
+    private static final Map<String, Kind> KINDS = Map.of(
+            "allocate", Kind.ALLOCATED, "free", Kind.FREED, "deallocate", Kind.FREED, "allocate failure", Kind.REFUSED);
+    private static final Pattern TIME = Pattern.compile("(\\d{1,2}):(\\d{1,2}):(\\d{1,2})[.:](\\d{1,9})");
+    private static final Pattern POINTER = Pattern.compile("(?:0[xX])?([0-9a-fA-F]{1,16})");
     private static final long DAY_NANOS = Duration.ofDays(1).toNanos();
     private static final int NANO_DIGITS = 9;
 
-    private final String file;
+    private final InputLines lines;
+    private final List<ForeignEvent> events = new ArrayList<>();
     private long firstNanos = -1;
     private long lastNanos;
+    private long days;
 
-    private RmmLog(String file) {
-        this.file = file;
+    private RmmLog(InputLines lines) {
+        this.lines = lines;
     }
 
     /// Reads a log.
     ///
-    /// @param file its name, for errors
-    /// @throws TraceException if the file is not an RMM log, or has no rows
-    static ForeignLog read(String file, Reader in) throws TraceException {
-        RmmLog log = new RmmLog(file);
-        List<ForeignEvent> events = new ArrayList<>();
-        try {
-            for (NamedCsvRecord row : CsvReader.builder().ofNamedCsvRecord(in)) {
-                log.add(row, events);
+    /// @param lines the lines after the header
+    /// @throws InputException if a row is not one of an RMM log, or there are none
+    static ForeignLog read(InputLines lines) throws InputException {
+        RmmLog log = new RmmLog(lines);
+        @Nullable String warning = null;
+        for (String line = lines.next(); line != null; line = lines.next()) {
+            try {
+                log.add(line);
+            } catch (IllegalArgumentException e) {
+                InputException error = lines.error("is no row of RMM's log: " + e.getMessage());
+                if (!lines.isCut()) {
+                    throw error;
+                }
+                warning = error.getMessage() + "; the file ends there, so this row is left out";
             }
-        } catch (CsvParseException e) {
-            throw new TraceException(file, String.valueOf(e.getMessage()));
         }
-        if (events.isEmpty()) {
-            throw new TraceException(file, "has no rows after the header");
+        if (log.events.isEmpty()) {
+            throw lines.error("no rows after the header");
         }
-        return new ForeignLog(List.of(), events);
+        return new ForeignLog(List.of(), log.events, warning);
     }
 
-    private void add(NamedCsvRecord row, List<ForeignEvent> events) throws TraceException {
-        try {
-            Kind kind = switch (row.getField("Action")) {
-                case "allocate" -> Kind.ALLOCATED;
-                case "free", "deallocate" -> Kind.FREED;
-                case "allocate failure" -> Kind.REFUSED;
-                default -> null;
-            };
-            if (kind != null) {
-                events.add(new ForeignEvent(
-                        kind,
-                        Long.decode(row.getField("Pointer").replace("(nil)", "0")),
-                        Long.parseLong(row.getField("Size")),
-                        Long.decode(row.getField("Stream")),
-                        0,
-                        Long.parseLong(row.getField("Thread")),
-                        nanos(row.getField("Time"))));
-            }
-        } catch (NumberFormatException | NoSuchElementException e) {
-            throw new TraceException(file, row.getStartingLineNumber(), "is no row of RMM's log: " + e.getMessage());
+    private void add(String line) {
+        if (line.isEmpty()) {
+            return;
         }
+        String[] row = line.split(",", -1);
+        if (row.length < COLUMNS) {
+            throw new IllegalArgumentException("it has " + row.length + " columns, not " + COLUMNS);
+        }
+        long nanos = nanos(row[1]);
+        Kind kind = KINDS.get(row[2]);
+        if (kind == null) {
+            return;
+        }
+        if (events.size() == Trace.MAX_ROWS) {
+            throw new IllegalArgumentException("there are more than " + Trace.MAX_ROWS);
+        }
+        long address = pointer("pointer", row[3].replace("(nil)", "0"));
+        long stream = pointer("stream", row[5]);
+        if (stream < 0) {
+            throw new IllegalArgumentException("'" + row[5] + "' is no stream");
+        }
+        events.add(new ForeignEvent(
+                kind, address, number("size", row[4]), stream, 0, number("thread", row[0]), nanos));
     }
 
+    private static long number(String what, String text) {
+        if (!text.matches("\\d{1,19}") || text.compareTo(Long.toString(Long.MAX_VALUE)) > 0 && text.length() == 19) {
+            throw new IllegalArgumentException("'" + text + "' is no " + what);
+        }
+        return Long.parseLong(text);
+    }
+
+    private static long pointer(String what, String text) {
+        Matcher digits = POINTER.matcher(text);
+        if (!digits.matches()) {
+            throw new IllegalArgumentException("'" + text + "' is no " + what);
+        }
+        return Long.parseUnsignedLong(digits.group(1), 16);
+    }
+
+    /// Returns the time since the first row. Rows of several threads may stand in a slightly wrong order, so only a
+    /// jump of half a day passes midnight.
     private long nanos(String time) {
         Matcher parts = TIME.matcher(time);
         if (!parts.matches()) {
-            throw new NumberFormatException("'" + time + "' is no time");
+            throw new IllegalArgumentException("'" + time + "' is no time");
         }
         long fraction = Long.parseLong(
                 parts.group(4) + "0".repeat(NANO_DIGITS - parts.group(4).length()));
@@ -86,12 +114,11 @@ final class RmmLog {
                 .plusSeconds(Long.parseLong(parts.group(3)))
                 .plusNanos(fraction)
                 .toNanos();
-        firstNanos = firstNanos < 0 ? nanos : firstNanos;
-        long passed = nanos - firstNanos;
-        while (passed < lastNanos - DAY_NANOS / 2) {
-            passed += DAY_NANOS;
+        if (firstNanos < 0) {
+            firstNanos = lastNanos = nanos;
         }
-        lastNanos = Math.max(lastNanos, passed);
-        return Math.max(0, passed);
+        days += nanos < lastNanos - DAY_NANOS / 2 ? 1 : nanos > lastNanos + DAY_NANOS / 2 ? -1 : 0;
+        lastNanos = nanos;
+        return Math.max(0, days * DAY_NANOS + nanos - firstNanos);
     }
 }

@@ -1,13 +1,13 @@
 package io.cistern.cli.replay;
 
 import io.cistern.cli.common.ByteSize;
+import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.report.ReportPage;
 import io.cistern.cli.report.Snapshot;
 import io.cistern.observability.MemorySnapshot;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -20,13 +20,19 @@ import org.jspecify.annotations.Nullable;
 ///
 /// @param snapshot the file for snapshots, or null
 /// @param html the file for the report, or null
+/// @param inputs the traces, which are never overwritten
 /// @param several whether there is more than one replay, so that each needs a file of its own
 /// @param shown the snapshots in the report
 /// @param written the files so far with their sizes, for people
 record PeakFiles(
-        @Nullable Path snapshot, @Nullable Path html, boolean several, List<Snapshot> shown, List<String> written) {
-    PeakFiles(@Nullable Path snapshot, @Nullable Path html, boolean several) {
-        this(snapshot, html, several, new ArrayList<>(), new ArrayList<>());
+        @Nullable Path snapshot,
+        @Nullable Path html,
+        List<Path> inputs,
+        boolean several,
+        List<Snapshot> shown,
+        List<String> written) {
+    PeakFiles(@Nullable Path snapshot, @Nullable Path html, List<Path> inputs, boolean several) {
+        this(snapshot, html, inputs, several, new ArrayList<>(), new ArrayList<>());
     }
 
     boolean isWanted() {
@@ -39,6 +45,7 @@ record PeakFiles(
     void add(String replay, MemorySnapshot taken) {
         if (snapshot != null) {
             Path file = several ? sibling(snapshot, replay) : snapshot;
+            OutputFile.check("--snapshot", file, inputs);
             try {
                 taken.write(file);
                 tell(file);
@@ -52,8 +59,8 @@ record PeakFiles(
                 taken.writeJson(json);
                 shown.add(Snapshot.of(replay, json.toString(StandardCharsets.UTF_8)));
             }
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
+        } catch (IOException | InputException e) {
+            throw new IllegalStateException("a snapshot was written that can't be read", e);
         }
     }
 
@@ -79,7 +86,7 @@ record PeakFiles(
     }
 
     private void write(Path page) throws IOException {
-        try (Writer out = Files.newBufferedWriter(page)) {
+        try (Writer out = ReportPage.open(page)) {
             ReportPage.write(shown, out);
         }
     }

@@ -18,7 +18,7 @@ import io.cistern.cli.trace.BundledTraces;
 import io.cistern.cli.trace.GeneratedTraces;
 import io.cistern.cli.trace.Trace;
 import io.cistern.cli.trace.TraceCandidates;
-import io.cistern.cli.trace.TraceException;
+import io.cistern.cli.common.InputException;
 import io.cistern.cli.trace.TraceReader;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.NearestName;
@@ -160,7 +160,7 @@ public final class ReplayCommand implements Callable<Integer> {
     private final Set<String> failed = new HashSet<>();
 
     @Override
-    public Integer call() throws TraceException {
+    public Integer call() throws InputException {
         if (repeat < 1 || repeat > 1_000_000) {
             throw new UsageException("--repeat must be 1 to 1000000, not " + repeat);
         }
@@ -173,9 +173,9 @@ public final class ReplayCommand implements Callable<Integer> {
         if (ahead != null && (!threads || ahead < 0)) {
             throw new UsageException("--ahead must be at least 0 and needs --threads");
         }
-        OutputFile.check("--series", series);
-        OutputFile.check("--snapshot", snapshot);
-        OutputFile.check("--html", html);
+        OutputFile.check("--series", series, files);
+        OutputFile.check("--snapshot", snapshot, files);
+        OutputFile.check("--html", html, files);
         List<Trace> traces = readTraces();
         try (ReplayDevice gpu = DeviceChoice.open(
                 options.device(),
@@ -199,7 +199,7 @@ public final class ReplayCommand implements Callable<Integer> {
                 .toList();
     }
 
-    private List<Trace> readTraces() throws TraceException {
+    private List<Trace> readTraces() throws InputException {
         if (files.isEmpty()) {
             return BundledTraces.readAll();
         }
@@ -211,7 +211,7 @@ public final class ReplayCommand implements Callable<Integer> {
     }
 
     /// A file takes precedence over a bundled or generated trace of the same name.
-    private Trace read(Path file) throws TraceException {
+    private Trace read(Path file) throws InputException {
         String name = file.toString();
         if (name.isEmpty()) {
             throw new UsageException("a trace's name is empty");
@@ -232,7 +232,7 @@ public final class ReplayCommand implements Callable<Integer> {
         if (name.matches("\\w+")) {
             List<String> known = new ArrayList<>(BundledTraces.NAMES);
             known.addAll(GeneratedTrace.labels());
-            throw new TraceException(
+            throw new InputException(
                     name,
                     "no such file, and no trace of that name; known, nearest first: "
                             + NearestName.listed(name, known));
@@ -264,7 +264,7 @@ public final class ReplayCommand implements Callable<Integer> {
             Catalog catalog,
             @Nullable PrintWriter reserved) {
         List<ReplayResult> results = new ArrayList<>();
-        PeakFiles peaks = new PeakFiles(snapshot, html, traces.size() * specs.size() * layers.size() > 1);
+        PeakFiles peaks = new PeakFiles(snapshot, html, files, traces.size() * specs.size() * layers.size() > 1);
         long sessions = (long) traces.size() * specs.size() * layers.size() * (work == Work.CHECK ? 1 : 2);
         try (ResultWriter writer = options.results();
                 Progress progress = new Progress("replay", sessions * repeat, options.err())) {

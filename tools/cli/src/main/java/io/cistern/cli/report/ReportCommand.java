@@ -2,6 +2,7 @@ package io.cistern.cli.report;
 
 import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.ExitCode;
+import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.Version;
 import java.io.IOException;
@@ -34,7 +35,7 @@ public final class ReportCommand implements Callable<Integer> {
     @Parameters(
             arity = "1..*",
             paramLabel = "SNAPSHOT",
-            description = "Snapshots, gzipped if their names end in .gz. Several are compared, the first with the"
+            description = "Snapshots, in JSON or pickled by PyTorch or Cistern, gzipped if their names end in .gz. Several are compared, the first with the"
                     + " others.")
     private List<Path> files = List.of();
 
@@ -45,8 +46,8 @@ public final class ReportCommand implements Callable<Integer> {
     private Path output = Path.of("report.html");
 
     @Override
-    public Integer call() {
-        OutputFile.check("--output", output);
+    public Integer call() throws InputException {
+        OutputFile.check("--output", output, files);
         List<Snapshot> snapshots = new ArrayList<>();
         for (Path file : files) {
             snapshots.add(Snapshot.read(file));
@@ -64,7 +65,7 @@ public final class ReportCommand implements Callable<Integer> {
     }
 
     private void write(List<Snapshot> snapshots) throws IOException {
-        try (Writer out = Files.newBufferedWriter(output)) {
+        try (Writer out = ReportPage.open(output)) {
             ReportPage.write(snapshots, out);
         }
     }

@@ -1,9 +1,13 @@
 package io.cistern.cli.report;
 
+import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStreamWriter;
 import java.io.Writer;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 
 /// Assembles a page from a template: it replaces each `@name@` by the chart library, styles, scripts or
@@ -34,6 +38,11 @@ public final class ReportPage {
             "main.js");
 
     private ReportPage() {}
+
+    /// Opens a file for the page. A name in a snapshot may hold half a surrogate pair, which is replaced.
+    public static Writer open(Path file) throws IOException {
+        return new BufferedWriter(new OutputStreamWriter(Files.newOutputStream(file), StandardCharsets.UTF_8));
+    }
 
     /// Writes the page.
     public static void write(List<Snapshot> snapshots, Writer out) throws IOException {

@@ -10,16 +10,14 @@ import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.SerializableString;
 import com.fasterxml.jackson.core.io.CharacterEscapes;
 import com.fasterxml.jackson.core.io.SerializedString;
-import io.cistern.cli.common.UsageException;
-import java.io.BufferedInputStream;
+import io.cistern.cli.common.InputException;
+import io.cistern.cli.common.InputFile;
+import io.cistern.cli.torch.TorchSnapshot;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serial;
 import java.io.StringWriter;
-import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.zip.GZIPInputStream;
 import org.jspecify.annotations.Nullable;
 
 /// A snapshot in the form that a page contains.
@@ -30,77 +28,82 @@ public record Snapshot(String name, String json) {
     private static final String FORMAT = "cistern-snapshot";
     private static final int VERSION = 1;
 
-    /// The first byte of a pickle.
-    private static final int PICKLE = 0x80;
-
     private static final JsonFactory JSON =
             new JsonFactoryBuilder().characterEscapes(new ForHtml()).build();
 
-    /// Reads a snapshot.
+    /// Reads a snapshot of Cistern's, or a pickle that PyTorch or Cistern wrote.
     ///
-    /// @throws UsageException if the file can't be read or is not a snapshot; the message names the file
-    static Snapshot read(Path file) {
-        try (InputStream bytes = Files.newInputStream(file);
-                InputStream in =
-                        new BufferedInputStream(file.toString().endsWith(".gz") ? new GZIPInputStream(bytes) : bytes);
-                JsonParser parser = JSON.createParser(notPickled(file, in))) {
-            return new Snapshot(String.valueOf(file.getFileName()), copy(file, parser));
-        } catch (NoSuchFileException e) {
-            throw new UsageException(file + ": no such file");
-        } catch (JsonProcessingException e) {
-            throw new UsageException(file + ": is not a snapshot: " + e.getOriginalMessage());
-        } catch (IOException e) {
-            throw new UsageException(file + ": can't be read: " + e.getMessage());
-        }
+    /// @throws InputException if the file can't be read or is not a snapshot
+    static Snapshot read(Path file) throws InputException {
+        return InputFile.read(file, (name, in) -> new Snapshot(String.valueOf(file.getFileName()), read(name, in)));
     }
 
-    private static InputStream notPickled(Path file, InputStream in) throws IOException {
+    private static String read(String file, InputStream in) throws InputException, IOException {
         in.mark(1);
-        if (in.read() == PICKLE) {
-            throw new UsageException(file + ": is a pickle, for PyTorch's viewer; report reads snapshots in .json");
-        }
+        boolean isPickle = TorchSnapshot.isPickle(in.read());
         in.reset();
-        return in;
+        if (isPickle) {
+            StringWriter written = new StringWriter();
+            try (JsonGenerator out = JSON.createGenerator(written)) {
+                TorchJson.write(TorchSnapshot.read(file, in), out);
+            }
+            return written.toString();
+        }
+        try (JsonParser parser = JSON.createParser(in)) {
+            return copy(file, parser);
+        }
     }
 
     /// Returns a snapshot from JSON text.
     ///
     /// @param name the snapshot's name
-    /// @throws IOException if the text is not JSON
-    public static Snapshot of(String name, String json) throws IOException {
+    /// @throws InputException if the text is not a snapshot
+    public static Snapshot of(String name, String json) throws InputException, IOException {
         try (JsonParser parser = JSON.createParser(json)) {
-            return new Snapshot(name, copy(Path.of(name), parser));
+            return new Snapshot(name, copy(name, parser));
         }
     }
 
-    private static String copy(Path file, JsonParser parser) throws IOException {
+    private static String copy(String file, JsonParser parser) throws InputException {
         StringWriter copy = new StringWriter();
+        try (JsonGenerator out = JSON.createGenerator(copy)) {
+            copy(file, parser, out);
+        } catch (JsonProcessingException e) {
+            throw new InputException(file, "is not a snapshot: " + place(parser) + ": " + e.getOriginalMessage());
+        } catch (IOException e) {
+            throw new InputException(file, place(parser) + ": " + InputFile.why(e));
+        }
+        return copy.toString();
+    }
+
+    private static String place(JsonParser parser) {
+        return "at byte " + parser.currentLocation().getByteOffset();
+    }
+
+    private static void copy(String file, JsonParser parser, JsonGenerator out) throws InputException, IOException {
         String format = null;
         String version = null;
-        try (JsonGenerator out = JSON.createGenerator(copy)) {
-            for (JsonToken token = parser.nextToken(); token != null; token = parser.nextToken()) {
-                if (token.isScalarValue() && isTop(parser.getParsingContext())) {
-                    format = "format".equals(parser.currentName()) ? parser.getText() : format;
-                    version = "version".equals(parser.currentName()) ? parser.getText() : version;
-                }
-                out.copyCurrentEvent(parser);
+        for (JsonToken token = parser.nextToken(); token != null; token = parser.nextToken()) {
+            if (token.isScalarValue() && isTop(parser.getParsingContext())) {
+                format = "format".equals(parser.currentName()) ? parser.getText() : format;
+                version = "version".equals(parser.currentName()) ? parser.getText() : version;
             }
+            out.copyCurrentEvent(parser);
         }
         check(file, format, version);
-        return copy.toString();
     }
 
     private static boolean isTop(JsonStreamContext context) {
         return context.getParent() != null && context.getParent().inRoot();
     }
 
-    private static void check(Path file, @Nullable String format, @Nullable String version) {
+    private static void check(String file, @Nullable String format, @Nullable String version) throws InputException {
         if (!FORMAT.equals(format)) {
-            throw new UsageException(file + ": is not a snapshot: it does not say \"format\":\"" + FORMAT + "\"");
+            throw new InputException(file, "is not a snapshot: it does not say \"format\":\"" + FORMAT + "\"");
         }
         if (!Integer.toString(VERSION).equals(version)) {
-            throw new UsageException(
-                    file + ": is a snapshot of version " + version + "; this program reads version " + VERSION);
+            throw new InputException(
+                    file, "is a snapshot of version " + version + "; this program reads version " + VERSION);
         }
     }
 

@@ -1,5 +1,6 @@
 package io.cistern.cli.trace;
 
+import io.cistern.cli.common.InputException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
@@ -14,7 +15,7 @@ public final class BundledTraces {
 
     private BundledTraces() {}
 
-    public static List<Trace> readAll() throws TraceException {
+    public static List<Trace> readAll() throws InputException {
         List<Trace> traces = new ArrayList<>();
         for (String name : NAMES) {
             traces.add(read(name));
@@ -23,13 +24,13 @@ public final class BundledTraces {
     }
 
     /// Reads a trace by its name.
-    public static Trace read(String name) throws TraceException {
+    public static Trace read(String name) throws InputException {
         String resource = "traces/" + name + ".csv.gz";
         try (InputStream in = Objects.requireNonNull(
                 BundledTraces.class.getResourceAsStream("/io/cistern/cli/" + resource), resource)) {
             return TraceReader.read(resource, in);
         } catch (IOException e) {
-            throw new TraceException(resource, "can't be read: " + e.getMessage());
+            throw new InputException(resource, "can't be read: " + e.getMessage());
         }
     }
 }

@@ -48,6 +48,13 @@ public record Trace(
     public static final byte WAIT = 3;
     public static final byte END = 4;
 
+    /// Far more rows than any shipped trace has; it bounds the memory that the arrays take.
+    public static final int MAX_ROWS = 1 << 23;
+    /// Each stream of the trace becomes a stream of the driver.
+    public static final int MAX_STREAMS = 1024;
+    /// Larger than any address space, yet sums of several such sizes still fit into a `long`.
+    public static final long MAX_BLOCK_BYTES = 1L << 60;
+
     /// The threads and devices of a trace's rows. Both are numbered from 0 in the order of their first row.
     ///
     /// @param threads the thread of each row

@@ -11,8 +11,6 @@ import java.util.Map;
 /// earlier uses, and before a free on a stream that no row made wait for the allocation. A free needs no waits
 /// for the uses, because these are recorded.
 final class TraceBuilder {
-    /// Far more rows than any shipped trace has; it bounds the memory that the arrays take.
-    static final int MAX_ROWS = 1 << 23;
     /// The most streams that may use a block besides its own, because they increase the cost of reading a file.
     static final int MAX_USERS = 64;
 
@@ -207,11 +205,11 @@ final class TraceBuilder {
     }
 
     private void add(byte op, int slot, long byteSize, int stream) {
-        if (rows == MAX_ROWS) {
-            throw new IllegalArgumentException("more than " + MAX_ROWS + " rows");
+        if (rows == Trace.MAX_ROWS) {
+            throw new IllegalArgumentException("more than " + Trace.MAX_ROWS + " rows");
         }
         if (rows == slots.length) {
-            int length = Math.min(2 * rows, MAX_ROWS);
+            int length = Math.min(2 * rows, Trace.MAX_ROWS);
             ops = Arrays.copyOf(ops, length);
             slots = Arrays.copyOf(slots, length);
             byteSizes = Arrays.copyOf(byteSizes, length);

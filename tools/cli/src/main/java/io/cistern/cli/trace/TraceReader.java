@@ -1,20 +1,17 @@
 package io.cistern.cli.trace;
 
-import java.io.EOFException;
+import io.cistern.cli.common.InputException;
+import io.cistern.cli.common.InputFile;
+import io.cistern.cli.common.InputLines;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.Locale;
-import java.util.zip.GZIPInputStream;
-import java.util.zip.ZipException;
 
 /// Reads traces of both formats, as described in `docs/trace-format.md`: CSV, gzipped if the name ends in
 /// `.gz`; the header tells the format. The bytes of a free must be a number but are ignored, in format 1
 /// also its stream.
 ///
-/// Files are not trusted: memory and time are bounded, and every defect is a [TraceException] that
+/// Files are not trusted: memory and time are bounded, and every defect is an [InputException] that
 /// names the line.
 public final class TraceReader {
     private static final String HEADER = "op,id,bytes,stream";
@@ -25,39 +22,28 @@ public final class TraceReader {
 
     private static final int COLUMNS = 4;
     private static final int COLUMNS_2 = 7;
-    /// Some spreadsheets put U+FEFF before the first line, in UTF-8, which is read byte by byte here.
-    private static final String BYTE_ORDER_MARK = "\u00ef\u00bb\u00bf";
     /// Enough for the most rows at 128 bytes each.
-    private static final long MAX_TEXT_BYTES = 128L * TraceBuilder.MAX_ROWS;
-    /// Larger than any address space, yet sums of several such sizes still fit into a `long`.
-    private static final long MAX_BLOCK_BYTES = 1L << 60;
+    public static final long MAX_TEXT_BYTES = 128L * Trace.MAX_ROWS;
 
-    private final TraceLines lines;
+    private final InputLines lines;
     private final TraceBuilder builder = new TraceBuilder();
 
-    private TraceReader(TraceLines lines) {
+    private TraceReader(InputLines lines) {
         this.lines = lines;
     }
 
     /// Reads a file.
-    public static Trace read(Path file) throws TraceException {
-        String shown = file.toString();
-        if (Files.isDirectory(file)) {
-            throw new TraceException(shown, "is a folder; name the .csv or .csv.gz files in it");
-        }
-        try (InputStream in = Files.newInputStream(file)) {
-            return read(shown, in);
-        } catch (NoSuchFileException e) {
-            throw new TraceException(shown, "no such file");
-        } catch (IOException e) {
-            throw new TraceException(shown, "can't be read: " + e.getMessage());
-        }
+    public static Trace read(Path file) throws InputException {
+        return InputFile.read(file, TraceReader::parse);
     }
 
     /// Reads a stream; the name decides whether to unzip it.
-    public static Trace read(String file, InputStream in) throws TraceException, IOException {
-        InputStream text = file.toLowerCase(Locale.ROOT).endsWith(".gz") ? unzip(file, in) : in;
-        return new TraceReader(new TraceLines(file, text, MAX_TEXT_BYTES)).read(nameOf(file));
+    public static Trace read(String file, InputStream in) throws InputException, IOException {
+        return parse(file, InputFile.unpacked(file, in));
+    }
+
+    private static Trace parse(String file, InputStream text) throws InputException {
+        return new TraceReader(new InputLines(file, text, MAX_TEXT_BYTES)).read(nameOf(file));
     }
 
     /// Returns, for example, `gpt2_train` for `traces/gpt2_train.csv.gz`.
@@ -65,22 +51,11 @@ public final class TraceReader {
         return file.substring(file.lastIndexOf('/') + 1).replaceFirst("(?i)(\\.csv)?(\\.gz)?$", "");
     }
 
-    private static InputStream unzip(String file, InputStream in) throws TraceException, IOException {
-        try {
-            return new GZIPInputStream(in, 1 << 16);
-        } catch (EOFException e) {
-            throw new TraceException(file, 1, "empty or cut gzip file");
-        } catch (ZipException e) {
-            throw new TraceException(file, 1, "not a gzip file: " + e.getMessage());
-        }
-    }
-
-    private Trace read(String name) throws TraceException {
-        String header = lines.next();
-        if (header == null) {
+    private Trace read(String name) throws InputException {
+        String columns = lines.next();
+        if (columns == null) {
             throw lines.error("empty file; " + LEGAL);
         }
-        String columns = header.startsWith(BYTE_ORDER_MARK) ? header.substring(BYTE_ORDER_MARK.length()) : header;
         if (!columns.equals(HEADER) && !columns.equals(HEADER_2)) {
             throw lines.error("no header; " + LEGAL);
         }
@@ -99,7 +74,7 @@ public final class TraceReader {
     }
 
     /// Reads a row of format 1.
-    private void readFirst(String line) throws TraceException {
+    private void readFirst(String line) throws InputException {
         int[] commas = commas(line, COLUMNS, HEADER);
         long id = number("id", line, commas[0] + 1, commas[1]);
         long byteSize = byteSize(line, commas);
@@ -116,7 +91,7 @@ public final class TraceReader {
     }
 
     /// Reads a row of format 2.
-    private void readSecond(String line) throws TraceException {
+    private void readSecond(String line) throws InputException {
         int[] commas = commas(line, COLUMNS_2, HEADER_2);
         long id = number("id", line, commas[0] + 1, commas[1]);
         long byteSize = byteSize(line, commas);
@@ -140,7 +115,7 @@ public final class TraceReader {
     }
 
     /// Returns the ends of all columns but the last.
-    private int[] commas(String line, int columns, String header) throws TraceException {
+    private int[] commas(String line, int columns, String header) throws InputException {
         int[] commas = new int[columns - 1];
         int comma = -1;
         for (int i = 0; i < commas.length; i++) {
@@ -153,16 +128,16 @@ public final class TraceReader {
         return commas;
     }
 
-    private long byteSize(String line, int[] commas) throws TraceException {
+    private long byteSize(String line, int[] commas) throws InputException {
         long byteSize = number("size", line, commas[1] + 1, commas[2]);
-        if (byteSize > MAX_BLOCK_BYTES) {
+        if (byteSize > Trace.MAX_BLOCK_BYTES) {
             throw lines.error("size over 1 EiB: " + line.substring(commas[1] + 1, commas[2]));
         }
         return byteSize;
     }
 
     /// Parses a number of at most 63 bits; larger numbers are clamped.
-    private long number(String what, String line, int from, int to) throws TraceException {
+    private long number(String what, String line, int from, int to) throws InputException {
         if (from < to && line.charAt(from) == '-') {
             throw lines.error("negative " + what);
         }

@@ -9,9 +9,6 @@ import java.util.Map;
 
 /// Numbers the streams of a trace and their devices, and remembers which stream waited for which.
 final class TraceStreams {
-    /// Each stream of the trace becomes a stream of the driver.
-    static final int MAX_STREAMS = 1024;
-
     private final Map<Handle, Integer> numbers = new HashMap<>();
     private final Map<Long, Integer> deviceNumbers = new HashMap<>();
     /// By device.
@@ -24,7 +21,7 @@ final class TraceStreams {
 
     /// Returns the number of a stream.
     ///
-    /// @throws IllegalArgumentException if there are more than [#MAX_STREAMS]
+    /// @throws IllegalArgumentException if there are more than [Trace#MAX_STREAMS]
     int number(long device, long stream) {
         Handle handle = new Handle(device, stream);
         Integer known = numbers.get(handle);
@@ -42,8 +39,8 @@ final class TraceStreams {
         if (!ended.get(device).isEmpty()) {
             return ended.get(device).pop();
         }
-        if (devices.size() == MAX_STREAMS) {
-            throw new IllegalArgumentException("more than " + MAX_STREAMS + " streams");
+        if (devices.size() == Trace.MAX_STREAMS) {
+            throw new IllegalArgumentException("more than " + Trace.MAX_STREAMS + " streams");
         }
         devices.add(device);
         return devices.size() - 1;

@@ -15,8 +15,8 @@ function momentLine(run) {
   const runtime = snapshot.runtime || {};
   const parts = [["Cistern ", runtime.cistern], ["Java ", runtime.java], ["", runtime.driver],
     ["process ", runtime.processId]].filter((part) => part[1] != null).map((part) => part.join(""));
-  return element("p", { class: "faint" }, "Taken " + String(snapshot.takenAt).replace(/(\.\d+)?Z$/, " UTC").replace("T", " ")
-    + ", " + snapshot.reason + ". " + (parts.length > 0 ? parts.join(", ") + ". " : "")
+  const moment = snapshot.takenAt ? "Taken " + snapshot.takenAt.replace(/(\.\d+)?Z$/, " UTC").replace("T", " ") + ", " : "";
+  return element("p", { class: "faint" }, moment + snapshot.reason + ". " + (parts.length > 0 ? parts.join(", ") + ". " : "")
     + (history ? counted(history.size, "event") + " in " + secondsText(run.recordedSeconds)
       + ". Times count from the begin of the recording, ages back from the snapshot." : "No history. Ages count back from the snapshot."));
 }
@@ -36,7 +36,7 @@ function findingList(findings) {
 }
 
 function deviceMeters(run) {
-  return run.devices.map((device) => {
+  return run.devices.filter((device) => device.totalBytes > 0).map((device) => {
     const total = device.totalBytes;
     const reserved = sum(run.allocators.filter((each) => each.device === device.device),
       (each) => (each.figures || {})["reserved_bytes.all.current"] || 0)

@@ -122,6 +122,41 @@ class ImportCommandTests {
     }
 
     @Test
+    void addressesOfRmmMayLackTheirPrefix() throws Exception {
+        ProgramRun run = imported(resource("rmm-bare-hex.csv"));
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.err()).contains("1 blocks, 0 of them alive", "refused requests: 1, most bytes at once: 1,024");
+    }
+
+    @Test
+    void aRowThatAKillCutOffIsLeftOutWithAWarning() throws Exception {
+        Path file = resource("rmm-cut-off.csv");
+
+        ProgramRun run = imported(file);
+
+        assertThat(run.exitCode()).as(run.err()).isZero();
+        assertThat(run.err().lines().findFirst().orElseThrow())
+                .isEqualTo("cistern: " + file + ":4: is no row of RMM's log: it has 3 columns, not 6; the file ends"
+                        + " there, so this row is left out");
+        assertThat(run.out().lines().skip(1)).containsExactly("a,0,1024,0,0,0,0", "f,0,1024,0,0,0,21000");
+    }
+
+    @Test
+    void midnightPassesOnceAlsoWhereRowsChangedPlaces() throws Exception {
+        Path file = Files.writeString(folder.resolve("rmm.csv"), RmmLog.HEADER + """
+
+                1,23:59:59.999999999,allocate,0x1000,10,0
+                1,00:00:00.000000001,allocate,0x2000,10,0
+                2,23:59:59.999999999,allocate,0x3000,10,0
+                1,00:00:00.000000003,free,0x2000,10,0
+                """);
+
+        assertThat(imported(file).out().lines().skip(1))
+                .containsExactly("a,0,10,0,0,0,0", "a,1,10,0,0,0,2", "a,2,10,0,0,1,0", "f,1,10,0,0,0,4");
+    }
+
+    @Test
     void anAllocationAtALiveAddressEndsTheBlockThere() throws Exception {
         Path file = Files.writeString(folder.resolve("rmm.csv"), """
                 Thread,Time,Action,Pointer,Size,Stream
@@ -147,6 +182,10 @@ class ImportCommandTests {
     @ValueSource(
             strings = {
                 "1,10:00:00.000000,allocate,0x1000,much,0",
+                "1,10:00:00.000000,allocate,0x1000,-10,0",
+                "1,10:00:00.000000,allocate,somewhere,10,0",
+                "1,10:00:00.000000,allocate,0x1000,10,ffffffffffffffff",
+                "1,9999999999999999:00:00.0,allocate,0x1000,10,0",
                 "1,10 o'clock,allocate,0x1000,10,0",
                 "1,10:00:00.000000,allocate,0x1000"
             })
@@ -178,7 +217,34 @@ class ImportCommandTests {
         assertThat(refusal(broken)).contains("holds no dictionaries");
         assertThat(refusal(cut)).startsWith(cut + ": ");
         assertThat(refusal(folder.resolve("nothing"))).endsWith(": no such file");
-        assertThat(refusal(folder)).startsWith(folder + ": can't be read");
+        assertThat(refusal(folder)).isEqualTo(folder + ": is a folder; name a file in it");
+    }
+
+    /// A pickle of few bytes that names one list of events again and again.
+    @Test
+    void listsThatRepeatAreNotUnfolded() throws Exception {
+        List<Map<String, Object>> events = java.util.Collections.nCopies(3000, entry("alloc", 512, 20));
+        Path file = pickled(Map.of(
+                "segments", List.of(), "device_traces", java.util.Collections.nCopies(1_000_000, events)));
+
+        assertThat(refusal(file)).endsWith("has more than 8388608 events, segments and blocks");
+    }
+
+    @Test
+    void noLogIsImportedThatNoReplayWouldRead() throws Exception {
+        StringBuilder rows = new StringBuilder(RmmLog.HEADER + "\n");
+        for (int i = 1; i <= 1025; i++) {
+            rows.append("1,10:00:00.000000,allocate,").append(i).append(",8,").append(i).append('\n');
+        }
+        Path streams = Files.writeString(folder.resolve("streams.csv"), rows);
+        rows.setLength(RmmLog.HEADER.length() + 1);
+        for (int i = 1; i <= 8; i++) {
+            rows.append("1,10:00:00.000000,allocate,").append(i).append(",1152921504606846976,0\n");
+        }
+        Path bytes = Files.writeString(folder.resolve("bytes.csv"), rows);
+
+        assertThat(refusal(streams)).isEqualTo(streams + ": more than 1024 streams");
+        assertThat(refusal(bytes)).isEqualTo(bytes + ": more than 8 EiB live at once");
     }
 
     @Test

@@ -7,7 +7,7 @@ import io.cistern.cli.common.Plugins;
 import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.trace.BundledTraces;
-import io.cistern.cli.trace.TraceException;
+import io.cistern.cli.common.InputException;
 import java.util.OptionalLong;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -31,7 +31,7 @@ final class DriverPoolOnTracesTests {
         "gnn_sample, MEMSET, 419",
         "vit_streams, MEMSET, 72"
     })
-    void reservesWhatAnH200Reserves(String trace, Work work, long pages) throws TraceException {
+    void reservesWhatAnH200Reserves(String trace, Work work, long pages) throws InputException {
         try (ReplayDevice gpu = new ReplayDevice.Simulated(OptionalLong.empty())) {
             ReplaySession session = new ReplaySession(
                     BundledTraces.read(trace),

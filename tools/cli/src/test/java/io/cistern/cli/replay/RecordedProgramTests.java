@@ -10,7 +10,7 @@ import io.cistern.cli.common.Plugins;
 import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.trace.Trace;
-import io.cistern.cli.trace.TraceException;
+import io.cistern.cli.common.InputException;
 import io.cistern.cli.trace.TraceReader;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.DriverCall;
@@ -209,7 +209,7 @@ final class RecordedProgramTests {
     }
 
     /// Allocations and frees, with blocks and streams numbered in the order of their first row.
-    private static List<String> operations(Path file) throws TraceException {
+    private static List<String> operations(Path file) throws InputException {
         Trace trace = TraceReader.read(file);
         Map<Integer, Integer> streams = new HashMap<>();
         List<String> operations = new ArrayList<>();

@@ -9,7 +9,7 @@ import io.cistern.cli.generated.GeneratedTrace;
 import io.cistern.cli.trace.BundledTraces;
 import io.cistern.cli.trace.GeneratedTraces;
 import io.cistern.cli.trace.Trace;
-import io.cistern.cli.trace.TraceException;
+import io.cistern.cli.common.InputException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -32,7 +32,7 @@ final class ReservedRatioTests {
     private static final int MAX_CALLS_OF_STREAMS = 100;
 
     @Test
-    void recordedProgramsReserveWhatTheyNeedAndComeToRest() throws TraceException {
+    void recordedProgramsReserveWhatTheyNeedAndComeToRest() throws InputException {
         Map<String, ReplaySession.Outcome> outcomes = recorded("caching");
         assertRatios(outcomes, 1.03, 1.08);
         outcomes.forEach((name, outcome) -> {
@@ -45,19 +45,19 @@ final class ReservedRatioTests {
     }
 
     @Test
-    void aTightFitReservesHardlyMoreThanIsNeeded() throws TraceException {
+    void aTightFitReservesHardlyMoreThanIsNeeded() throws InputException {
         assertRatios(recorded("caching:fit=tight"), 1.015, 1.05);
     }
 
     @ParameterizedTest
     @CsvSource({"caching", "caching:fit=tight"})
-    void streamsComeToRestToo(String spec) throws TraceException {
+    void streamsComeToRestToo(String spec) throws InputException {
         ReplaySession.Outcome outcome = replay(BundledTraces.read(STREAMS), spec, PASSES);
         assertThat(outcome.passes().getLast().driverCalls()).isLessThanOrEqualTo(300);
     }
 
     @Test
-    void streamsComeToRestOnADeviceThatIsNearlyFull() throws TraceException {
+    void streamsComeToRestOnADeviceThatIsNearlyFull() throws InputException {
         Trace trace = BundledTraces.read(STREAMS);
         long byteSize = trace.origins().largestPeakBytes() / 10 * 11;
         ReplaySession.Outcome outcome = replay(trace, "caching", PASSES, OptionalLong.of(byteSize));
@@ -82,7 +82,7 @@ final class ReservedRatioTests {
         assertThat(ratio(replay(trace, "caching:fit=tight", 1))).isLessThanOrEqualTo(tight);
     }
 
-    private static Map<String, ReplaySession.Outcome> recorded(String spec) throws TraceException {
+    private static Map<String, ReplaySession.Outcome> recorded(String spec) throws InputException {
         Map<String, ReplaySession.Outcome> outcomes = new LinkedHashMap<>();
         for (String name : BundledTraces.NAMES) {
             outcomes.put(name, replay(BundledTraces.read(name), spec, PASSES));

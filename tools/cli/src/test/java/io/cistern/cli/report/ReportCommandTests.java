@@ -69,12 +69,10 @@ final class ReportCommandTests {
     }
 
     @Test
-    void aPickleIsForAnotherViewer() throws Exception {
-        Path pickle = Files.write(folder.resolve("x.pickle"), new byte[] {(byte) 0x80, 4, '.'});
+    void picklesOfPyTorchAreTakenToo() throws Exception {
+        String page = report(SampleSnapshots.ofPyTorch(folder.resolve("torch.pickle")));
 
-        assertThat(ProgramRun.inProcess("report", pickle.toString()).err().strip())
-                .isEqualTo(
-                        "cistern: " + pickle + ": is a pickle, for PyTorch's viewer; report reads snapshots in .json");
+        assertThat(page).contains("data-name=\"torch.pickle\"", "\"byteSize\":20971520", "\"event\":\"segmentAcquired\"");
     }
 
     @Test

@@ -6,8 +6,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import net.razorvine.pickle.Pickler;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -56,6 +59,31 @@ final class ReportPageTests {
                 .contains("None of the 200 blocks", "All are from thread indexer", "the device is full in")
                 .contains("From the first allocation that was recorded there to the last, in 19.7 s")
                 .contains("it grew by 600 MiB, that is 30.5 MiB/s", "10 of 10 equal parts of the 19.8 s");
+    }
+
+    @Test
+    void aPickleOfPyTorchIsShown() throws Exception {
+        show("light", WIDE, SampleSnapshots.ofPyTorch(folder.resolve("torch.pickle")));
+
+        assertThat(text("#summary")).contains("The most live at once was 12.0 MiB", "4 events in 3 µs");
+        assertThat(text("#segments")).isNotEmpty();
+    }
+
+    /// A division by a time that did not pass shows nothing, or stops the page.
+    @Test
+    void aSnapshotWithOneEventOrNoneIsShown() throws Exception {
+        for (int events = 0; events < 2; events++) {
+            Path file = folder.resolve("few-" + events + ".pickle");
+            Map<String, Object> event = Map.of("action", "alloc", "addr", 512, "size", 512, "stream", 0, "time_us", 7);
+            Files.write(
+                    file,
+                    new Pickler()
+                            .dumps(Map.of(
+                                    "segments", List.of(), "device_traces", List.of(Collections.nCopies(events, event)))));
+            show("light", WIDE, file);
+
+            assertThat(text("#summary")).contains(events == 0 ? "No history" : "The most live at once was 512 B");
+        }
     }
 
     @Test

@@ -1,11 +1,13 @@
 package io.cistern.cli.report;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Random;
 
 /// Snapshots of programs with one known defect each.
@@ -97,6 +99,14 @@ final class SampleSnapshots {
             step(program, step);
         }
         return program.write(file, "on demand");
+    }
+
+    /// One segment of 20 MiB, 4 MiB of it live, 12 MiB at the peak, as PyTorch pickles it.
+    static Path ofPyTorch(Path file) throws IOException {
+        try (InputStream in = Objects.requireNonNull(
+                SampleSnapshots.class.getResourceAsStream("/io/cistern/cli/imports/torch-one-segment.pickle"))) {
+            return Files.write(file, in.readAllBytes());
+        }
     }
 
     /// A pool in pieces whose stream has stopped, beside a training.

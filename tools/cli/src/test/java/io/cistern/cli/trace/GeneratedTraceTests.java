@@ -1,5 +1,6 @@
 package io.cistern.cli.trace;
 
+import io.cistern.cli.common.InputException;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cli.ProgramRun;
@@ -65,7 +66,7 @@ final class GeneratedTraceTests {
 
     @ParameterizedTest
     @EnumSource
-    void whatTheCommandWritesIsTheSameTrace(GeneratedTrace generated) throws IOException, TraceException {
+    void whatTheCommandWritesIsTheSameTrace(GeneratedTrace generated) throws IOException, InputException {
         ProgramRun run = ProgramRun.inProcess("trace", generated.label(), "--capacity=1GiB", "--seed=7");
         Trace read = TraceReader.read(
                 "written.csv", new ByteArrayInputStream(run.out().getBytes(StandardCharsets.US_ASCII)));

@@ -1,5 +1,6 @@
 package io.cistern.cli.trace;
 
+import io.cistern.cli.common.InputException;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -77,13 +78,13 @@ final class TraceReaderTests {
         """)
     void aWrongRowIsNamedByItsLine(String rows, int line, String what) {
         assertThatThrownBy(() -> read(rows.replace(';', '\n') + "\n"))
-                .isInstanceOf(TraceException.class)
+                .isInstanceOf(InputException.class)
                 .hasMessage("t.csv:" + line + ": " + what);
     }
 
     private static final String HEADER_2 = "op,id,bytes,stream,device,thread,nanos\n";
 
-    private static Trace readSecond(String rows) throws TraceException, IOException {
+    private static Trace readSecond(String rows) throws InputException, IOException {
         return TraceReader.read("t.csv", bytes(HEADER_2 + rows));
     }
 
@@ -152,7 +153,7 @@ final class TraceReaderTests {
         """)
     void aWrongRowOfFormatTwoIsNamed(String row, String what) {
         assertThatThrownBy(() -> readSecond(row + "\n"))
-                .isInstanceOf(TraceException.class)
+                .isInstanceOf(InputException.class)
                 .hasMessage("t.csv:2: " + what);
     }
 
@@ -201,14 +202,14 @@ final class TraceReaderTests {
         corrupt[whole.length - 6] ^= 1; // in the checksum
 
         assertThatThrownBy(() -> readGzip(cut))
-                .isInstanceOf(TraceException.class)
+                .isInstanceOf(InputException.class)
                 .hasMessageMatching("t\\.csv\\.gz:\\d+: the gzip data ends too early: the file was cut");
         assertThatThrownBy(() -> readGzip(corrupt))
-                .isInstanceOf(TraceException.class)
+                .isInstanceOf(InputException.class)
                 .hasMessageMatching("t\\.csv\\.gz:\\d+: corrupt gzip data: .*");
         assertThatThrownBy(() -> readGzip(HEADER.getBytes(StandardCharsets.UTF_8)))
-                .hasMessageStartingWith("t.csv.gz:1: not a gzip file");
-        assertThatThrownBy(() -> readGzip(new byte[0])).hasMessageStartingWith("t.csv.gz:1: empty or cut gzip file");
+                .hasMessageStartingWith("t.csv.gz: not a gzip file");
+        assertThatThrownBy(() -> readGzip(new byte[0])).hasMessageStartingWith("t.csv.gz: empty or cut gzip file");
     }
 
     @Test
@@ -239,19 +240,19 @@ final class TraceReaderTests {
         try (OutputStream out = new GZIPOutputStream(packed, 1 << 16)) {
             out.write(HEADER.getBytes(StandardCharsets.US_ASCII));
             byte[] pairs = "a,1,8,0\nf,1,0,0\n".repeat(1 << 12).getBytes(StandardCharsets.US_ASCII);
-            for (int i = 0; i <= TraceBuilder.MAX_ROWS >> 13; i++) {
+            for (int i = 0; i <= Trace.MAX_ROWS >> 13; i++) {
                 out.write(pairs);
             }
         }
         assertThatThrownBy(() -> readGzip(packed.toByteArray()))
                 .hasMessage(
-                        "t.csv.gz:" + (TraceBuilder.MAX_ROWS + 2) + ": more than " + TraceBuilder.MAX_ROWS + " rows");
+                        "t.csv.gz:" + (Trace.MAX_ROWS + 2) + ": more than " + Trace.MAX_ROWS + " rows");
     }
 
     @Test
     void moreStreamsThanAnybodyHasAreRefused() {
         StringBuilder rows = new StringBuilder();
-        for (int id = 0; id <= TraceStreams.MAX_STREAMS; id++) {
+        for (int id = 0; id <= Trace.MAX_STREAMS; id++) {
             rows.append("a,").append(id).append(",8,").append(id).append('\n');
         }
         assertThatThrownBy(() -> read(rows.toString())).hasMessage("t.csv:1026: more than 1024 streams");
@@ -260,7 +261,7 @@ final class TraceReaderTests {
     @Test
     void filesThatCanNotBeOpenedAreNamed(@TempDir Path folder) {
         assertThatThrownBy(() -> TraceReader.read(folder.resolve("none.csv")))
-                .isInstanceOf(TraceException.class)
+                .isInstanceOf(InputException.class)
                 .hasMessage(folder.resolve("none.csv") + ": no such file");
         assertThatThrownBy(() -> TraceReader.read(folder)).hasMessageContaining("is a folder");
     }
@@ -277,11 +278,11 @@ final class TraceReaderTests {
                         org.assertj.core.groups.Tuple.tuple("vit_streams", 33_872, 5));
     }
 
-    private static Trace read(String rows) throws TraceException, IOException {
+    private static Trace read(String rows) throws InputException, IOException {
         return TraceReader.read("t.csv", bytes(HEADER + rows));
     }
 
-    private static Trace readGzip(byte[] packed) throws TraceException, IOException {
+    private static Trace readGzip(byte[] packed) throws InputException, IOException {
         return TraceReader.read("t.csv.gz", new ByteArrayInputStream(packed));
     }
 

@@ -1,18 +1,18 @@
-package io.cistern.cli.trace;
+package io.cistern.cli.common;
 
-import io.cistern.cli.common.ByteSize;
-import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
-import java.util.zip.ZipException;
+import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
-/// Reads a trace line by line in bounded memory. A line longer than any legal row is an error as soon as that
-/// many bytes were read, and so is a file larger than any sensible trace. So neither an endless line nor a file
-/// that unpacks to terabytes does harm.
-final class TraceLines {
+/// Reads a trace or a log line by line in bounded memory. A line longer than any legal row is an error as soon as
+/// that many bytes were read, and so is a file larger than any sensible trace. So neither an endless line nor a
+/// file that unpacks to terabytes does harm.
+public final class InputLines {
     /// Well over the longest row: an op and six numbers of at most 19 digits.
     private static final int MAX_LINE_BYTES = 256;
+    /// Some spreadsheets put U+FEFF before the first line, in UTF-8, which is read byte by byte here.
+    private static final String BYTE_ORDER_MARK = "\u00ef\u00bb\u00bf";
 
     private final String file;
     private final InputStream in;
@@ -23,19 +23,19 @@ final class TraceLines {
     private int limit;
     private long bytesRead;
     private long lineNumber;
+    private boolean cut;
 
     /// Reads from a stream that is already unpacked.
     ///
     /// @param maxBytes the most bytes that the stream may have
-    TraceLines(String file, InputStream in, long maxBytes) {
+    public InputLines(String file, InputStream in, long maxBytes) {
         this.file = file;
         this.in = in;
         this.maxBytes = maxBytes;
     }
 
     /// Returns the next line without its end, or null after the last line.
-    @Nullable
-    String next() throws TraceException {
+    public @Nullable String next() throws InputException {
         lineNumber++;
         int length = 0;
         int next = read();
@@ -52,33 +52,37 @@ final class TraceLines {
             line[length++] = (byte) next;
             next = read();
         }
+        cut = next < 0;
         if (length > 0 && line[length - 1] == '\r') {
             length--;
         }
-        return new String(line, 0, length, java.nio.charset.StandardCharsets.ISO_8859_1);
+        String text = new String(line, 0, length, StandardCharsets.ISO_8859_1);
+        return lineNumber == 1 && text.startsWith(BYTE_ORDER_MARK) ? text.substring(BYTE_ORDER_MARK.length()) : text;
+    }
+
+    /// Returns whether the line that [#next] returned last has no end: it is the file's last one, and its writer
+    /// may have been stopped in the middle of it.
+    public boolean isCut() {
+        return cut;
     }
 
     /// Returns an error for the line that [#next] returned last.
-    TraceException error(String what) {
-        return new TraceException(file, lineNumber, what);
+    public InputException error(String what) {
+        return new InputException(file, lineNumber, what);
     }
 
-    private int read() throws TraceException {
+    private int read() throws InputException {
         if (position == limit && !fill()) {
             return -1;
         }
         return buffer[position++] & 0xff;
     }
 
-    private boolean fill() throws TraceException {
+    private boolean fill() throws InputException {
         try {
             limit = in.read(buffer);
-        } catch (EOFException e) {
-            throw error("the gzip data ends too early: the file was cut");
-        } catch (ZipException e) {
-            throw error("corrupt gzip data: " + e.getMessage());
         } catch (IOException e) {
-            throw error("can't be read: " + e.getMessage());
+            throw error(InputFile.why(e));
         }
         position = 0;
         bytesRead += Math.max(limit, 0);

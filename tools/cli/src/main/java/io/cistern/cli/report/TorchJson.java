@@ -1,0 +1,195 @@
+package io.cistern.cli.report;
+
+import com.fasterxml.jackson.core.JsonGenerator;
+import io.cistern.cli.torch.TorchSnapshot;
+import io.cistern.cli.torch.TorchSnapshot.Annotation;
+import io.cistern.cli.torch.TorchSnapshot.Block;
+import io.cistern.cli.torch.TorchSnapshot.Event;
+import io.cistern.cli.torch.TorchSnapshot.Frames;
+import io.cistern.cli.torch.TorchSnapshot.Segment;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.IntStream;
+
+/// Writes a snapshot of PyTorch's as the page reads Cistern's own. PyTorch does not say when it was taken, nor how
+/// much memory the devices have.
+///
+/// | PyTorch's | a page's |
+/// |---|---|
+/// | `alloc`, `free` | allocated, freed |
+/// | `free_requested` | freed; and deferred, unless `free_completed` follows at once |
+/// | `free_completed` | completed |
+/// | `segment_alloc`, `segment_map` | acquired |
+/// | `segment_free`, `segment_unmap` | released |
+/// | `active_allocated`, any other `active`, `inactive` | live, waiting, idle |
+final class TorchJson {
+    /// A line of a page shows less, and events that share a long stack would make a huge file.
+    private static final int MAX_FRAMES = 64;
+
+    private final JsonGenerator json;
+    private final Map<String, Integer> frameNumbers = new HashMap<>();
+    private final Map<Object, List<Integer>> stacks = new IdentityHashMap<>();
+
+    private TorchJson(JsonGenerator json) {
+        this.json = json;
+    }
+
+    static void write(TorchSnapshot snapshot, JsonGenerator json) throws IOException {
+        new TorchJson(json).write(snapshot);
+    }
+
+    private void write(TorchSnapshot snapshot) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("reason", "A snapshot that PyTorch took");
+        json.writeObjectFieldStart("settings");
+        for (Map.Entry<String, String> setting : snapshot.settings().entrySet()) {
+            json.writeStringField(setting.getKey(), setting.getValue());
+        }
+        json.writeEndObject();
+        json.writeArrayFieldStart("devices");
+        for (int device : devices(snapshot)) {
+            json.writeStartObject();
+            json.writeNumberField("device", device);
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+        json.writeArrayFieldStart("segments");
+        for (Segment segment : snapshot.segments()) {
+            write(segment);
+        }
+        json.writeEndArray();
+        if (snapshot.eventCount() > 0) {
+            writeHistory(snapshot);
+        }
+        json.writeArrayFieldStart("frames");
+        for (String frame : inOrder(frameNumbers)) {
+            json.writeString(frame);
+        }
+        json.writeEndArray();
+        json.writeEndObject();
+    }
+
+    private static Set<Integer> devices(TorchSnapshot snapshot) {
+        Set<Integer> devices = new TreeSet<>();
+        snapshot.segments().forEach(segment -> devices.add(segment.device()));
+        IntStream.range(0, snapshot.traces().size())
+                .filter(device -> !snapshot.traces().get(device).isEmpty())
+                .forEach(devices::add);
+        return devices;
+    }
+
+    private static String[] inOrder(Map<String, Integer> numbers) {
+        String[] texts = new String[numbers.size()];
+        numbers.forEach((text, number) -> texts[number] = text);
+        return texts;
+    }
+
+    private void write(Segment segment) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("allocator", segment.pool());
+        json.writeNumberField("device", segment.device());
+        json.writeNumberField("address", segment.address());
+        json.writeNumberField("byteSize", segment.byteSize());
+        json.writeNumberField("stream", segment.stream());
+        json.writeArrayFieldStart("blocks");
+        for (Block block : segment.blocks()) {
+            String state = block.state().equals("active_allocated") ? "live" : block.isActive() ? "waiting" : "idle";
+            json.writeStartObject();
+            json.writeNumberField("address", block.address());
+            json.writeNumberField("byteSize", block.byteSize());
+            json.writeNumberField("requestedBytes", state.equals("live") ? block.requestedBytes() : 0);
+            json.writeStringField("state", state);
+            writeFrames(block.frames());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+        json.writeEndObject();
+    }
+
+    private void writeHistory(TorchSnapshot snapshot) throws IOException {
+        json.writeObjectFieldStart("history");
+        json.writeNumberField("capacity", snapshot.eventCount());
+        json.writeNumberField("lost", 0);
+        json.writeArrayFieldStart("events");
+        for (int device = 0; device < snapshot.traces().size(); device++) {
+            writeEvents(device, snapshot.traces().get(device));
+        }
+        for (Annotation annotation : snapshot.annotations()) {
+            json.writeStartObject();
+            json.writeStringField("event", "annotated");
+            json.writeNumberField("nanos", annotation.nanos());
+            json.writeStringField("text", annotation.text());
+            json.writeEndObject();
+        }
+        json.writeEndArray();
+        json.writeEndObject();
+    }
+
+    private void writeEvents(int device, List<Event> trace) throws IOException {
+        Set<Long> freedAtOnce = new HashSet<>();
+        for (int i = 0; i < trace.size(); i++) {
+            Event event = trace.get(i);
+            switch (event.action()) {
+                case "alloc" -> write("allocated", device, event);
+                case "free" -> write("freed", device, event);
+                case "free_requested" -> {
+                    write("freed", device, event);
+                    if (completes(event, i + 1 < trace.size() ? trace.get(i + 1) : event)) {
+                        freedAtOnce.add(event.address());
+                    } else {
+                        write("freeDeferred", device, event);
+                    }
+                }
+                case "free_completed" -> {
+                    if (!freedAtOnce.remove(event.address())) {
+                        write("freeCompleted", device, event);
+                    }
+                }
+                case "segment_alloc", "segment_map" -> write("segmentAcquired", device, event);
+                case "segment_free", "segment_unmap" -> write("segmentReleased", device, event);
+                case "oom" -> write("outOfMemory", device, event);
+                default -> {} // A page shows nothing like it.
+            }
+        }
+    }
+
+    private static boolean completes(Event requested, Event next) {
+        return next.action().equals("free_completed") && next.address() == requested.address();
+    }
+
+    private void write(String name, int device, Event event) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("event", name);
+        json.writeNumberField("nanos", event.nanos());
+        if (!event.thread().isEmpty()) {
+            json.writeStringField("thread", event.thread());
+        }
+        json.writeNumberField("device", device);
+        json.writeStringField("allocator", event.pool());
+        json.writeNumberField("address", event.address());
+        json.writeNumberField("byteSize", event.byteSize());
+        json.writeNumberField("stream", event.stream());
+        writeFrames(event.frames());
+        json.writeEndObject();
+    }
+
+    private void writeFrames(Frames frames) throws IOException {
+        json.writeArrayFieldStart("frames");
+        for (int frame : stacks.computeIfAbsent(frames.entries(), _ -> numbers(frames))) {
+            json.writeNumber(frame);
+        }
+        json.writeEndArray();
+    }
+
+    private List<Integer> numbers(Frames frames) {
+        return frames.lines(MAX_FRAMES).stream()
+                .map(line -> frameNumbers.computeIfAbsent(line, _ -> frameNumbers.size()))
+                .toList();
+    }
+}

@@ -1,0 +1,335 @@
+package io.cistern.cli.torch;
+
+import io.cistern.cli.common.InputException;
+import io.cistern.cli.trace.Trace;
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/// A snapshot of PyTorch's `torch.cuda.memory._dump_snapshot`: a pickled dictionary with the current segments and
+/// a history of each device.
+///
+/// @param segments the memory now
+/// @param traces the history of each device, by ordinal; empty lists if none was recorded
+/// @param annotations marks that the program set
+/// @param settings the allocator's settings
+public record TorchSnapshot(
+        List<Segment> segments, List<List<Event>> traces, List<Annotation> annotations, Map<String, String> settings) {
+    private static final String NO_SNAPSHOT = "is no snapshot of PyTorch's: ";
+
+    /// The first byte of a pickle.
+    private static final int PICKLE = 0x80;
+
+    /// A range of memory that the allocator manages.
+    ///
+    /// @param device the device's ordinal
+    /// @param pool the id of its pool, in words
+    /// @param stream the stream that it serves
+    /// @param blocks its blocks by address
+    public record Segment(int device, String pool, long address, long byteSize, long stream, List<Block> blocks) {}
+
+    /// A part of a segment.
+    ///
+    /// @param requestedBytes bytes that the program asked for
+    /// @param state PyTorch's word, as `active_allocated`
+    /// @param frames where it was allocated, innermost first
+    public record Block(long address, long byteSize, long requestedBytes, String state, Frames frames) {
+        /// Returns whether the program, or a stream, still uses it.
+        public boolean isActive() {
+            return state.startsWith("active");
+        }
+    }
+
+    /// Something that happened.
+    ///
+    /// @param action PyTorch's word, as `alloc`
+    /// @param pool the id of the pool, in words
+    /// @param address its address; of a refused request, 0
+    /// @param nanos nanoseconds since the first event of all devices; 0 without a time
+    /// @param thread what the program noted with it; empty if nothing
+    /// @param frames where it happened, innermost first
+    public record Event(
+            String action,
+            String pool,
+            long address,
+            long byteSize,
+            long stream,
+            long nanos,
+            String thread,
+            Frames frames) {}
+
+    /// A mark that the program set.
+    ///
+    /// @param nanos nanoseconds since the first event
+    public record Annotation(String text, long nanos) {}
+
+    /// A call stack. Events of one place share it.
+    ///
+    /// @param entries the dictionaries that PyTorch wrote
+    public record Frames(List<?> entries) {
+        /// Returns lines as `step(train.py:12)`.
+        ///
+        /// @param most how many at most, the innermost ones
+        public List<String> lines(int most) {
+            return entries.stream().limit(most).map(Frames::line).toList();
+        }
+
+        private static String line(Object entry) {
+            return entry instanceof Map<?, ?> frame
+                    ? scalar(frame.get("name")) + "(" + scalar(frame.get("filename")) + ":" + scalar(frame.get("line"))
+                            + ")"
+                    : "?";
+        }
+
+        private static String scalar(@Nullable Object part) {
+            return part instanceof String || part instanceof Long ? part.toString() : "?";
+        }
+    }
+
+    /// Returns whether a file that begins with this byte may be a snapshot.
+    public static boolean isPickle(int firstByte) {
+        return firstByte == PICKLE;
+    }
+
+    /// Reads a snapshot.
+    ///
+    /// @param file its name, for errors
+    /// @throws InputException if the file is not a PyTorch snapshot, or has impossible values
+    public static TorchSnapshot read(String file, InputStream in) throws InputException {
+        Object top = new PickleReader(file, in).read();
+        if (!(top instanceof Map<?, ?> fields && fields.get("device_traces") instanceof List<?>)) {
+            throw new InputException(
+                    file, "is a pickle, but no snapshot of PyTorch's: it has no list 'device_traces' on top");
+        }
+        return new Reader(file).snapshot(new Fields(file, "", -1, fields));
+    }
+
+    /// Returns how many events the history has.
+    public int eventCount() {
+        return traces.stream().mapToInt(List::size).sum();
+    }
+
+    /// Checks the values of a pickle. It counts what it makes: a pickle of a few bytes can name one list a million
+    /// times.
+    private static final class Reader {
+        private final String file;
+        private long firstMicros = Long.MAX_VALUE;
+        private int count;
+
+        Reader(String file) {
+            this.file = file;
+        }
+
+        TorchSnapshot snapshot(Fields top) throws InputException {
+            for (Object trace : top.list("device_traces")) {
+                for (Fields entry : counted(top.maps("device_traces", trace))) {
+                    firstMicros = Math.min(firstMicros, entry.micros());
+                }
+            }
+            List<List<Event>> traces = new ArrayList<>();
+            for (Object trace : top.list("device_traces")) {
+                List<Event> events = new ArrayList<>();
+                for (Fields entry : top.maps("device_traces", trace)) {
+                    events.add(event(entry));
+                }
+                traces.add(events);
+            }
+            List<Segment> segments = new ArrayList<>();
+            for (Fields segment : counted(top.maps("segments"))) {
+                segments.add(segment(segment));
+            }
+            return new TorchSnapshot(segments, traces, annotations(top), top.texts("allocator_settings"));
+        }
+
+        private List<Fields> counted(List<Fields> made) throws InputException {
+            count += made.size();
+            if (count > Trace.MAX_ROWS) {
+                throw new InputException(file, "has more than " + Trace.MAX_ROWS + " events, segments and blocks");
+            }
+            return made;
+        }
+
+        private Event event(Fields entry) throws InputException {
+            String action = entry.text("action", "");
+            boolean hasAddress = !action.equals("oom") && entry.has("addr");
+            return new Event(
+                    action,
+                    entry.pool("pool_id"),
+                    hasAddress ? entry.number("addr") : 0,
+                    entry.bytes("size"),
+                    entry.number("stream"),
+                    nanos(entry),
+                    entry.text("user_metadata", ""),
+                    entry.frames());
+        }
+
+        private long nanos(Fields entry) throws InputException {
+            long micros = entry.micros();
+            return micros == Long.MAX_VALUE ? 0 : Math.max(0, micros - firstMicros) * 1000;
+        }
+
+        private Segment segment(Fields segment) throws InputException {
+            List<Block> blocks = new ArrayList<>();
+            long address = segment.number("address");
+            long next = address;
+            for (Fields block : counted(segment.maps("blocks"))) {
+                long byteSize = block.bytes("size");
+                long at = block.has("address") ? block.number("address") : next;
+                long requested = block.has("requested_size") ? block.bytes("requested_size") : byteSize;
+                blocks.add(new Block(at, byteSize, requested, block.text("state", ""), block.frames()));
+                next = block.end(at, byteSize);
+            }
+            return new Segment(
+                    segment.device(),
+                    segment.pool("segment_pool_id"),
+                    address,
+                    segment.bytes("total_size"),
+                    segment.number("stream"),
+                    blocks);
+        }
+
+        /// A mark of a program is written once for each device.
+        private List<Annotation> annotations(Fields top) throws InputException {
+            Map<Annotation, Boolean> annotations = new LinkedHashMap<>();
+            List<Fields> marks =
+                    top.has("external_annotations") ? counted(top.maps("external_annotations")) : List.of();
+            for (Fields mark : marks) {
+                String end = mark.text("stage", "").equals("END") ? " ends" : "";
+                annotations.put(new Annotation(mark.text("name", "") + end, nanos(mark)), true);
+            }
+            return List.copyOf(annotations.keySet());
+        }
+    }
+
+    /// The entries of one dictionary, with the checks that all of them need.
+    ///
+    /// @param list the name of the list that it lies in, as `segments[3].blocks`; empty for the whole snapshot
+    /// @param index its index there
+    private record Fields(String file, String list, int index, Map<?, ?> entries) {
+        /// 285 years; a thousand times as much still fits into a `long`.
+        private static final long MAX_MICROS = 1L << 53;
+
+        private static final int MAX_DEVICE = 1 << 10;
+
+        /// More than any address space; sums with sizes still fit into a `long`.
+        private static final long MAX_ADDRESS = 1L << 62;
+
+        boolean has(String name) {
+            return entries.get(name) != null;
+        }
+
+        /// Returns an address or a handle.
+        long number(String name) throws InputException {
+            return number(name, MAX_ADDRESS);
+        }
+
+        private long number(String name, long most) throws InputException {
+            if (!(entries.get(name) instanceof Long number)) {
+                throw error("has no whole number '" + name + "'");
+            }
+            if (number < 0 || number > most) {
+                throw error("has an impossible '" + name + "': " + number);
+            }
+            return number;
+        }
+
+        /// Returns where a block ends.
+        long end(long address, long byteSize) throws InputException {
+            if (address + byteSize > MAX_ADDRESS) {
+                throw error("ends behind every address");
+            }
+            return address + byteSize;
+        }
+
+        long bytes(String name) throws InputException {
+            return number(name, Trace.MAX_BLOCK_BYTES);
+        }
+
+        int device() throws InputException {
+            return (int) number("device", MAX_DEVICE);
+        }
+
+        /// Returns the time, or the largest number if there is none.
+        long micros() throws InputException {
+            return has("time_us") ? number("time_us", MAX_MICROS) : Long.MAX_VALUE;
+        }
+
+        String text(String name, String otherwise) {
+            return entries.get(name) instanceof String text ? text : otherwise;
+        }
+
+        /// Returns, for example, `PyTorch's pool 0.1`; the pool 0.0 is the usual one.
+        String pool(String name) {
+            return entries.get(name) instanceof List<?> id && id.size() == 2 && !id.equals(List.of(0L, 0L))
+                    ? "PyTorch's pool " + number(id.get(0)) + "." + number(id.get(1))
+                    : "PyTorch";
+        }
+
+        private static String number(Object part) {
+            return part instanceof Long number ? number.toString() : "?";
+        }
+
+        Frames frames() {
+            return new Frames(entries.get("frames") instanceof List<?> frames ? frames : List.of());
+        }
+
+        Map<String, String> texts(String name) {
+            Map<String, String> texts = new LinkedHashMap<>();
+            if (entries.get(name) instanceof Map<?, ?> map) {
+                map.forEach((key, value) -> {
+                    if (value instanceof String || value instanceof Number || value instanceof Boolean) {
+                        texts.put(String.valueOf(key), String.valueOf(value));
+                    }
+                });
+            }
+            return texts;
+        }
+
+        /// Returns the dictionaries of a list.
+        List<Fields> maps(String name) throws InputException {
+            return maps(file, inner(name), entries.get(name));
+        }
+
+        List<?> list(String name) throws InputException {
+            return list(file, inner(name), entries.get(name));
+        }
+
+        /// Returns the dictionaries of one of the lists in a list.
+        List<Fields> maps(String name, Object value) throws InputException {
+            return maps(file, name + "[…]", value);
+        }
+
+        private static List<Fields> maps(String file, String name, @Nullable Object value) throws InputException {
+            List<Fields> maps = new ArrayList<>();
+            for (Object each : list(file, name, value)) {
+                if (!(each instanceof Map<?, ?> map)) {
+                    throw new InputException(file, NO_SNAPSHOT + "'" + name + "' holds no dictionaries");
+                }
+                maps.add(new Fields(file, name, maps.size(), map));
+            }
+            return maps;
+        }
+
+        private static List<?> list(String file, String name, @Nullable Object value) throws InputException {
+            if (value instanceof List<?> list) {
+                return list;
+            }
+            throw new InputException(file, NO_SNAPSHOT + "'" + name + "' is no list");
+        }
+
+        private String inner(String name) {
+            return list.isEmpty() ? name : place() + "." + name;
+        }
+
+        private String place() {
+            return list + "[" + index + "]";
+        }
+
+        private InputException error(String what) {
+            return new InputException(file, NO_SNAPSHOT + "'" + place() + "' " + what);
+        }
+    }
+}
