@@ -1,6 +1,7 @@
 package io.cistern.nccl;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -49,7 +50,14 @@ public final class UniqueId {
     /// @throws IOException if the file can't be read
     /// @throws IllegalArgumentException if the file does not hold an id
     public static UniqueId readFrom(Path file) throws IOException {
-        return of(Files.readAllBytes(file));
+        try (InputStream in = Files.newInputStream(file)) {
+            byte[] bytes = in.readNBytes(BYTES + 1);
+            if (bytes.length != BYTES) {
+                throw new IllegalArgumentException(file + " is not a unique id: it has "
+                        + (bytes.length > BYTES ? "more than " + BYTES : bytes.length) + " bytes, not " + BYTES);
+            }
+            return new UniqueId(bytes);
+        }
     }
 
     @Override

@@ -7,6 +7,7 @@ import io.cistern.observability.internal.SnapshotMaker;
 import io.cistern.observability.internal.TorchPickle;
 import java.io.BufferedOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,6 +15,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -167,7 +169,12 @@ public record MemorySnapshot(
         }
     }
 
-    /// Writes the snapshot as JSON, in the format of `snapshot.schema.json` beside this class.
+    /// Returns the JSON schema of what [#writeJson] writes; the caller closes it.
+    public static InputStream schema() {
+        return Objects.requireNonNull(MemorySnapshot.class.getResourceAsStream("snapshot.schema.json"));
+    }
+
+    /// Writes the snapshot as JSON, in the format of the [schema][#schema].
     ///
     /// @param out where to; is left open
     /// @throws IOException if it can't be written

@@ -235,7 +235,7 @@ final class MemorySnapshotTests extends ObservedMemory {
     void theJsonIsAsItsSchemaSays() throws IOException {
         String json = json(busySnapshot());
         String schema;
-        try (InputStream in = MemorySnapshot.class.getResourceAsStream("snapshot.schema.json")) {
+        try (InputStream in = MemorySnapshot.schema()) {
             schema = new String(in.readAllBytes(), StandardCharsets.UTF_8);
         }
         var checked = SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12)

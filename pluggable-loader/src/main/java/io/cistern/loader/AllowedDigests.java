@@ -10,6 +10,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HashSet;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.Set;
@@ -53,12 +54,14 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
     private static AllowedDigests parse(String source, String list) {
         Set<String> digests = new HashSet<>();
         Pattern pattern = Pattern.compile(LINE);
-        for (String line : list.lines().toList()) {
+        List<String> lines = list.lines().toList();
+        for (String line : lines) {
             Matcher form = pattern.matcher(line.strip());
             if (form.matches()) {
                 digests.add(form.group(1).toLowerCase(Locale.ROOT));
             } else if (!line.isBlank() && !line.startsWith("#")) {
-                return none(source, "has a line that sha256sum would not print: " + line);
+                return none(
+                        source, "has a line that sha256sum would not print, number " + (lines.indexOf(line) + 1));
             }
         }
         return new AllowedDigests(source, Set.copyOf(digests), Optional.empty());

@@ -1,9 +1,10 @@
 package io.cistern.cuda.settings;
 
 import java.io.IOException;
+import java.io.Reader;
 import java.io.Serial;
-import java.io.StringReader;
 import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -35,16 +36,26 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
     }
 
     private static String text(Path file) throws IOException {
-        byte[] bytes = TrustedFiles.read(new TrustedFiles().requireFile(file), MAX_BYTES);
-        return StandardCharsets.UTF_8
-                .newDecoder()
-                .decode(ByteBuffer.wrap(bytes))
-                .toString();
+        ByteBuffer bytes = ByteBuffer.wrap(TrustedFiles.read(new TrustedFiles().requireFile(file), MAX_BYTES));
+        CharBuffer text = CharBuffer.allocate(bytes.limit());
+        boolean isUtf8 =
+                !StandardCharsets.UTF_8.newDecoder().decode(bytes, text, true).isError();
+        text.flip();
+        if (!isUtf8) {
+            throw new RefusedFileException(
+                    "is not UTF-8 in line " + (text.chars().filter(c -> c == '\n').count() + 1));
+        }
+        return text.toString();
     }
 
     private static SettingsFile parse(Settings.Value named, String text) throws IOException {
         OnceProperties properties = new OnceProperties();
-        properties.load(new StringReader(text));
+        Lines lines = new Lines(text);
+        try {
+            properties.load(lines);
+        } catch (IllegalArgumentException e) {
+            throw new RefusedFileException("has an escape in line " + lines.number + " that is not \\u and four digits");
+        }
         Map<String, String> entries = new TreeMap<>();
         properties.stringPropertyNames().forEach(key -> entries.put(key, properties.getProperty(key, "")));
         return new SettingsFile(
@@ -56,6 +67,33 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
 
     private static SettingsFile bad(Settings.Value named, String what) {
         return new SettingsFile(Map.of(), List.of(named.source() + ": " + named.text() + " " + what));
+    }
+
+    /// Hands out one line at a time, so that its number is known when a line is refused.
+    private static final class Lines extends Reader {
+        private final String text;
+        private int position;
+        private int number;
+
+        Lines(String text) {
+            this.text = text;
+        }
+
+        @Override
+        public int read(char[] to, int offset, int length) {
+            if (position == text.length()) {
+                return -1;
+            }
+            number += position == 0 || text.charAt(position - 1) == '\n' ? 1 : 0;
+            int end = text.indexOf('\n', position) + 1;
+            int count = Math.min(length, (end == 0 ? text.length() : end) - position);
+            text.getChars(position, position + count, to, offset);
+            position += count;
+            return count;
+        }
+
+        @Override
+        public void close() {}
     }
 
     /// Remembers keys that are set twice; [Properties] would silently keep the last value.

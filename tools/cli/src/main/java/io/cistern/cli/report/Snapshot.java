@@ -5,8 +5,6 @@ import com.fasterxml.jackson.core.JsonFactoryBuilder;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.core.JsonStreamContext;
-import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.SerializableString;
 import com.fasterxml.jackson.core.io.CharacterEscapes;
 import com.fasterxml.jackson.core.io.SerializedString;
@@ -18,16 +16,12 @@ import java.io.InputStream;
 import java.io.Serial;
 import java.io.StringWriter;
 import java.nio.file.Path;
-import org.jspecify.annotations.Nullable;
 
 /// A snapshot in the form that a page contains.
 ///
 /// @param name the file's name
 /// @param json its contents without spaces and without any `<`, so that nothing in it can end an HTML element
 public record Snapshot(String name, String json) {
-    private static final String FORMAT = "cistern-snapshot";
-    private static final int VERSION = 1;
-
     private static final JsonFactory JSON =
             new JsonFactoryBuilder().characterEscapes(new ForHtml()).build();
 
@@ -67,7 +61,7 @@ public record Snapshot(String name, String json) {
     private static String copy(String file, JsonParser parser) throws InputException {
         StringWriter copy = new StringWriter();
         try (JsonGenerator out = JSON.createGenerator(copy)) {
-            copy(file, parser, out);
+            SchemaCopy.copy(file, parser, out);
         } catch (JsonProcessingException e) {
             throw new InputException(file, "is not a snapshot: " + place(parser) + ": " + e.getOriginalMessage());
         } catch (IOException e) {
@@ -78,33 +72,6 @@ public record Snapshot(String name, String json) {
 
     private static String place(JsonParser parser) {
         return "at byte " + parser.currentLocation().getByteOffset();
-    }
-
-    private static void copy(String file, JsonParser parser, JsonGenerator out) throws InputException, IOException {
-        String format = null;
-        String version = null;
-        for (JsonToken token = parser.nextToken(); token != null; token = parser.nextToken()) {
-            if (token.isScalarValue() && isTop(parser.getParsingContext())) {
-                format = "format".equals(parser.currentName()) ? parser.getText() : format;
-                version = "version".equals(parser.currentName()) ? parser.getText() : version;
-            }
-            out.copyCurrentEvent(parser);
-        }
-        check(file, format, version);
-    }
-
-    private static boolean isTop(JsonStreamContext context) {
-        return context.getParent() != null && context.getParent().inRoot();
-    }
-
-    private static void check(String file, @Nullable String format, @Nullable String version) throws InputException {
-        if (!FORMAT.equals(format)) {
-            throw new InputException(file, "is not a snapshot: it does not say \"format\":\"" + FORMAT + "\"");
-        }
-        if (!Integer.toString(VERSION).equals(version)) {
-            throw new InputException(
-                    file, "is a snapshot of version " + version + "; this program reads version " + VERSION);
-        }
     }
 
     /// Escapes `<` in addition to JSON's own escapes.

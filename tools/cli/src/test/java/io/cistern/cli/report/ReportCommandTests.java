@@ -57,11 +57,17 @@ final class ReportCommandTests {
     void whatIsNotASnapshotIsRefusedWithTheReason() throws Exception {
         assertThat(refusal("text", "no JSON")).contains("text: is not a snapshot: ");
         assertThat(refusal("cut", "{\"format\":\"cistern-snapshot\",")).contains("cut: is not a snapshot: ");
-        assertThat(refusal("other", "{\"format\":\"other\",\"version\":1}")).contains("it does not say \"format\"");
+        assertThat(refusal("other", "{\"format\":\"other\",\"version\":1}")).contains("'format' is other, not cistern-snapshot");
         assertThat(refusal("inner", "{\"runtime\":{\"format\":\"cistern-snapshot\",\"version\":1}}"))
-                .contains("it does not say \"format\"");
+                .contains("'runtime' has no 'driver'");
         assertThat(refusal("new", "{\"format\":\"cistern-snapshot\",\"version\":2}"))
-                .contains("is a snapshot of version 2; this program reads version 1");
+                .contains("'version' is 2, not 1");
+        String whole = Files.readString(SampleSnapshots.healthy(folder.resolve("whole.json")));
+        assertThat(refusal("negative", whole.replaceFirst("\"byteSize\":\\d+", "\"byteSize\":-5")))
+                .contains("'byteSize' is -5, less than 0");
+        assertThat(refusal("two", whole + whole)).contains("something follows it");
+        assertThat(refusal("parts", whole.replaceFirst("\"blocks\":\\[", "\"blocks\":[7,")))
+                .contains("a part of 'blocks' is of type integer, not object");
         ProgramRun nothing =
                 ProgramRun.inProcess("report", folder.resolve("nothing").toString());
         assertThat(nothing.exitCode()).isEqualTo(2);

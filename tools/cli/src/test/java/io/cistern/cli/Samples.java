@@ -1,10 +1,12 @@
-package io.cistern.cli.files;
+package io.cistern.cli;
 
-import io.cistern.cli.ProgramRun;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -59,6 +61,17 @@ final class Samples {
         all.put("torch-one-segment.pickle.gz", Damage.gzip(all.get("torch-one-segment.pickle")));
         all.put("rmm-bare-hex.csv.gz", Damage.gzip(all.get("rmm-bare-hex.csv")));
         add("settings.properties", SETTINGS);
+        byte[] plugin = Files.readAllBytes(AcmePlugin.build(folder));
+        all.put("acme.jar", plugin);
+        add("allowed", "# plug-ins of this service\n" + sha256(plugin) + "  acme.jar\n");
+    }
+
+    private static String sha256(byte[] bytes) {
+        try {
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private void add(String name, String text) {

@@ -1,9 +1,7 @@
-package io.cistern.cli.files;
+package io.cistern.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.cli.CisternCommands;
-import io.cistern.cli.ProgramRun;
 import io.cistern.cli.trace.TraceReader;
 import io.cistern.cuda.settings.Setting;
 import java.io.File;
@@ -13,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -50,9 +49,10 @@ final class DamagedFilesTests {
     private static final Set<String> OUTPUTS =
             Set.of("import --output", "report --output", "replay --series", "replay --snapshot", "replay --html");
 
-    /// The settings that name files to be read. Shared libraries are read by the dynamic linker.
-    private static final Set<Setting> FILE_SETTINGS =
-            Set.of(Setting.CONFIG, Setting.PLUGINS, Setting.PLUGINS_ALLOWED);
+    /// The settings that name files to be read, each with a sample; of plug-ins, the file lies in the directory.
+    /// Shared libraries are read by the dynamic linker.
+    private static final Map<Setting, String> FILE_SETTINGS = Map.of(
+            Setting.CONFIG, "settings.properties", Setting.PLUGINS, "acme.jar", Setting.PLUGINS_ALLOWED, "allowed");
 
     @TempDir
     private static Path folder;
@@ -92,7 +92,7 @@ final class DamagedFilesTests {
 
     @Test
     void everyArgumentThatNamesAFileIsTested() {
-        assertThat(fileArguments(CisternCommands.program(), ""))
+        assertThat(fileArguments(CisternCommand.commandLine(), ""))
                 .containsExactlyInAnyOrderElementsOf(
                         Stream.concat(READERS.keySet().stream(), OUTPUTS.stream()).toList());
     }
@@ -118,14 +118,53 @@ final class DamagedFilesTests {
         assertThat(Setting.values())
                 .filteredOn(setting -> setting.legal().contains("path"))
                 .filteredOn(setting -> !setting.key().endsWith(".library"))
-                .containsExactlyInAnyOrderElementsOf(FILE_SETTINGS);
+                .containsExactlyInAnyOrderElementsOf(FILE_SETTINGS.keySet());
     }
 
     @Test
     void everySampleAmongTheResourcesIsRead() {
         assertThat(samples.names())
-                .allMatch(name -> name.equals("settings.properties")
+                .allMatch(name -> FILE_SETTINGS.containsValue(name)
                         || READERS.values().stream().anyMatch(reader -> reader.reads.test(name)));
+    }
+
+    @ParameterizedTest
+    @MethodSource("fileSettings")
+    @Timeout(value = SECONDS_FOR_ALL, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void aDamagedFileOfASettingIsRefusedInALine(Setting setting) throws Exception {
+        String sample = FILE_SETTINGS.get(setting);
+        Path plugins = Files.createDirectories(folder.resolve("plugins-" + sample));
+        Path trace = Files.write(folder.resolve("trace-1.csv"), samples.bytes("trace-1.csv"));
+        Map<Setting, Path> files = new EnumMap<>(Map.of(setting, plugins.resolve(sample)));
+        if (setting != Setting.CONFIG) {
+            Files.write(plugins.resolve("acme.jar"), samples.bytes("acme.jar"));
+            files.put(Setting.PLUGINS, plugins);
+        }
+        int number = 0;
+        for (byte[] damaged : (Iterable<byte[]>) Damage.of(samples.bytes(sample), SEED, DRAWN)::iterator) {
+            Files.write(plugins.resolve(sample), damaged);
+            String which = "number " + number++ + " of seed " + SEED;
+            ProgramRun run = with(files, "replay", trace.toString(), "--device=simulated", "--work=check", "--repeat=1",
+                    "--capacity=64MiB", "--allocator=" + (setting == Setting.CONFIG ? "direct" : "acme"));
+            assertThat(run.exitCode()).as(which + ": " + run.err()).isIn(0, 2, 3);
+            if (run.exitCode() == 2) {
+                assertThat(run.err().lines()).as(which).hasSize(1);
+                assertThat(run.err()).as(which).contains(sample).doesNotContain("Exception", "java.");
+            }
+        }
+    }
+
+    static Set<Setting> fileSettings() {
+        return FILE_SETTINGS.keySet();
+    }
+
+    private static ProgramRun with(Map<Setting, Path> files, String... line) {
+        files.forEach((setting, file) -> System.setProperty(setting.key(), file.toString()));
+        try {
+            return ProgramRun.inProcess(line);
+        } finally {
+            files.keySet().forEach(setting -> System.clearProperty(setting.key()));
+        }
     }
 
     /// Also by another name.

@@ -1,4 +1,4 @@
-package io.cistern.cli.files;
+package io.cistern.cli;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
