@@ -42,8 +42,8 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
                 !StandardCharsets.UTF_8.newDecoder().decode(bytes, text, true).isError();
         text.flip();
         if (!isUtf8) {
-            throw new RefusedFileException(
-                    "is not UTF-8 in line " + (text.chars().filter(c -> c == '\n').count() + 1));
+            throw new RefusedFileException("is not UTF-8 in line "
+                    + (text.chars().filter(c -> c == '\n').count() + 1));
         }
         return text.toString();
     }
@@ -54,7 +54,8 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
         try {
             properties.load(lines);
         } catch (IllegalArgumentException e) {
-            throw new RefusedFileException("has an escape in line " + lines.number + " that is not \\u and four digits");
+            throw new RefusedFileException(
+                    "has an escape in line " + lines.number + " that is not \\u and four digits");
         }
         Map<String, String> entries = new TreeMap<>();
         properties.stringPropertyNames().forEach(key -> entries.put(key, properties.getProperty(key, "")));

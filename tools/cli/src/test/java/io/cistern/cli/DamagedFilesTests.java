@@ -93,20 +93,20 @@ final class DamagedFilesTests {
     @Test
     void everyArgumentThatNamesAFileIsTested() {
         assertThat(fileArguments(CisternCommand.commandLine(), ""))
-                .containsExactlyInAnyOrderElementsOf(
-                        Stream.concat(READERS.keySet().stream(), OUTPUTS.stream()).toList());
+                .containsExactlyInAnyOrderElementsOf(Stream.concat(READERS.keySet().stream(), OUTPUTS.stream())
+                        .toList());
     }
 
     private static List<String> fileArguments(CommandLine command, String name) {
         List<String> found = new ArrayList<>();
         for (ArgSpec argument : command.getCommandSpec().args()) {
-            boolean isFile = Stream.concat(
-                            Stream.of(argument.type()), Arrays.stream(argument.auxiliaryTypes()))
+            boolean isFile = Stream.concat(Stream.of(argument.type()), Arrays.stream(argument.auxiliaryTypes()))
                     .anyMatch(type -> type == Path.class || type == File.class);
             if (isFile) {
-                found.add(name + (argument instanceof CommandLine.Model.OptionSpec option
-                        ? option.longestName()
-                        : argument.paramLabel()));
+                found.add(name
+                        + (argument instanceof CommandLine.Model.OptionSpec option
+                                ? option.longestName()
+                                : argument.paramLabel()));
             }
         }
         command.getSubcommands().forEach((inner, each) -> found.addAll(fileArguments(each, name + inner + " ")));
@@ -144,8 +144,15 @@ final class DamagedFilesTests {
         for (byte[] damaged : (Iterable<byte[]>) Damage.of(samples.bytes(sample), SEED, DRAWN)::iterator) {
             Files.write(plugins.resolve(sample), damaged);
             String which = "number " + number++ + " of seed " + SEED;
-            ProgramRun run = with(files, "replay", trace.toString(), "--device=simulated", "--work=check", "--repeat=1",
-                    "--capacity=64MiB", "--allocator=" + (setting == Setting.CONFIG ? "direct" : "acme"));
+            ProgramRun run = with(
+                    files,
+                    "replay",
+                    trace.toString(),
+                    "--device=simulated",
+                    "--work=check",
+                    "--repeat=1",
+                    "--capacity=64MiB",
+                    "--allocator=" + (setting == Setting.CONFIG ? "direct" : "acme"));
             assertThat(run.exitCode()).as(which + ": " + run.err()).isIn(0, 2, 3);
             if (run.exitCode() == 2) {
                 assertThat(run.err().lines()).as(which).hasSize(1);
@@ -203,9 +210,10 @@ final class DamagedFilesTests {
     }
 
     static Stream<Arguments> files() {
-        return READERS.entrySet().stream().flatMap(reader -> samples.names().stream()
-                .filter(reader.getValue().reads)
-                .map(sample -> Arguments.of(reader.getKey(), sample)));
+        return READERS.entrySet().stream()
+                .flatMap(reader -> samples.names().stream()
+                        .filter(reader.getValue().reads)
+                        .map(sample -> Arguments.of(reader.getKey(), sample)));
     }
 
     @ParameterizedTest
@@ -271,7 +279,6 @@ final class DamagedFilesTests {
     }
 
     private static long allocatedBytes() {
-        return ((com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean())
-                .getCurrentThreadAllocatedBytes();
+        return ((com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean()).getCurrentThreadAllocatedBytes();
     }
 }

@@ -9,7 +9,10 @@ import org.jspecify.annotations.Nullable;
 ///     before it began
 /// @param events in the order in which they happened
 /// @param warning what was left out of the file, for people; null if nothing was
-record ForeignLog(List<ForeignEvent> alive, List<ForeignEvent> events, @Nullable String warning) {
+record ForeignLog(
+        List<ForeignEvent> alive,
+        List<ForeignEvent> events,
+        @Nullable String warning) {
     ForeignLog(List<ForeignEvent> alive, List<ForeignEvent> events) {
         this(alive, events, null);
     }

@@ -128,7 +128,9 @@ final class ForeignTrace {
     }
 
     private void row(char op, long id, long byteSize, ForeignEvent event) throws InputException, IOException {
-        if (op != 'o' && streams.add(List.of((long) event.device(), event.stream())) && streams.size() > Trace.MAX_STREAMS) {
+        if (op != 'o'
+                && streams.add(List.of((long) event.device(), event.stream()))
+                && streams.size() > Trace.MAX_STREAMS) {
             throw new InputException(file, "more than " + Trace.MAX_STREAMS + " streams");
         }
         int thread = threads.computeIfAbsent(event.thread(), _ -> threads.size());

@@ -1,13 +1,13 @@
 package io.cistern.cli.imports;
 
 import io.cistern.cli.common.ExitCode;
+import io.cistern.cli.common.InputException;
+import io.cistern.cli.common.InputFile;
+import io.cistern.cli.common.InputLines;
 import io.cistern.cli.common.OutputFile;
 import io.cistern.cli.common.Version;
 import io.cistern.cli.torch.TorchSnapshot;
 import io.cistern.cli.trace.TraceReader;
-import io.cistern.cli.common.InputException;
-import io.cistern.cli.common.InputFile;
-import io.cistern.cli.common.InputLines;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.io.InputStream;

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
 
 /// Reads the log of RMM's `logging_resource_adaptor`: CSV with the columns
 /// `Thread,Time,Action,Pointer,Size,Stream`, for one device. Times are times of day, so they start
@@ -42,7 +41,7 @@ final class RmmLog {
     /// @throws InputException if a row is not one of an RMM log, or there are none
     static ForeignLog read(InputLines lines) throws InputException {
         RmmLog log = new RmmLog(lines);
-        @Nullable String warning = null;
+        String warning = null;
         for (String line = lines.next(); line != null; line = lines.next()) {
             try {
                 log.add(line);
@@ -81,8 +80,7 @@ final class RmmLog {
         if (stream < 0) {
             throw new IllegalArgumentException("'" + row[5] + "' is no stream");
         }
-        events.add(new ForeignEvent(
-                kind, address, number("size", row[4]), stream, 0, number("thread", row[0]), nanos));
+        events.add(new ForeignEvent(kind, address, number("size", row[4]), stream, 0, number("thread", row[0]), nanos));
     }
 
     private static long number(String what, String text) {

@@ -35,8 +35,8 @@ public final class ReportCommand implements Callable<Integer> {
     @Parameters(
             arity = "1..*",
             paramLabel = "SNAPSHOT",
-            description = "Snapshots, in JSON or pickled by PyTorch or Cistern, gzipped if their names end in .gz. Several are compared, the first with the"
-                    + " others.")
+            description = "Snapshots, in JSON or pickled by PyTorch or Cistern, gzipped if their names end in .gz."
+                    + " Several are compared, the first with the others.")
     private List<Path> files = List.of();
 
     @Option(

@@ -85,7 +85,11 @@ final class SchemaCopy {
             }
         }
         if (!missing.isEmpty()) {
-            throw error(name + " has no '" + missing.stream().map(String::valueOf).min(String::compareTo).orElseThrow() + "'");
+            throw error(name + " has no '"
+                    + missing.stream()
+                            .map(String::valueOf)
+                            .min(String::compareTo)
+                            .orElseThrow() + "'");
         }
         out.writeEndObject();
     }

@@ -224,8 +224,8 @@ class ImportCommandTests {
     @Test
     void listsThatRepeatAreNotUnfolded() throws Exception {
         List<Map<String, Object>> events = java.util.Collections.nCopies(3000, entry("alloc", 512, 20));
-        Path file = pickled(Map.of(
-                "segments", List.of(), "device_traces", java.util.Collections.nCopies(1_000_000, events)));
+        Path file = pickled(
+                Map.of("segments", List.of(), "device_traces", java.util.Collections.nCopies(1_000_000, events)));
 
         assertThat(refusal(file)).endsWith("has more than 8388608 events, segments and blocks");
     }
@@ -234,7 +234,11 @@ class ImportCommandTests {
     void noLogIsImportedThatNoReplayWouldRead() throws Exception {
         StringBuilder rows = new StringBuilder(RmmLog.HEADER + "\n");
         for (int i = 1; i <= 1025; i++) {
-            rows.append("1,10:00:00.000000,allocate,").append(i).append(",8,").append(i).append('\n');
+            rows.append("1,10:00:00.000000,allocate,")
+                    .append(i)
+                    .append(",8,")
+                    .append(i)
+                    .append('\n');
         }
         Path streams = Files.writeString(folder.resolve("streams.csv"), rows);
         rows.setLength(RmmLog.HEADER.length() + 1);

@@ -3,11 +3,11 @@ package io.cistern.cli.replay;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.Plugins;
 import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
 import io.cistern.cli.trace.BundledTraces;
-import io.cistern.cli.common.InputException;
 import java.util.OptionalLong;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

@@ -2,6 +2,7 @@ package io.cistern.cli.replay;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.Plugins;
 import io.cistern.cli.common.ReplayDevice;
 import io.cistern.cli.common.Work;
@@ -9,7 +10,6 @@ import io.cistern.cli.generated.GeneratedTrace;
 import io.cistern.cli.trace.BundledTraces;
 import io.cistern.cli.trace.GeneratedTraces;
 import io.cistern.cli.trace.Trace;
-import io.cistern.cli.common.InputException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.LinkedHashMap;
 import java.util.Map;

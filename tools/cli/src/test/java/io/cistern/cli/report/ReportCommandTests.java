@@ -57,7 +57,8 @@ final class ReportCommandTests {
     void whatIsNotASnapshotIsRefusedWithTheReason() throws Exception {
         assertThat(refusal("text", "no JSON")).contains("text: is not a snapshot: ");
         assertThat(refusal("cut", "{\"format\":\"cistern-snapshot\",")).contains("cut: is not a snapshot: ");
-        assertThat(refusal("other", "{\"format\":\"other\",\"version\":1}")).contains("'format' is other, not cistern-snapshot");
+        assertThat(refusal("other", "{\"format\":\"other\",\"version\":1}"))
+                .contains("'format' is other, not cistern-snapshot");
         assertThat(refusal("inner", "{\"runtime\":{\"format\":\"cistern-snapshot\",\"version\":1}}"))
                 .contains("'runtime' has no 'driver'");
         assertThat(refusal("new", "{\"format\":\"cistern-snapshot\",\"version\":2}"))
@@ -78,7 +79,8 @@ final class ReportCommandTests {
     void picklesOfPyTorchAreTakenToo() throws Exception {
         String page = report(SampleSnapshots.ofPyTorch(folder.resolve("torch.pickle")));
 
-        assertThat(page).contains("data-name=\"torch.pickle\"", "\"byteSize\":20971520", "\"event\":\"segmentAcquired\"");
+        assertThat(page)
+                .contains("data-name=\"torch.pickle\"", "\"byteSize\":20971520", "\"event\":\"segmentAcquired\"");
     }
 
     @Test

@@ -79,7 +79,10 @@ final class ReportPageTests {
                     file,
                     new Pickler()
                             .dumps(Map.of(
-                                    "segments", List.of(), "device_traces", List.of(Collections.nCopies(events, event)))));
+                                    "segments",
+                                    List.of(),
+                                    "device_traces",
+                                    List.of(Collections.nCopies(events, event)))));
             show("light", WIDE, file);
 
             assertThat(text("#summary")).contains(events == 0 ? "No history" : "The most live at once was 512 B");

@@ -223,7 +223,8 @@ final class SampleProgram {
         history.put("events", events);
         snapshot.put("history", history);
         snapshot.put("outOfMemory", outOfMemory);
-        return Files.writeString(file, JSON.std.with(JSON.Feature.WRITE_NULL_PROPERTIES).asString(snapshot), StandardCharsets.UTF_8);
+        return Files.writeString(
+                file, JSON.std.with(JSON.Feature.WRITE_NULL_PROPERTIES).asString(snapshot), StandardCharsets.UTF_8);
     }
 
     private static Map<String, Object> figures(List<Segment> segments) {

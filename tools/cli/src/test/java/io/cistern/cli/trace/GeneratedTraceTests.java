@@ -1,10 +1,10 @@
 package io.cistern.cli.trace;
 
-import io.cistern.cli.common.InputException;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.cli.ProgramRun;
 import io.cistern.cli.common.ExitCode;
+import io.cistern.cli.common.InputException;
 import io.cistern.cli.generated.GeneratedTrace;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;

@@ -1,9 +1,9 @@
 package io.cistern.cli.trace;
 
-import io.cistern.cli.common.InputException;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cistern.cli.common.InputException;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -245,8 +245,7 @@ final class TraceReaderTests {
             }
         }
         assertThatThrownBy(() -> readGzip(packed.toByteArray()))
-                .hasMessage(
-                        "t.csv.gz:" + (Trace.MAX_ROWS + 2) + ": more than " + Trace.MAX_ROWS + " rows");
+                .hasMessage("t.csv.gz:" + (Trace.MAX_ROWS + 2) + ": more than " + Trace.MAX_ROWS + " rows");
     }
 
     @Test
