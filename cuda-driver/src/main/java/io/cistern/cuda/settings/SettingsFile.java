@@ -55,7 +55,7 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
             properties.load(lines);
         } catch (IllegalArgumentException e) {
             throw new RefusedFileException(
-                    "has an escape in line " + lines.number + " that is not \\u and four digits");
+                    "has an escape in line " + (lines.begun - 1) + " that is not \\u and four digits");
         }
         Map<String, String> entries = new TreeMap<>();
         properties.stringPropertyNames().forEach(key -> entries.put(key, properties.getProperty(key, "")));
@@ -74,7 +74,8 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
     private static final class Lines extends Reader {
         private final String text;
         private int position;
-        private int number;
+        /// The lines asked for, the end included. [Properties] asks for one more than it has parsed.
+        private int begun;
 
         Lines(String text) {
             this.text = text;
@@ -82,10 +83,11 @@ record SettingsFile(Map<String, String> entries, List<String> problems) {
 
         @Override
         public int read(char[] to, int offset, int length) {
-            if (position == text.length()) {
+            boolean atEnd = position == text.length();
+            begun += atEnd || position == 0 || text.charAt(position - 1) == '\n' ? 1 : 0;
+            if (atEnd) {
                 return -1;
             }
-            number += position == 0 || text.charAt(position - 1) == '\n' ? 1 : 0;
             int end = text.indexOf('\n', position) + 1;
             int count = Math.min(length, (end == 0 ? text.length() : end) - position);
             text.getChars(position, position + count, to, offset);

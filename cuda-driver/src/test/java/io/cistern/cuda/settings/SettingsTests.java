@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.HashMap;
 import java.util.Map;
@@ -102,8 +103,14 @@ class SettingsTests {
                 .containsExactly("property cistern.config: " + file + " can be written by everybody; chmod go-w it");
         assertThat(settings().get(Setting.ALLOCATOR)).isEmpty();
 
-        file("cistern.allocator=\\u00zz\n");
-        assertThat(settings().problems()).singleElement().asString().contains("Malformed");
+        file("# comment \\u00zz\ncistern.allocator=\\u00zz\ncistern.leaks=all\n");
+        assertThat(settings().problems())
+                .singleElement()
+                .asString()
+                .endsWith(" has an escape in line 2 that is not \\u and four digits");
+
+        Files.write(file("cistern.allocator=async\n"), new byte[] {(byte) 0xff}, StandardOpenOption.APPEND);
+        assertThat(settings().problems()).singleElement().asString().endsWith(" is not UTF-8 in line 2");
     }
 
     @Test
