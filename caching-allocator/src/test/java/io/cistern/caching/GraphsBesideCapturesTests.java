@@ -17,7 +17,7 @@ final class GraphsBesideCapturesTests extends PoolFixture {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"caching", "caching:source=linear", "vmm", "direct"})
+    @ValueSource(strings = {"caching", "caching:source=linear", "direct"})
     void graphsThatFollowEachOtherNeedTheMemoryOfOne(String spec) throws InterruptedException {
         memory.setCurrent(spec);
         long other = gpu.streams().create(DEVICE);
