@@ -41,7 +41,6 @@ final class AsyncDevice {
     // Made in advance, so that closing needs no Java heap.
     private final Failures failures = new Failures();
     private final Runnable synchronizing = this::synchronize;
-    private final Runnable waitingForAll = this::synchronizeUnlessDead;
     private final Runnable closingPools;
 
     /// Waits for all work and closes the pools, even if some of that fails.
@@ -271,25 +270,21 @@ final class AsyncDevice {
     /// @throws CudaException if a capture forbids the wait; then nothing is closed
     private void close() {
         if (pools.all().length > 0) {
-            refuseBesideCaptures();
-            failures.gather(waitingForAll);
+            waitForAll();
             failures.gather(closingPools);
             ended.close();
             failures.rethrow();
         }
     }
 
-    private void refuseBesideCaptures() {
+    private void waitForAll() {
         try {
-            driver.devices().synchronize(device);
-        } catch (CudaException refusal) {
-            if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
-                throw refusal;
+            DeadContext.survive(synchronizing);
+        } catch (RuntimeException | Error failure) {
+            if (failure instanceof CudaException refusal && refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
+                throw failure;
             }
+            failures.add(failure);
         }
-    }
-
-    private void synchronizeUnlessDead() {
-        DeadContext.survive(synchronizing);
     }
 }

@@ -17,13 +17,14 @@ import java.util.concurrent.ConcurrentHashMap;
 ///
 /// An allocation takes these steps: create → reserve → map → setAccess → release. If one fails, the earlier steps
 /// are undone, the last first. The mapping alone keeps the memory then, so a free that the driver refuses leaves
-/// all of it as it was.
+/// all of it as it was. A refused release is tried again at the free.
 ///
 /// **Threads.** Any.
 final class MappedMemory {
     private static final System.Logger LOG = System.getLogger(MappedMemory.class.getName());
 
-    private record Range(int device, long byteSize) {}
+    /// @param handle the physical memory's handle, if the driver refused to release it; else 0
+    private record Range(int device, long byteSize, long handle) {}
 
     private final CudaDriver driver;
     private final VirtualMemory memory;
@@ -53,22 +54,24 @@ final class MappedMemory {
         long size = (byteSize + granularity - 1) / granularity * granularity;
         long handle = memory.create(size, kind);
         try {
-            return allocate(new Range(device, size), handle, granularity);
+            return allocate(new Range(device, size, handle), granularity);
         } catch (RuntimeException | Error failure) {
             undo(failure, () -> memory.release(device, handle));
             throw failure;
         }
     }
 
-    private long allocate(Range range, long handle, long granularity) {
+    private long allocate(Range range, long granularity) {
         long address = memory.reserve(range.device, range.byteSize, granularity, 0);
         boolean mapped = false;
         try {
             ranges.put(address, range);
-            memory.map(range.device, address, range.byteSize, handle);
+            memory.map(range.device, address, range.byteSize, range.handle);
             mapped = true;
             open(range.device, address, range.byteSize);
-            memory.release(range.device, handle);
+            if (isReleased(range)) {
+                ranges.put(address, new Range(range.device, range.byteSize, 0));
+            }
             return address;
         } catch (RuntimeException | Error failure) {
             if (mapped) {
@@ -100,10 +103,20 @@ final class MappedMemory {
         Range range = Objects.requireNonNull(ranges.get(address), "an address of this memory");
         memory.unmap(range.device, address, range.byteSize);
         ranges.remove(address);
+        boolean _ = range.handle == 0 || isReleased(range);
         try {
             memory.freeReservation(range.device, address, range.byteSize);
         } catch (CudaException failure) {
             log(range, failure);
+        }
+    }
+
+    private boolean isReleased(Range range) {
+        try {
+            memory.release(range.device, range.handle);
+            return true;
+        } catch (CudaException refusal) {
+            return false;
         }
     }
 

@@ -68,7 +68,7 @@ class SeparateJvmTests {
     @Test
     void droppingAJarInDoesNotChangeTheDefault() throws Exception {
         assertThat(onClassPath(Map.of(), List.of(), acme))
-                .containsSubsequence("ALLOCATOR acme of " + acme, BUILT_IN_CURRENT, "held: 0 MiB", "lost: 0 bytes");
+                .containsSubsequence("ALLOCATOR acme of " + acme, BUILT_IN_CURRENT, "held: 4 MiB", "lost: 0 bytes");
     }
 
     @Test

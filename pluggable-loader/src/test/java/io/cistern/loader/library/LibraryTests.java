@@ -62,9 +62,10 @@ class LibraryTests {
         assertThat(library.statistics(1).liveBlocks()).isEqualTo(1);
         memory.setCurrent("direct");
         memory.free(one, 0);
-        memory.free(two, 0);
         assertThat(library.statistics(0).liveBlocks()).isZero();
         assertThat(library.reservedBytes(0)).as("what it keeps, nobody knows").isEmpty();
+        memory.free(two, 0);
+        assertThat(library.isDrained()).isTrue();
     }
 
     @Test
