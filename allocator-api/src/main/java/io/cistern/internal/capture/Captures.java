@@ -354,7 +354,7 @@ public final class Captures implements CaptureRoutes {
         try {
             return capture.memory.allocate(route, byteSize, stream);
         } catch (DeviceOutOfMemoryException first) {
-            if (!collect() && giveBackIdle(route.device()) == 0) {
+            if (!collect() && (first.isByLimit() || giveBackIdle(route.device()) == 0)) {
                 throw first;
             }
             return capture.memory.allocate(route, byteSize, stream);

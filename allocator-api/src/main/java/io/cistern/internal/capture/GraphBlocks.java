@@ -6,6 +6,7 @@ import io.cistern.errors.UnknownAddressException;
 import io.cistern.internal.events.Events;
 import io.cistern.internal.order.CaptureOrder;
 import io.cistern.internal.registry.OpenAllocator;
+import io.cistern.internal.routing.Budgets;
 import io.cistern.internal.routing.Route;
 import io.cistern.internal.routing.RouteExit;
 import io.cistern.internal.routing.Router;
@@ -22,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntToLongFunction;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
@@ -51,7 +53,12 @@ public final class GraphBlocks {
     /// The last usual route, and the private route that served it.
     private volatile @Nullable Served last;
 
-    private record Served(Route usual, Route pool) {}
+    /// @param budgets those of the usual route, which may be charged to others later
+    private record Served(Route usual, @Nullable Budgets budgets, Route pool) {
+        boolean isFor(Route route) {
+            return usual == route && budgets == route.budgets();
+        }
+    }
 
     /// The routes of kept blocks.
     private final Map<Source, Route> keeping = new HashMap<>();
@@ -61,6 +68,9 @@ public final class GraphBlocks {
 
     /// Kept blocks that were allocated here and freed in a capture. They may serve the capture's stream again.
     private final Map<Reusable, Deque<Long>> reusable = new HashMap<>();
+
+    /// What live blocks of [#keeping] are charged to. Their routes charge nothing, since kept blocks are free.
+    private final Map<Kept, Budgets> charged = new ConcurrentHashMap<>();
 
     /// Live blocks that several streams use. They are not reused, since nothing orders those streams.
     private final Set<Long> usedElsewhere = new HashSet<>();
@@ -150,15 +160,15 @@ public final class GraphBlocks {
     /// @param usual the route that would serve it without the capture
     long allocate(Route usual, long byteSize, long stream) {
         Served served = last;
-        if (served != null && served.usual == usual) {
+        if (served != null && served.isFor(usual)) {
             return allocateThrough(served.pool, byteSize, stream);
         }
         OpenAllocator allocator = captures.registry().ownerOf(usual);
         if (!allocator.servesGraphs()) {
-            return allocateKept(allocator, usual.device(), byteSize, stream);
+            return allocateCharged(allocator, usual, byteSize, stream);
         }
-        Route pool = poolOf(allocator).route(usual.device());
-        last = new Served(usual, pool);
+        Route pool = poolOf(allocator).route(usual.device(), allocator.limitOf(usual));
+        last = new Served(usual, usual.budgets(), pool);
         return allocateThrough(pool, byteSize, stream);
     }
 
@@ -211,6 +221,41 @@ public final class GraphBlocks {
         } catch (OutOfMemoryError full) {
             pool.endBuiltOn();
             throw full;
+        }
+    }
+
+    /// Serves a captured stream with a [kept][#allocateKept] block, which is charged as those of the usual route
+    /// are.
+    private long allocateCharged(OpenAllocator allocator, Route usual, long byteSize, long stream) {
+        Budgets budgets = usual.budgets();
+        if (budgets == null) {
+            return allocateKept(allocator, usual.device(), byteSize, stream);
+        }
+        budgets.take(usual, byteSize);
+        long address = Router.REFUSED;
+        boolean served = false;
+        try {
+            address = allocateKept(allocator, usual.device(), byteSize, stream);
+            if (address != Router.REFUSED) {
+                charged.put(new Kept(captures.router().routeOfBlock(address), address), budgets);
+                served = true;
+            }
+            return address;
+        } finally {
+            if (!served) {
+                budgets.giveBack(byteSize);
+                if (address != Router.REFUSED) {
+                    captures.router().free(address, stream); // the caller never gets it
+                }
+            }
+        }
+    }
+
+    /// Gives back what a block that is being freed was charged.
+    private void uncharge(Kept block, long byteSize) {
+        Budgets budgets = charged.remove(block);
+        if (budgets != null) {
+            budgets.giveBack(byteSize);
         }
     }
 
@@ -335,6 +380,9 @@ public final class GraphBlocks {
         }
         DeviceAllocator exit = route.usualExit();
         DeviceAllocator then = exit instanceof Exit had && had.memory() == this ? had.then : exit;
+        if (exit instanceof Exit had) {
+            had.memory().uncharge(new Kept(route, address), byteSize);
+        }
         Route own = keepingRoute(captures.registry().ownerOf(route), route.device(), then);
         Kept block = new Kept(own, address);
         enter(block);
@@ -393,8 +441,12 @@ public final class GraphBlocks {
     /// @param inside whether the stream is captured into these graphs
     private synchronized boolean keepsFreed(Route route, long address, long byteSize, long stream, boolean inside) {
         boolean noted = checkpoints.hasNoted(address);
-        Kept block = gone ? null : blockToKeep(route, address, byteSize, noted);
+        Kept block = gone && charged.isEmpty() ? null : blockOf(route, address, byteSize);
         if (block == null) {
+            return false;
+        }
+        uncharge(block, byteSize);
+        if (gone || (!noted && owns(route) && !kept.contains(block))) {
             return false;
         }
         captures.router().adoptAgain(route, address, byteSize);
@@ -409,12 +461,11 @@ public final class GraphBlocks {
         return true;
     }
 
-    /// Returns null if the block goes on to its allocator. If the Java heap is full, the block is alive again,
-    /// since its free can't be finished.
-    private @Nullable Kept blockToKeep(Route route, long address, long byteSize, boolean noted) {
+    /// Names a block that is being freed. If the Java heap is full, the block is alive again, since its free
+    /// can't be finished.
+    private Kept blockOf(Route route, long address, long byteSize) {
         try {
-            Kept block = new Kept(route, address);
-            return noted || !owns(route) || kept.contains(block) ? block : null;
+            return new Kept(route, address);
         } catch (OutOfMemoryError full) {
             captures.router().adoptAgain(route, address, byteSize);
             throw full;

@@ -83,6 +83,15 @@ final class LimitedRoutes {
         return use.routes;
     }
 
+    /// Returns the limit that a route serves; null if it is none of these routes.
+    synchronized @Nullable LimitHandle limitOf(Route route) {
+        return inUse.entrySet().stream()
+                .filter(each -> each.getValue().routes[route.device()] == route)
+                .map(Map.Entry::getKey)
+                .findFirst()
+                .orElse(null);
+    }
+
     synchronized List<Route> all() {
         return List.copyOf(all);
     }

@@ -162,6 +162,11 @@ public final class OpenAllocator {
         }
     }
 
+    /// Returns the limit of the scopes that a route of this allocator serves; null if it serves all others.
+    public @Nullable LimitHandle limitOf(Route route) {
+        return limited.limitOf(route);
+    }
+
     /// Returns the device.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device

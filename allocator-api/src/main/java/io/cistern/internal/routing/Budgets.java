@@ -64,6 +64,14 @@ public final class Budgets {
         return all.isEmpty() ? null : new Budgets(all);
     }
 
+    /// Takes bytes from each budget, for a block of another route.
+    ///
+    /// @param route the route that is charged here
+    /// @throws DeviceOutOfMemoryException if the bytes don't fit; nothing is taken then
+    public void take(Route route, long byteSize) {
+        take(route, byteSize, null);
+    }
+
     /// Takes bytes from each budget.
     ///
     /// @param lease the calling thread's lease, which takes some bytes in advance if there is plenty; null if
@@ -127,7 +135,7 @@ public final class Budgets {
         return true;
     }
 
-    void giveBack(long byteSize) {
+    public void giveBack(long byteSize) {
         for (Budget budget : budgets) {
             budget.giveBack(byteSize);
         }

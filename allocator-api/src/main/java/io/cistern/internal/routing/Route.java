@@ -94,6 +94,11 @@ public final class Route {
         return device;
     }
 
+    /// Returns the budgets that its blocks are charged to, or null. They stay the same while the route serves.
+    public @Nullable Budgets budgets() {
+        return budgets;
+    }
+
     /// Returns whether another route leads to the same allocator and device.
     public boolean isBeside(Route other) {
         return meter == other.meter;
