@@ -222,10 +222,8 @@ public final class Router implements OwnerTable.Freeing {
             long byteSize,
             long stream,
             long adopted) {
-        if (budgets != null && adopted == 0) {
+        if (budgets != null) {
             budgets.take(route, byteSize, null);
-        } else if (budgets != null) {
-            budgets.giveBack(-byteSize); // the free under way gives as much back, so it can't be refused
         }
         long address = 0;
         try {

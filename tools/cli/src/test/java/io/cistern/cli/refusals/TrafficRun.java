@@ -10,8 +10,6 @@ import io.cistern.ScopeOptions;
 import io.cistern.cli.refusals.FalseRefusal.Cause;
 import io.cistern.cli.refusals.Step.Route;
 import io.cistern.cuda.CaptureMode;
-import io.cistern.cuda.CudaException;
-import io.cistern.cuda.CudaResult;
 import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
 import io.cistern.pressure.SpillPlace;
@@ -486,15 +484,19 @@ final class TrafficRun implements AutoCloseable, RefusalOracle.Holdings {
     }
 
     private boolean launches(CudaGraph graph, int stream) {
-        try {
-            graph.launch(streams[stream]);
-            return true;
-        } catch (CudaException refused) {
-            if (refused.result() != CudaResult.OUT_OF_MEMORY) {
-                throw refused;
-            }
-            return false;
-        }
+        Runnable launch = () -> graph.launch(streams[stream]);
+        Request request = new Request(
+                "a launch of " + graph,
+                graph.memory().statistics(0).requestedPeakBytes(),
+                streams[stream],
+                List.of(),
+                null,
+                Cap.of(traffic.spec(), traffic.capacityBytes()),
+                () -> {
+                    launch.run();
+                    return () -> {};
+                });
+        return isServed(request, launch);
     }
 
     private void closeGraph(@Nullable Captured captured, boolean waits) {
