@@ -18,6 +18,7 @@ record Cap(String cap, long capBytes, long pageBytes, long unitBytes, boolean on
     private static final Pattern WHOLE =
             Pattern.compile("splits=false|max_split_size_mb|roundup_power2|limit:|aligned:|symmetric");
     private static final long PAGE_BYTES = 2 << 20;
+    private static final long SMALL_BYTES = 64 << 10;
 
     /// The driver's pools take whole pages of this size.
     private static final long POOL_PAGE_BYTES = 32 << 20;
@@ -40,6 +41,13 @@ record Cap(String cap, long capBytes, long pageBytes, long unitBytes, boolean on
                 pageBytes(spec),
                 WHOLE.matcher(spec).find() ? 0 : number(ALIGNMENT, spec, 512),
                 !spec.contains("managed") && !spec.contains("location="));
+    }
+
+    /// Returns the bytes of a free run that a request needs; 0 if a free run may have to stay whole. Small blocks
+    /// have eight sizes a doubling.
+    long blockBytes(long byteSize) {
+        long step = byteSize <= SMALL_BYTES ? Long.highestOneBit(Math.max(1, byteSize - 1)) >> 3 : 0;
+        return unitBytes == 0 ? 0 : RefusalOracle.roundUp(byteSize, Math.max(unitBytes, step));
     }
 
     private static long pageBytes(String spec) {

@@ -157,13 +157,13 @@ final class RefusalOracle {
 
     private static boolean hasRun(Request request) {
         Allocator allocator = request.allocator();
-        long unit = request.cap().unitBytes();
-        if (allocator == null || unit == 0) {
+        long needed = request.cap().blockBytes(request.byteSize());
+        if (allocator == null || needed == 0) {
             return false;
         }
         return allocator.segments(0).stream()
                 .filter(segment -> segment.stream().orElse(-1) == request.stream())
-                .anyMatch(segment -> longestRun(segment) >= roundUp(request.byteSize(), unit));
+                .anyMatch(segment -> longestRun(segment) >= needed);
     }
 
     private static long longestRun(SegmentMemory segment) {
