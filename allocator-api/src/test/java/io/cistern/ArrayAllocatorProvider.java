@@ -28,6 +28,9 @@ final class ArrayAllocatorProvider implements AllocatorProvider {
     /// What happens in the meantime.
     Runnable whileOpening = () -> {};
 
+    /// What closing does first.
+    Runnable whileClosing = () -> {};
+
     /// What the next allocation does first.
     Runnable inAllocate = () -> {};
 
@@ -78,6 +81,7 @@ final class ArrayAllocatorProvider implements AllocatorProvider {
 
             @Override
             public void close() {
+                whileClosing.run();
                 log.add(name + " closed");
             }
         };

@@ -1,13 +1,20 @@
 package io.cistern;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.errors.ConfigurationException;
 import io.cistern.internal.direct.LinearSourceProvider;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.catalog.Catalog;
+import io.cistern.spi.options.AllocatorSpec;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -129,5 +136,57 @@ class CurrentOwnershipTests {
         memory.setCurrent("two");
         adaptor.close();
         assertThat(one.log).contains("one closed");
+    }
+
+    /// A plug-in that a change opens may wait for a thread that asks which allocator is current.
+    @Test
+    void whatIsCurrentIsToldWhileAnotherIsOpened() {
+        Allocator former = memory.setCurrent("one");
+        List<Allocator> told = new CopyOnWriteArrayList<>();
+        two.whileOpening = () -> CompletableFuture.runAsync(() -> {
+                    told.add(memory.current(0));
+                    assertThat(memory.currents().isCurrent(0, former)).isTrue();
+                    memory.free(memory.allocate(100, 0, 0), 0);
+                })
+                .orTimeout(10, TimeUnit.SECONDS)
+                .join();
+        memory.setCurrent("two");
+        assertThat(told).containsExactly(former);
+    }
+
+    /// An exchange replaces two allocators; while it closes the first, somebody puts back the second.
+    @Test
+    void whatAnExchangeIsAboutToCloseDoesNotBecomeCurrentAgain() {
+        try (DeviceMemory each = DeviceMemory.builder(gpu).catalog(oneForEachDevice()).open()) {
+            List<Allocator> former = List.of(each.current(0), each.current(1));
+            List<String> refusals = new ArrayList<>();
+            one.whileClosing = () -> {
+                for (Runnable back : List.<Runnable>of(
+                        () -> each.currents().set(former.get(1)),
+                        () -> each.currents().set(1, former.get(1)),
+                        () -> each.currents().compareAndSet(1, each.current(1), former.get(1)))) {
+                    assertThatIllegalArgumentException()
+                            .isThrownBy(back::run)
+                            .satisfies(refusal -> refusals.add(refusal.getMessage()));
+                }
+            };
+            Allocator next = each.open("two");
+            each.currents().set(next);
+            assertThat(refusals).hasSize(3).allMatch(message -> message.contains("two is closed"));
+            assertThat(each.current(1)).isSameAs(next);
+            each.free(each.allocate(100, 1, 0), 0);
+        }
+    }
+
+    /// A catalogue that names "one" for device 0 and "two" for device 1.
+    private Catalog oneForEachDevice() {
+        Catalog all = Catalog.of(List.of(one, two), List.of(new LinearSourceProvider()));
+        return (Catalog) Proxy.newProxyInstance(
+                Catalog.class.getClassLoader(), new Class<?>[] {Catalog.class}, (_, method, arguments) -> {
+                    boolean forDevice = method.getName().equals("choose") && arguments.length == 2;
+                    return forDevice
+                            ? new Catalog.Choice(AllocatorSpec.parse(arguments[1].equals(0) ? "one" : "two"), "test")
+                            : method.invoke(all, arguments);
+                });
     }
 }

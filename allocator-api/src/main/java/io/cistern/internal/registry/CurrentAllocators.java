@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
 public final class CurrentAllocators {
     private static final VarHandle ROUTE = MethodHandles.arrayElementVarHandle(Route[].class);
 
-    /// By device. Null before the first choice.
+    /// By device. Null before the first choice. A change writes it under its own lock, since readers must not wait
+    /// for a plug-in that the change opens.
     private final @Nullable OpenAllocator[] chosen;
 
     /// By device. Null before the first choice, and always if routes are not published.
@@ -78,11 +79,22 @@ public final class CurrentAllocators {
     }
 
     /// Returns the current allocator on a device, and opens it if necessary.
-    public synchronized OpenAllocator get(int device) {
-        OpenAllocator present = chosen[Devices.check(device, chosen.length)];
+    public OpenAllocator get(int device) {
+        OpenAllocator present = present(device);
+        return present != null ? present : first(device);
+    }
+
+    private synchronized OpenAllocator first(int device) {
+        OpenAllocator present = present(device);
         return present != null
                 ? present
                 : set(device, configured.apply(device), true).now();
+    }
+
+    private @Nullable OpenAllocator present(int device) {
+        synchronized (chosen) {
+            return chosen[Devices.check(device, chosen.length)];
+        }
     }
 
     /// Returns, by device, the allocators that are current by the configuration: none for a device for which
@@ -99,13 +111,13 @@ public final class CurrentAllocators {
     }
 
     /// Returns whether an allocator is current anywhere.
-    public synchronized boolean isCurrent(OpenAllocator allocator) {
+    synchronized boolean isCurrent(OpenAllocator allocator) {
         return Arrays.asList(chosen).contains(allocator);
     }
 
     /// Returns whether an allocator is current on a device.
-    public synchronized boolean isCurrent(int device, OpenAllocator allocator) {
-        return chosen[Devices.check(device, chosen.length)] == allocator;
+    public boolean isCurrent(int device, OpenAllocator allocator) {
+        return present(device) == allocator;
     }
 
     /// Returns the allocators that would be current nowhere after an exchange.
@@ -128,12 +140,15 @@ public final class CurrentAllocators {
     ///
     /// @param chosenByConfiguration whether the configuration names it, and not the program
     synchronized Exchange set(int device, OpenAllocator next, boolean chosenByConfiguration) {
-        OpenAllocator former = chosen[device];
-        chosen[device] = next;
-        byConfiguration[device] = chosenByConfiguration;
-        if (publishes) {
-            ROUTE.setRelease(routes, device, next.route(device));
+        OpenAllocator former;
+        synchronized (chosen) {
+            former = chosen[device];
+            chosen[device] = next;
+            if (publishes) {
+                ROUTE.setRelease(routes, device, next.route(device));
+            }
         }
+        byConfiguration[device] = chosenByConfiguration;
         if (former != next) {
             observers.post(changed, former == null ? "" : former.toString(), device, 0, 0, 0);
         }
@@ -141,6 +156,6 @@ public final class CurrentAllocators {
     }
 
     private MemoryEvent changed(String former, int device) {
-        return new MemoryEvent.CurrentChanged(device, former, String.valueOf(chosen[device]));
+        return new MemoryEvent.CurrentChanged(device, former, String.valueOf(present(device)));
     }
 }

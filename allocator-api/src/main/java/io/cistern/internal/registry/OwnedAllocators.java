@@ -19,7 +19,7 @@ import java.util.function.Predicate;
 /// nothing is exchanged.
 ///
 /// **Invariant**, while nobody holds the lock of [CurrentAllocators]: each allocator in here that is open is
-/// current on some device.
+/// current on some device, or about to close.
 ///
 /// **Threads.** One at a time: the callers hold that lock.
 final class OwnedAllocators {
@@ -29,12 +29,20 @@ final class OwnedAllocators {
     /// Those whose plug-ins a reload found changed, so that their spec means another allocator now.
     private final List<OpenAllocator> outdated = new ArrayList<>();
 
+    /// Those that are current nowhere and about to close, which must not become current again.
+    private final List<OpenAllocator> retired = new ArrayList<>();
+
     OwnedAllocators(Registry registry) {
         this.registry = registry;
     }
 
     boolean contains(OpenAllocator allocator) {
         return bySpec.contains(allocator) || outdated.contains(allocator);
+    }
+
+    /// Returns whether an allocator is about to close.
+    boolean isRetired(OpenAllocator allocator) {
+        return retired.contains(allocator);
     }
 
     /// Returns the open allocator of a spec, and opens it if necessary.
@@ -112,13 +120,24 @@ final class OwnedAllocators {
         }
     }
 
-    /// Takes out the allocators that are current nowhere, for the caller to close.
-    List<OpenAllocator> takeUnused(Predicate<OpenAllocator> isCurrent) {
+    /// Retires the allocators that are current nowhere, for the caller to close without the lock.
+    List<OpenAllocator> retireUnused(Predicate<OpenAllocator> isCurrent) {
         List<OpenAllocator> unused = new ArrayList<>(bySpec);
         unused.addAll(outdated);
         unused.removeIf(isCurrent);
+        retired.addAll(unused);
         bySpec.removeAll(unused);
         outdated.removeAll(unused);
         return unused;
+    }
+
+    /// Forgets retired allocators. The next exchange closes those that could not close.
+    void forget(List<OpenAllocator> unused) {
+        for (OpenAllocator each : unused) {
+            if (!each.isClosed()) {
+                outdated.add(each);
+            }
+        }
+        retired.removeAll(unused);
     }
 }

@@ -314,9 +314,13 @@ public final class Registry {
     /// @throws IllegalArgumentException if it is closed, or belongs to another device memory
     public OpenAllocator requireMember(OpenAllocator allocator) {
         if (allocator.isClosed() || !allocators.contains(allocator)) {
-            throw new IllegalArgumentException("allocator " + allocator + " is closed, or of other device memory");
+            throw closedOrForeign(allocator);
         }
         return allocator;
+    }
+
+    private static IllegalArgumentException closedOrForeign(OpenAllocator allocator) {
+        return new IllegalArgumentException("allocator " + allocator + " is closed, or of other device memory");
     }
 
     /// Makes the allocator of a spec current on all devices, and opens it if necessary.
@@ -331,21 +335,30 @@ public final class Registry {
 
     /// Makes an allocator that the program opened current on all devices.
     public void setCurrent(OpenAllocator next) {
-        exchange(false, () -> onAllDevices(requireMember(next)));
+        exchange(false, () -> onAllDevices(requireStaying(next)));
     }
 
     /// Makes an allocator that the program opened current on a device.
     public void setCurrent(int device, OpenAllocator next) {
-        exchange(false, () -> Map.of(Devices.check(device, environment.deviceCount()), requireMember(next)));
+        exchange(false, () -> Map.of(Devices.check(device, environment.deviceCount()), requireStaying(next)));
     }
 
     /// Makes an allocator current on a device if the expected one still is.
     ///
     /// @return whether it was
     public boolean compareAndSetCurrent(int device, OpenAllocator expected, OpenAllocator next) {
-        requireMember(next);
-        return !exchange(false, () -> currents.get(device).equals(expected) ? Map.of(device, next) : Map.of())
+        return !exchange(false, () -> {
+                    requireStaying(next);
+                    return currents.get(device).equals(expected) ? Map.of(device, next) : Map.of();
+                })
                 .isEmpty();
+    }
+
+    private OpenAllocator requireStaying(OpenAllocator next) {
+        if (owned.isRetired(next)) {
+            throw closedOrForeign(next);
+        }
+        return requireMember(next);
     }
 
     /// Looks for plug-ins and configuration again, and exchanges the allocators that the configuration had
@@ -374,9 +387,12 @@ public final class Registry {
                 currents.replacedBy(next).stream().filter(owned::contains).forEach(OpenAllocator::requireOutside);
                 next.forEach((device, allocator) -> done.add(currents.set(device, allocator, byConfiguration)));
             });
-            unused = owned.takeUnused(currents::isCurrent);
+            unused = owned.retireUnused(currents::isCurrent);
         }
         unused.forEach(allocator -> failures.gather(allocator::close));
+        synchronized (currents) {
+            owned.forget(unused);
+        }
         failures.rethrow();
         return done;
     }
