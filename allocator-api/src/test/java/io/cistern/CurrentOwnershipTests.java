@@ -157,7 +157,8 @@ class CurrentOwnershipTests {
     /// An exchange replaces two allocators; while it closes the first, somebody puts back the second.
     @Test
     void whatAnExchangeIsAboutToCloseDoesNotBecomeCurrentAgain() {
-        try (DeviceMemory each = DeviceMemory.builder(gpu).catalog(oneForEachDevice()).open()) {
+        try (DeviceMemory each =
+                DeviceMemory.builder(gpu).catalog(oneForEachDevice()).open()) {
             List<Allocator> former = List.of(each.current(0), each.current(1));
             List<String> refusals = new ArrayList<>();
             one.whileClosing = () -> {

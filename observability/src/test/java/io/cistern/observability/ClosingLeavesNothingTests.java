@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /// What observes device memory, opened and closed again and again: on a device memory that stays, and with device
 /// memory that closes first.
 final class ClosingLeavesNothingTests extends ObservedMemory {
-    private static final int TIMES = 1000;
+    private static final int TIMES = 200;
 
     @TempDir
     private static Path folder;
@@ -37,6 +37,7 @@ final class ClosingLeavesNothingTests extends ObservedMemory {
             MemoryProfiler.Call.class, ClosingLeavesNothingTests::call,
             MemoryHistory.class, ClosingLeavesNothingTests::history,
             OutOfMemorySnapshots.class, memory -> OutOfMemorySnapshots.writeTo(memory, folder, 1),
+            MemorySnapshot.class, _ -> MemorySnapshot.schema(),
             MemoryBeans.class, MemoryBeans::register,
             FlightEvents.class, FlightEvents::register,
             NvtxRanges.class, NvtxRanges::register);
