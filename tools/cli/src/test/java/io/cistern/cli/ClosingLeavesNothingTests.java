@@ -434,7 +434,10 @@ final class ClosingLeavesNothingTests {
             each.cycle().run(memory, stream);
             settle(memory);
             long freeBytes = gpu.memory().freeBytes(0);
-            Cycles.assertNothingStays(times, () -> each.cycle().run(memory, stream));
+            Cycles.assertNothingStays(times, () -> {
+                each.cycle().run(memory, stream);
+                gpu.devices().synchronize(0); // until then the simulated GPU knows of destroyed streams
+            });
             settle(memory);
             assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
             assertThat(memory.leaks()).isEmpty();
