@@ -136,7 +136,7 @@ public interface DeviceAllocator extends AutoCloseable {
     /// hearing of all. Must not throw.
     default void streamWaits(int device, long stream, long awaited) {}
 
-    /// Returns an optional ability: one of the five above, or a type of the allocator's own.
+    /// Returns an optional ability: one of those above, or a type of the allocator's own.
     ///
     /// @return empty if this allocator has not got it
     default <T> Optional<T> extension(Class<T> type) {

@@ -170,7 +170,7 @@ final class ApiShapeTests {
                 .filter(type -> !type.getSimpleName().equals("SegmentSource"))
                 .map(JavaClass::getSimpleName)
                 .toList();
-        assertThat(abilities).hasSize(5);
+        assertThat(abilities).hasSize(6);
         assertThat(abilities)
                 .allSatisfy(
                         name -> assertThat(page).containsPattern("/// \\| \\[" + name + "] \\| [^|]+ \\| [^|]+ \\|"));
