@@ -10,7 +10,7 @@ import java.util.List;
 /// [DeviceMemory#currents] returns it.
 ///
 /// Live blocks go back to the allocators that made them, whichever is current. An allocator that the framework
-/// opened closes once it is current nowhere: see [DeviceMemory#setCurrent]. What the program opened stays open.
+/// opened closes once it is current nowhere: see [DeviceMemory#setCurrent]. Allocators of the program stay open.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Currents {

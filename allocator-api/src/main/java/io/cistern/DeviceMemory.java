@@ -234,7 +234,7 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// **Life.** The allocator belongs to the framework, as one that a setting names: once it is current on no
     /// device, it closes, and its memory goes back with its last block. Until then the same spec means the same
-    /// allocator. What [#open] returned stays open until the program closes it. [#currents] has the other ways to
+    /// allocator. An allocator of [#open] stays open until the program closes it. [#currents] has the other ways to
     /// choose.
     ///
     /// @param spec as for [#open(String)]

@@ -1,6 +1,6 @@
 package io.cistern.pressure;
 
-/// What a [SpillStore] keeps for one device.
+/// The state of a [SpillStore] for one device.
 ///
 /// @param order the buffers that may leave the device
 /// @param stream the stream on which they leave

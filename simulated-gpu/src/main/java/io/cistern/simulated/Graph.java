@@ -122,7 +122,7 @@ final class Graph {
     }
 
     /// Returns work that comes after the launches of a graph that is gone and after the frees of its memory, and
-    /// gives that memory back. What is live outlives the graph, until its free.
+    /// gives that memory back. Live memory outlives the graph, until its free.
     Work end() {
         List<GraphAllocation> dead =
                 allocations.stream().filter(each -> !each.outlives()).toList();

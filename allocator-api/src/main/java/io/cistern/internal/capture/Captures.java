@@ -500,8 +500,8 @@ public final class Captures implements CaptureRoutes {
         return true;
     }
 
-    /// Gives back the memory of graphs that are gone. What the driver refuses to take back during a capture is
-    /// tried again after it.
+    /// Gives back the memory of graphs that are gone. Memory that the driver refuses to take back during a
+    /// capture is tried again after it.
     private boolean closeGone() {
         while (underWay.length == 0) {
             NodeQueue.Node<GraphBlocks> again = refused.poll();

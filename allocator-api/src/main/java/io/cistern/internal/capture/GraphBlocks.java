@@ -69,7 +69,7 @@ public final class GraphBlocks {
     /// Kept blocks that were allocated here and freed in a capture. They may serve the capture's stream again.
     private final Map<Reusable, Deque<Long>> reusable = new HashMap<>();
 
-    /// What live blocks of [#keeping] are charged to. Their routes charge nothing, since kept blocks are free.
+    /// The budgets of live blocks of [#keeping]. Their routes charge nothing, since kept blocks are free.
     private final Map<Kept, Budgets> charged = new ConcurrentHashMap<>();
 
     /// Live blocks that several streams use. They are not reused, since nothing orders those streams.

@@ -342,8 +342,8 @@ final class ReclaimAttempt {
         }
     }
 
-    /// Takes a step, and asks the route again if the step gave something. What the device has free afterwards
-    /// counts as given, too: the driver may give back more than whoever was asked knows of. If another thread's
+    /// Takes a step, and asks the route again if the step gave something. Bytes that the device has free afterwards
+    /// count as given, too: the driver may give back more than whoever was asked knows of. If another thread's
     /// step has given something before, it asks first.
     private long after(ReclaimStep step, LongSupplier taking) {
         return after(step, taking, NO_NOTE);

@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 /// Remembers which stream got and freed which block, to say why a block's contents differ. Any thread may call any
 /// method at any time.
 final class BlockHistory {
-    /// What happened to a block. Its number counts allocations and frees together.
+    /// The history of a block. Its number counts allocations and frees together.
     private static final class Life {
         final Block block;
         final long allocated;

@@ -329,7 +329,7 @@ public abstract class SegmentSourceConformance {
         assertThat(holder.isDrained()).isFalse();
     }
 
-    /// What the source did not take back stays as it was, and it takes it back once the driver does.
+    /// Memory that the source did not take back stays as it was, and it takes it back once the driver does.
     @Test
     void memoryThatTheDriverRefusesToTakeBackIsTakenBackLater() {
         SimulatedGpu gpu = simulated();

@@ -29,7 +29,7 @@ sealed interface SourceMemory {
     /// Obtains at least so many bytes, rounded as the source demands.
     Segment obtain(long byteSize, int device);
 
-    /// Gives memory back. What the source did not take back is given back by the next call.
+    /// Gives memory back. The next call gives back memory that the source did not take.
     ///
     /// @return false if the source keeps it
     boolean giveBack(Segment segment);

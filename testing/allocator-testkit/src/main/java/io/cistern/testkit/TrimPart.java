@@ -10,8 +10,8 @@ import java.util.List;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/// Trims beside a stream that has just freed memory. What a trim keeps, and what the driver does not take back, still
-/// belongs to that stream until it has passed its frees.
+/// Trims beside a stream that has just freed memory. Memory that a trim keeps, or that the driver does not take
+/// back, still belongs to that stream until it has passed its frees.
 abstract class TrimPart extends ConformancePart {
     private static final long[] SIZES = {512, 64 * KIB, 3 * MIB, 40 * MIB};
     private static final int EACH_SIZE = 3;
