@@ -57,7 +57,7 @@ final class RestingTasksTests extends TaskFixture {
         });
         gpu.await(high, ThreadState.BLOCKED);
         gpu.allocator.compact(0);
-        assertThat(paused).containsExactly(true);
+        assertThat(paused).contains(true).doesNotContain(false); // the request's own steps may pause, too
         enough.countDown();
         assertThat(holder.get()).isEqualTo(60);
         assertThat(waiter.get()).isEqualTo(1);

@@ -408,20 +408,20 @@ final class SpillStoreTests {
                 store.spill(device, liveBytes - thresholdBytes + 1);
             }
         };
-        memory.currents()
-                .set(memory.open(OpenOptions.made("watched", new EventAllocator(arbiter, spilling, 3 * SIZE))));
-        SpillableBuffer first = filled(1, 0);
-        SpillableBuffer second = filled(2, 0);
-        assertThat(store.statistics().spills()).isZero();
-        SpillableBuffer third = filled(3, 0);
-        assertThat(List.of(first.place(), second.place(), third.place()))
-                .containsExactly(SpillPlace.HOST, SpillPlace.DEVICE, SpillPlace.DEVICE);
-        for (SpillableBuffer buffer : List.of(second, third)) {
-            buffer.close();
+        Allocator watched = memory.open(OpenOptions.made("watched", new EventAllocator(arbiter, spilling, 3 * SIZE)));
+        try (Scope _ = watched.enter()) {
+            SpillableBuffer first = filled(1, 0);
+            SpillableBuffer second = filled(2, 0);
+            assertThat(store.statistics().spills()).isZero();
+            SpillableBuffer third = filled(3, 0);
+            assertThat(List.of(first.place(), second.place(), third.place()))
+                    .containsExactly(SpillPlace.HOST, SpillPlace.DEVICE, SpillPlace.DEVICE);
+            for (SpillableBuffer buffer : List.of(second, third)) {
+                buffer.close();
+            }
+            check(first, 1, stream);
+            first.close();
         }
-        check(first, 1, stream);
-        first.close();
-        memory.currents().set(allocator);
         assertThat(mismatches()).isZero();
     }
 
