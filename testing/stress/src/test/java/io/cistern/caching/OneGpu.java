@@ -60,7 +60,7 @@ public final class OneGpu implements PageSource {
         AllocatorContext context = only(
                 AllocatorContext.class,
                 Map.of(
-                        "devices", only(DeviceEnvironment.class, Map.of("deviceCount", 1)),
+                        "devices", only(DeviceEnvironment.class, Map.of("deviceCount", 1, "totalBytes", BYTES)),
                         "streams", only(StreamOrder.class, Map.of("record", 1L, "passed", true)),
                         "events", only(EventSink.class, Map.of()),
                         "segments", gpu,
