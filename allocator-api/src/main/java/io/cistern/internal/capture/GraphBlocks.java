@@ -265,6 +265,9 @@ public final class GraphBlocks {
         Route route;
         synchronized (this) {
             route = keepingRoute(usual, device, usual.backend());
+            if (route == null) {
+                return Router.REFUSED; // another allocator is current by now
+            }
             Deque<Long> free = reusable.get(new Reusable(route, stream, byteSize));
             if (free != null && !free.isEmpty()) {
                 long again = free.element();
@@ -286,13 +289,17 @@ public final class GraphBlocks {
         return address;
     }
 
-    private Route keepingRoute(OpenAllocator usual, int device, DeviceAllocator then) {
+    /// Returns null if the usual allocator has drained.
+    private @Nullable Route keepingRoute(OpenAllocator usual, int device, DeviceAllocator then) {
         Source source = new Source(usual, device, then);
         Route present = keeping.get(source);
         if (present != null) {
             return present;
         }
         Route route = usual.openBeside(device);
+        if (route == null) {
+            return null;
+        }
         try {
             route.freeThrough(new Exit(route, then));
             keeping.put(source, route);
@@ -383,7 +390,8 @@ public final class GraphBlocks {
         if (exit instanceof Exit had) {
             had.memory().uncharge(new Kept(route, address), byteSize);
         }
-        Route own = keepingRoute(captures.registry().ownerOf(route), route.device(), then);
+        OpenAllocator usual = captures.registry().ownerOf(route); // its live block keeps it
+        Route own = Objects.requireNonNull(keepingRoute(usual, route.device(), then));
         Kept block = new Kept(own, address);
         enter(block);
         try {

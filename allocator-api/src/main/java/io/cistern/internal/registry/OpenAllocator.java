@@ -217,10 +217,10 @@ public final class OpenAllocator {
 
     /// Opens one more route to this allocator, whose blocks are charged to no limit.
     ///
-    /// @throws IllegalStateException if this allocator has drained
-    public Route openBeside(int device) {
+    /// @return null if this allocator has drained
+    public @Nullable Route openBeside(int device) {
         if (undrained.getAndUpdate(routes -> routes == 0 ? 0 : routes + 1) == 0) {
-            throw closed();
+            return null;
         }
         try {
             return routing.openBeside(routes[device], backend, null, oneDrained);

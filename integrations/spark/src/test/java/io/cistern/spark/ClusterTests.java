@@ -122,8 +122,7 @@ final class ClusterTests {
     void aJobLargerThanTheDevicesHasTheResultsOfTheCpu() {
         assertThat(sums()).isEqualTo(expected);
         assertNothingAllocated();
-        assertThat(ClusterFigures.ofProcess().total().spilledBytes()).isPositive();
-        assertThat(ClusterFigures.ofProcess().total().splits()).isPositive();
+        assertThat(ClusterFigures.ofProcess().total().spilledBytes()).isPositive(); // which serves it without a split
     }
 
     @Test
