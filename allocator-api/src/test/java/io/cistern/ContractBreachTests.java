@@ -132,7 +132,7 @@ final class ContractBreachTests {
 
     /// A block has one owner, so an allocator around an open one has to be opened as such.
     @Test
-    void blocksOfAnOpenAllocatorGoBackToItAndTheRefusalSaysHowToBuildOnIt() {
+    void blocksOfAnOpenAllocatorAreRefusedWithTheWayToBuildOnIt() {
         Allocator upstream = memory.open(OpenOptions.made("upstream", new Plugin()));
         DeviceAllocator over = new DeviceAllocator() {
             @Override

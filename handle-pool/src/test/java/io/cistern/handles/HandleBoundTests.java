@@ -62,7 +62,7 @@ final class HandleBoundTests {
 
     @ParameterizedTest
     @EnumSource(HandleStrategy.class)
-    void threadsThatYieldInLeasesMakeAsManyHandlesAsThereAreProcessors(HandleStrategy strategy) {
+    void threadsThatYieldMakeAsManyHandlesAsThereAreProcessors(HandleStrategy strategy) {
         var pool = fixture.open(HandlePoolOptions.DEFAULT.withStrategy(strategy));
         onVirtualThreads(THREADS, _ -> {
             try (var lease = pool.lease(0)) {

@@ -23,8 +23,19 @@ import java.util.concurrent.ConcurrentHashMap;
 final class MappedMemory {
     private static final System.Logger LOG = System.getLogger(MappedMemory.class.getName());
 
-    /// @param handle the physical memory's handle, if the driver refused to release it; else 0
-    private record Range(int device, long byteSize, long handle) {}
+    private static final class Range {
+        final int device;
+        final long byteSize;
+
+        /// The physical memory's handle; 0 once it is released.
+        long handle;
+
+        Range(int device, long byteSize, long handle) {
+            this.device = device;
+            this.byteSize = byteSize;
+            this.handle = handle;
+        }
+    }
 
     private final CudaDriver driver;
     private final VirtualMemory memory;
@@ -69,9 +80,7 @@ final class MappedMemory {
             memory.map(range.device, address, range.byteSize, range.handle);
             mapped = true;
             open(range.device, address, range.byteSize);
-            if (isReleased(range)) {
-                ranges.put(address, new Range(range.device, range.byteSize, 0));
-            }
+            releaseHandle(range);
             return address;
         } catch (RuntimeException | Error failure) {
             if (mapped) {
@@ -103,7 +112,7 @@ final class MappedMemory {
         Range range = Objects.requireNonNull(ranges.get(address), "an address of this memory");
         memory.unmap(range.device, address, range.byteSize);
         ranges.remove(address);
-        boolean _ = range.handle == 0 || isReleased(range);
+        releaseHandle(range);
         try {
             memory.freeReservation(range.device, address, range.byteSize);
         } catch (CudaException failure) {
@@ -111,18 +120,21 @@ final class MappedMemory {
         }
     }
 
-    private boolean isReleased(Range range) {
+    /// Keeps the handle if the driver refuses.
+    private void releaseHandle(Range range) {
         try {
-            memory.release(range.device, range.handle);
-            return true;
+            if (range.handle != 0) {
+                memory.release(range.device, range.handle);
+                range.handle = 0;
+            }
         } catch (CudaException refusal) {
-            return false;
+            log(range, refusal);
         }
     }
 
     private static void log(Range range, CudaException failure) {
         try {
-            LOG.log(Level.WARNING, range.byteSize + " bytes of addresses stay taken: " + failure.getMessage());
+            LOG.log(Level.WARNING, range.byteSize + " bytes stay taken: " + failure.getMessage());
         } catch (OutOfMemoryError ofTheHeap) {
             // The next refusal is logged.
         }

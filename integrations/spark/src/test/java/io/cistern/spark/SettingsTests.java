@@ -1,5 +1,6 @@
 package io.cistern.spark;
 
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -100,9 +101,13 @@ final class SettingsTests {
     @ParameterizedTest
     @MethodSource("keysOfBytes")
     void theDriverTakesEverySpelling(String key) {
-        ByteSpellings.NUMBERS.forEach(spelling -> SparkSettings.check(conf(key, spelling)));
+        assertThat(ByteSpellings.NUMBERS)
+                .allSatisfy(spelling -> assertThatCode(() -> SparkSettings.check(conf(key, spelling)))
+                        .doesNotThrowAnyException());
         if (!HOST.contains(key)) {
-            ByteSpellings.SHARES.forEach(share -> SparkSettings.check(conf(key, share)));
+            assertThat(ByteSpellings.SHARES)
+                    .allSatisfy(share -> assertThatCode(() -> SparkSettings.check(conf(key, share)))
+                            .doesNotThrowAnyException());
         }
     }
 

@@ -68,17 +68,17 @@ final class BufferWorkloads {
         borrowed.slice(0, 10).fill((byte) 2);
         borrowed.close();
         program.free(address, 1);
-        long others = program.gpu.memory().allocate(0, BYTES);
-        long kept = program.gpu.memory().allocate(0, BYTES);
-        program.toClose.add(() -> program.gpu.memory().free(0, kept));
-        opened(program, DeviceBuffer.ofForeign(program.memory, kept, BYTES, 0, program.streams[1]))
-                .close();
         boolean[] theirs = {true};
+        long others = program.gpu.memory().allocate(0, BYTES);
         program.toClose.add(() -> {
             if (theirs[0]) {
                 program.gpu.memory().free(0, others);
             }
         });
+        long kept = program.gpu.memory().allocate(0, BYTES);
+        program.toClose.add(() -> program.gpu.memory().free(0, kept));
+        opened(program, DeviceBuffer.ofForeign(program.memory, kept, BYTES, 0, program.streams[1]))
+                .close();
         opened(program, DeviceBuffer.ofForeign(program.memory, others, BYTES, 0, program.streams[1], (at, _) -> {
                     theirs[0] = false;
                     program.gpu.memory().free(0, at);

@@ -74,7 +74,8 @@ final class GpuProgram {
         for (int i = 0; i < STREAMS; i++) {
             streams[i] = gpu.streams().create(0);
         }
-        allocator = memory.setCurrent(spec);
+        allocator = memory.open(spec);
+        memory.currents().set(allocator);
     }
 
     private static <T> List<T> all(Class<T> type) {

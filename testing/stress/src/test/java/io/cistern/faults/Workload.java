@@ -231,6 +231,7 @@ enum Workload {
             program.memory.currents().set(program.allocator);
             program.allocate(5000, 0);
             program.memory.setCurrent("direct");
+            program.allocator.close();
             program.freeAll(0);
         }
     },

@@ -25,22 +25,19 @@ final class RmmLog {
     private static final long DAY_NANOS = Duration.ofDays(1).toNanos();
     private static final int NANO_DIGITS = 9;
 
-    private final InputLines lines;
     private final List<ForeignEvent> events = new ArrayList<>();
     private long firstNanos = -1;
     private long lastNanos;
     private long days;
 
-    private RmmLog(InputLines lines) {
-        this.lines = lines;
-    }
+    private RmmLog() {}
 
     /// Reads a log.
     ///
     /// @param lines the lines after the header
     /// @throws InputException if a row is not one of an RMM log, or there are none
     static ForeignLog read(InputLines lines) throws InputException {
-        RmmLog log = new RmmLog(lines);
+        RmmLog log = new RmmLog();
         String warning = null;
         for (String line = lines.next(); line != null; line = lines.next()) {
             try {
@@ -84,7 +81,8 @@ final class RmmLog {
     }
 
     private static long number(String what, String text) {
-        if (!text.matches("\\d{1,19}") || text.compareTo(Long.toString(Long.MAX_VALUE)) > 0 && text.length() == 19) {
+        if (!text.matches("\\d{1,19}")
+                || (text.length() == 19 && text.compareTo(Long.toString(Long.MAX_VALUE)) > 0)) {
             throw new IllegalArgumentException("'" + text + "' is no " + what);
         }
         return Long.parseLong(text);
