@@ -81,8 +81,7 @@ final class RmmLog {
     }
 
     private static long number(String what, String text) {
-        if (!text.matches("\\d{1,19}")
-                || (text.length() == 19 && text.compareTo(Long.toString(Long.MAX_VALUE)) > 0)) {
+        if (!text.matches("\\d{1,19}") || (text.length() == 19 && text.compareTo(Long.toString(Long.MAX_VALUE)) > 0)) {
             throw new IllegalArgumentException("'" + text + "' is no " + what);
         }
         return Long.parseLong(text);
