@@ -21,6 +21,7 @@ final class RmmLog {
     private static final Map<String, Kind> KINDS = Map.of(
             "allocate", Kind.ALLOCATED, "free", Kind.FREED, "deallocate", Kind.FREED, "allocate failure", Kind.REFUSED);
     private static final Pattern TIME = Pattern.compile("(\\d{1,2}):(\\d{1,2}):(\\d{1,2})[.:](\\d{1,9})");
+    private static final Pattern NUMBER = Pattern.compile("\\d{1,18}|1\\d{18}");
     private static final Pattern POINTER = Pattern.compile("(?:0[xX])?([0-9a-fA-F]{1,16})");
     private static final long DAY_NANOS = Duration.ofDays(1).toNanos();
     private static final int NANO_DIGITS = 9;
@@ -81,7 +82,7 @@ final class RmmLog {
     }
 
     private static long number(String what, String text) {
-        if (!text.matches("\\d{1,19}") || (text.length() == 19 && text.compareTo(Long.toString(Long.MAX_VALUE)) > 0)) {
+        if (!NUMBER.matcher(text).matches() || Long.parseLong(text) > Trace.MAX_BLOCK_BYTES) {
             throw new IllegalArgumentException("'" + text + "' is no " + what);
         }
         return Long.parseLong(text);

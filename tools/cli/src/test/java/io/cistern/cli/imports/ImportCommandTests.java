@@ -183,6 +183,7 @@ class ImportCommandTests {
             strings = {
                 "1,10:00:00.000000,allocate,0x1000,much,0",
                 "1,10:00:00.000000,allocate,0x1000,-10,0",
+                "1,10:00:00.000000,allocate,0x1000,1152921504606846977,0",
                 "1,10:00:00.000000,allocate,somewhere,10,0",
                 "1,10:00:00.000000,allocate,0x1000,10,ffffffffffffffff",
                 "1,9999999999999999:00:00.0,allocate,0x1000,10,0",
