@@ -11,6 +11,7 @@ import java.io.InputStream;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -53,8 +54,7 @@ final class SchemaCopy {
 
     private void value(String name, Map<?, ?> schema) throws InputException, IOException {
         if (schema.get("$ref") instanceof String reference) {
-            Map<?, ?> definitions = (Map<?, ?>) SCHEMA.get("$defs");
-            value(name, (Map<?, ?>) definitions.get(reference.substring("#/$defs/".length())));
+            value(name, part(part(SCHEMA, "$defs"), reference.substring("#/$defs/".length())));
         } else if (schema.get("oneOf") instanceof List<?> forms) { // Null, or something.
             value(name, (Map<?, ?>) forms.get(in.currentToken() == JsonToken.VALUE_NULL ? 0 : 1));
         } else {
@@ -65,6 +65,10 @@ final class SchemaCopy {
                 default -> out.copyCurrentEvent(in);
             }
         }
+    }
+
+    private static Map<?, ?> part(Map<?, ?> schema, String key) {
+        return (Map<?, ?>) Objects.requireNonNull(schema.get(key), key);
     }
 
     private void object(String name, Map<?, ?> schema) throws InputException, IOException {
@@ -95,7 +99,7 @@ final class SchemaCopy {
     }
 
     private void array(String name, Map<?, ?> schema) throws InputException, IOException {
-        Map<?, ?> each = (Map<?, ?>) schema.get("items");
+        Map<?, ?> each = part(schema, "items");
         out.writeStartArray();
         while (in.nextToken() != JsonToken.END_ARRAY) {
             value("a part of " + name, each);

@@ -34,7 +34,7 @@ final class TorchJson {
 
     private final JsonGenerator json;
     private final Map<String, Integer> frameNumbers = new HashMap<>();
-    private final Map<Object, List<Integer>> stacks = new IdentityHashMap<>();
+    private final IdentityHashMap<Object, List<Integer>> stacks = new IdentityHashMap<>();
 
     private TorchJson(JsonGenerator json) {
         this.json = json;
