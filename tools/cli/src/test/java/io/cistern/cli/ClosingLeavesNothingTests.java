@@ -414,6 +414,7 @@ final class ClosingLeavesNothingTests {
         stream.synchronize();
     }
 
+    @Tag("long")
     @ParameterizedTest
     @MethodSource("cases")
     void ofWhatIsOpenedAndClosedAgainAndAgain(Case each) throws Exception {
