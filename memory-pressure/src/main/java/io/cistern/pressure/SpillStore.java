@@ -128,6 +128,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         } finally {
             if (!opened) {
                 buffer.close();
+                closeDevices(); // a close that ran meanwhile left the device to this buffer
             }
         }
     }
@@ -275,12 +276,22 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         }
         Failures failures = new Failures();
         buffers.forEach(buffer -> failures.gather(buffer::close));
+        failures.gather(this::closeDevices);
+        failures.gather(host::drain);
+        failures.rethrow();
+    }
+
+    /// Closes the devices that no buffer uses any more; none before the store is closed.
+    private void closeDevices() {
+        if (!closed) {
+            return;
+        }
+        Failures failures = new Failures();
         devices.forEach((device, each) -> {
             if (buffers.stream().noneMatch(open -> open.isAt(each)) && devices.remove(device, each)) {
                 close(device, each.stream(), failures);
             }
         });
-        failures.gather(host::drain);
         failures.rethrow();
     }
 
