@@ -27,13 +27,17 @@ final class MappedMemory {
         final int device;
         final long byteSize;
 
+        /// 0 before the addresses are reserved.
+        long address;
+
+        boolean isMapped;
+
         /// The physical memory's handle; 0 once it is released.
         long handle;
 
-        Range(int device, long byteSize, long handle) {
+        Range(int device, long byteSize) {
             this.device = device;
             this.byteSize = byteSize;
-            this.handle = handle;
         }
     }
 
@@ -63,45 +67,44 @@ final class MappedMemory {
     long allocate(int device, long byteSize, PhysicalMemory kind) {
         long granularity = memory.granularity(kind, true);
         long size = (byteSize + granularity - 1) / granularity * granularity;
-        long handle = memory.create(size, kind);
+        Range range = new Range(device, size);
+        range.handle = memory.create(size, kind);
         try {
-            return allocate(new Range(device, size, handle), granularity);
+            range.address = memory.reserve(device, size, granularity, 0);
+            ranges.put(range.address, range);
+            memory.map(device, range.address, size, range.handle);
+            range.isMapped = true;
+            open(device, range.address, size);
+            releaseHandle(range);
+            return range.address;
         } catch (RuntimeException | Error failure) {
-            undo(failure, () -> memory.release(device, handle));
+            undo(range, failure);
             throw failure;
         }
     }
 
-    private long allocate(Range range, long granularity) {
-        long address = memory.reserve(range.device, range.byteSize, granularity, 0);
-        boolean mapped = false;
+    /// Gives back what an allocation got before it failed. It creates no object, so a full heap keeps nothing.
+    private void undo(Range range, Throwable failure) {
         try {
-            ranges.put(address, range);
-            memory.map(range.device, address, range.byteSize, range.handle);
-            mapped = true;
-            open(range.device, address, range.byteSize);
-            releaseHandle(range);
-            return address;
-        } catch (RuntimeException | Error failure) {
-            if (mapped) {
-                undo(failure, () -> memory.unmap(range.device, address, range.byteSize));
+            if (range.isMapped) {
+                memory.unmap(range.device, range.address, range.byteSize);
             }
-            undo(failure, () -> ranges.remove(address));
-            undo(failure, () -> memory.freeReservation(range.device, address, range.byteSize));
-            throw failure;
+        } catch (RuntimeException | Error second) {
+            failure.addSuppressed(second);
         }
+        try {
+            if (range.address != 0) {
+                ranges.remove(range.address);
+                memory.freeReservation(range.device, range.address, range.byteSize);
+            }
+        } catch (RuntimeException | Error second) {
+            failure.addSuppressed(second);
+        }
+        releaseHandle(range);
     }
 
     private void open(int device, long address, long byteSize) {
         memory.setAccess(device, address, byteSize, accessors(driver, device), AccessRights.READ_WRITE);
-    }
-
-    private static void undo(Throwable failure, Runnable step) {
-        try {
-            step.run();
-        } catch (RuntimeException | Error second) {
-            failure.addSuppressed(second);
-        }
     }
 
     /// Frees memory that [#allocate] returned. It is gone once it is unmapped; if the driver does not take the

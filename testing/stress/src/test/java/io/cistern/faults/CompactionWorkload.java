@@ -6,6 +6,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /// Pages that hold little, and memory that moves for what they could hold. Allocators that can't move memory refuse.
 final class CompactionWorkload {
@@ -22,7 +23,8 @@ final class CompactionWorkload {
 
     static void onDemand(GpuProgram program) {
         fragment(program);
-        compact(program);
+        program.allocator.compact(0); // which only tells what could move, since the program has not said that it rests
+        compact(program, WorkPause.of(new ReentrantReadWriteLock()));
         program.freeAll(0);
         program.allocator.trim(0, 0, TrimMode.SYNCHRONIZE);
     }
@@ -48,16 +50,16 @@ final class CompactionWorkload {
         fragment(program);
         program.gpu.holdBack(0, program.gpu.devices().totalBytes(0));
         try {
-            compact(program);
+            compact(program, WorkPause.ofOneThread());
         } finally {
             program.gpu.holdBack(0, 0);
         }
-        compact(program);
+        compact(program, WorkPause.ofOneThread());
         program.freeAll(0);
     }
 
-    private static void compact(GpuProgram program) {
-        try (Registration _ = program.memory.listeners().onCompaction(WorkPause.ofOneThread())) {
+    private static void compact(GpuProgram program, WorkPause pause) {
+        try (Registration _ = program.memory.listeners().onCompaction(pause)) {
             program.allocator.compact(0);
         }
     }

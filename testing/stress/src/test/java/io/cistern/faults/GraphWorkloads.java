@@ -4,6 +4,8 @@ import io.cistern.Allocator;
 import io.cistern.OpenOptions;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
+import io.cistern.cuda.CudaResult;
+import io.cistern.cuda.DriverCall;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
@@ -53,7 +55,9 @@ final class GraphWorkloads {
         program.toClose.add(second);
         program.free(inside, 0);
         first.close();
+        second.restore().forEach(program::restored);
         try (GraphCapture capture = begin(program, 1, memory(program))) {
+            program.free(inside, 1);
             second.close();
             program.freeAll(2);
             destroyed(program, capture.end());
@@ -65,21 +69,26 @@ final class GraphWorkloads {
         GraphMemory own = memory(program);
         long used = program.allocate(MIB, 0);
         long kept = program.allocate(MIB, 0);
-        CudaGraph graph;
+        CudaGraph graph = captured(program, own, used, kept);
+        program.toClose.add(graph);
+        graph.launch(program.streams[0]);
+        program.gpu.faults().failOn(DriverCall.GRAPH_LAUNCH, 0, 1, CudaResult.OUT_OF_MEMORY);
+        RefusalWorkloads.tolerant(() -> graph.launch(program.streams[0]));
+        program.gpu.streams().synchronize(0, program.streams[0]);
+        program.freeAll(0);
+        graph.close();
+        awaitEnd(program, own);
+    }
+
+    private static CudaGraph captured(GpuProgram program, GraphMemory own, long used, long kept) {
         try (GraphCapture capture = begin(program, 0, own)) {
             program.memory.recordUse(used, program.streams[1]);
             program.free(program.allocate(5000, 0), 0);
             program.free(program.allocate(5000, 0), 0);
             program.free(kept, 0);
             program.allocate(MIB, 0);
-            graph = capture.endAndInstantiate();
+            return capture.endAndInstantiate();
         }
-        program.toClose.add(graph);
-        graph.launch(program.streams[0]);
-        program.gpu.streams().synchronize(0, program.streams[0]);
-        program.freeAll(0);
-        graph.close();
-        awaitEnd(program, own);
     }
 
     private static void awaitEnd(GpuProgram program, GraphMemory own) throws InterruptedException {

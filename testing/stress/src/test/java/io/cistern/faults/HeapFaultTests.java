@@ -13,7 +13,6 @@ import java.util.Map;
 import java.util.jar.Attributes;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -21,7 +20,6 @@ import org.junit.jupiter.api.io.TempDir;
 /// thread hangs, no byte of the device or of a limit is lost, all blocks can be freed, and everything can be closed.
 /// Buffers and pools of handles may lose a block that [io.cistern.DeviceMemory#leaks] shows.
 /// All places that allocate are visited, but for those that [need not be][SitesLeftOut].
-@Tag("long") // until each of its programs is green on the allocators of this version
 class HeapFaultTests {
     private static final boolean LONG = Boolean.getBoolean("cistern.stress.long");
 

@@ -1,6 +1,7 @@
 package io.cistern.faults;
 
 import io.cistern.Allocator;
+import io.cistern.Currents;
 import io.cistern.DeviceMemory;
 import io.cistern.MemoryLimit;
 import io.cistern.MemoryMeasure;
@@ -60,6 +61,22 @@ final class PoolWorkloads {
             // As it must be.
         }
         program.freeAll(1);
+    }
+
+    /// The current allocator is exchanged in each of the ways that a program has.
+    static void currents(GpuProgram program) {
+        Currents currents = program.memory.currents();
+        Allocator second = program.memory.open("direct");
+        program.toClose.add(second);
+        currents.compareAndSet(0, second, program.allocator);
+        currents.compareAndSet(0, program.allocator, second);
+        program.allocate(5000, 0);
+        currents.set(0, program.allocator);
+        currents.reload();
+        program.memory.setCurrent("direct"); // which closes once it is current no more
+        currents.set(program.allocator);
+        program.freeAll(0);
+        second.close();
     }
 
     /// Another device memory is opened on the same device, used, and closed while a block is alive.

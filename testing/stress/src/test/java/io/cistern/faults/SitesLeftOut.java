@@ -26,7 +26,7 @@ final class SitesLeftOut {
             + "|OutOfMemoryReporter|OtherProcesses|Leaks\\$AtExit|Leaks\\.(lambda\\$)?dropped"
             + "|OpenScopes(\\$Entry)?\\.(report|warn)"
             + "|UnusableSurvey\\.|CheckedBlocks\\$Block\\.|CheckedBlocks\\.(find|freedOver)|CheckedAllocator\\.withBlock"
-            + "|checkInvariants|SpillStore\\.open$|SpillableBuffer\\.delete$"
+            + "|checkInvariants|OpenAllocator.compaction$|SpillStore\\.open$|SpillableBuffer\\.delete$"
             + "|TaskThreads\\.check|BlockOwners\\$Table\\.addTasks"
             + "|Arbitration\\.(check|lines|othersHold|whereIts)");
 
@@ -55,7 +55,8 @@ final class SitesLeftOut {
                     + "|dlpack\\.(SharedTensors\\$Stub|ReceivedTensor\\.array|DlpackTensor\\.(flags|<init>)))"
                     + "|\\.handles\\.(OpenHandlePools\\.(lambda\\$)?close|HandlePool\\.(watch|some|leasing)|PooledHandle\\.keepFor"
                     + "|Workspaces\\.(lambda\\$)?(graphIsGone|keepIfLive)|HandlePoolStatisticsEvent|HandleLibrary\\.of"
-                    + "|DeviceHandles\\.awaitIdle)");
+                    + "|DeviceHandles\\.(awaitIdle|during)|LeaseLimit\\.(enter|await))"
+                    + "|threads\\.Turn\\.begin|ReclaimAttempt\\.awaitGraphs");
 
     private SitesLeftOut() {}
 

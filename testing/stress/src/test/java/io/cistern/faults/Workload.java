@@ -412,6 +412,7 @@ enum Workload {
         }
     },
 
+    CURRENTS(true, PoolWorkloads::currents),
     CHECKPOINTS(false, GraphWorkloads::checkpoints),
     LAUNCHES(false, GraphWorkloads::launches),
     GIVEN_UP(false, GraphWorkloads::givenUp),
