@@ -196,7 +196,9 @@ final class Machine implements AutoCloseable {
 
     /// Records that the host has waited for all work of a device.
     void hostSynchronisedAll(int device) {
-        streams.finished(device, stream -> hostSynchronised(through(stream)));
+        Set<Long> gone = streams.finished(device, stream -> hostSynchronised(through(stream)));
+        hostClock.forget(gone);
+        synchronisedClock.forget(gone);
     }
 
     /// Waits for all work issued to a stream, and for the streams that the legacy default stream stands for.

@@ -2,6 +2,7 @@ package io.cistern.simulated;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 
 /// A vector clock over streams: for each stream, the sequence number up to which its work happened before.
 ///
@@ -21,17 +22,26 @@ final class StreamClock {
 
     /// Returns whether the work of a stream up to `sequence` happened before.
     boolean covers(StreamQueue stream, long sequence) {
-        return sequence <= sequences.getOrDefault(stream.id(), 0L);
+        return stream.isForgotten() || sequence <= sequences.getOrDefault(stream.id(), 0L);
     }
 
     void include(StreamQueue stream, long sequence) {
-        if (sequence > 0) {
+        if (sequence > 0 && !stream.isForgotten()) {
             sequences.merge(stream.id(), sequence, Math::max);
         }
     }
 
     void include(StreamClock other) {
         other.sequences.forEach((stream, sequence) -> sequences.merge(stream, sequence, Math::max));
+    }
+
+    /// Drops what is known of streams that are [forgotten][StreamQueue#isForgotten].
+    void forget(Set<Long> streamIds) {
+        sequences.keySet().removeAll(streamIds);
+    }
+
+    void clear() {
+        sequences.clear();
     }
 
     StreamClock copy() {

@@ -18,6 +18,7 @@ final class StreamQueue {
     private long completed;
     private long freeNanos;
     private boolean destroyed;
+    private boolean forgotten;
     private @Nullable Capture capture;
 
     StreamQueue(long handle, long id, int device, boolean blocking) {
@@ -69,6 +70,17 @@ final class StreamQueue {
 
     void destroy() {
         destroyed = true;
+    }
+
+    /// Notes that the host has waited for all its work, and that no more comes.
+    void forget() {
+        forgotten = true;
+        clock.clear();
+    }
+
+    /// Returns whether all its work happened before everything that is issued from now on.
+    boolean isForgotten() {
+        return forgotten;
     }
 
     /// Returns whether its handle is gone and all its work is done.

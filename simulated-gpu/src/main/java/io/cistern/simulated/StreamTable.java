@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 
 /// The streams of a machine, and the order between a device's legacy default stream and its blocking streams:
 /// work of either follows all earlier work of the other. Guarded by the machine's lock.
@@ -109,13 +110,26 @@ final class StreamTable {
 
     /// Passes each stream of a device to an action after the host has waited for all their work, and drops the
     /// destroyed ones.
-    void finished(int device, Consumer<StreamQueue> action) {
+    ///
+    /// @return the ids of those
+    Set<Long> finished(int device, Consumer<StreamQueue> action) {
         for (StreamQueue stream : all) {
             if (stream.device() == device) {
                 action.accept(stream);
             }
         }
-        all.removeIf(stream -> stream.device() == device && stream.gone());
+        List<StreamQueue> gone = all.stream()
+                .filter(stream -> stream.device() == device && stream.gone())
+                .toList();
+        if (gone.isEmpty()) {
+            return Set.of();
+        }
+        gone.forEach(all::remove);
+        gone.forEach(StreamQueue::forget);
+        Set<Long> ids = gone.stream().map(StreamQueue::id).collect(Collectors.toSet());
+        all.forEach(stream -> stream.clock().forget(ids));
+        ends.values().forEach(stream -> stream.clock().forget(ids));
+        return ids;
     }
 
     /// Returns whether a stream is idle; the legacy default stream is idle only when all blocking streams are.

@@ -12,7 +12,7 @@ final class UseMarks {
     private @Nullable Map<StreamQueue, Long> others;
 
     void mark(StreamQueue stream, long sequence) {
-        if (first == null || first == stream) {
+        if (first == null || first == stream || first.isForgotten()) {
             first = stream;
             firstSequence = sequence;
             return;
@@ -20,7 +20,9 @@ final class UseMarks {
         if (others == null) {
             others = new HashMap<>();
         }
-        others.put(stream, sequence);
+        if (others.put(stream, sequence) == null) {
+            others.keySet().removeIf(StreamQueue::isForgotten);
+        }
     }
 
     /// Returns a stream whose last use meets the condition, or null.

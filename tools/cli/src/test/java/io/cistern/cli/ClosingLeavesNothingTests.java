@@ -414,7 +414,6 @@ final class ClosingLeavesNothingTests {
         stream.synchronize();
     }
 
-    @Tag("long")
     @ParameterizedTest
     @MethodSource("cases")
     void ofWhatIsOpenedAndClosedAgainAndAgain(Case each) throws Exception {
