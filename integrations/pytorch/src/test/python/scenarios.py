@@ -166,7 +166,7 @@ def starts():
 
 
 def configured(allocator=None, option=None):
-    cistern_torch.enable(allocator, **({} if option is None else {option: 64}))
+    cistern_torch.enable(allocator, **({} if option is None else {option: 1}))
     print(malloc(MIB) is not None, cistern_torch.memory_summary(0).splitlines()[0].strip())
 
 

@@ -3,7 +3,7 @@ package io.cistern.caching;
 import io.cistern.caching.internal.compact.Compaction;
 import io.cistern.caching.internal.compact.CompactionPlan;
 import io.cistern.caching.internal.page.PageTable;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
@@ -106,7 +106,7 @@ final class CacheCompaction {
         driver.devices().synchronize(parts.device());
         table.pages.idle();
         parts.growth().releaseRefused();
-        for (StreamShard shard : parts.allShards()) {
+        for (Shard shard : parts.allShards()) {
             returns.settle(shard, false);
         }
         try (Compaction compaction = new Compaction(driver, table)) {

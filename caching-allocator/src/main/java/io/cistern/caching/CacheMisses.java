@@ -6,7 +6,7 @@ import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.ReserveCap;
 import io.cistern.caching.internal.shard.DeviceShards;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.thread.MissHandler;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.ReclaimStep;
@@ -20,19 +20,11 @@ import java.util.function.LongSupplier;
 
 /// Handles requests for which no free block of a shard fits.
 ///
-/// 1. Thread caches that hold enough are emptied, unless only pages of the stream have to come back; above a
-///    threshold, idle memory is given back.
+/// 1. Thread caches that hold enough are emptied, unless only pages of the stream have to come back.
 /// 2. Under the shard's driver lock: blocks whose fences have passed are freed, the shard is searched once
-///    more, then memory [grows][io.cistern.caching.internal.growth.Growth].
+///    more, then memory [grows][io.cistern.caching.internal.shard.Growth].
 /// 3. If the driver has no memory, any free block of the stream serves; then a [ReclaimSearch] follows. For graphs,
 ///    and at a limit that demands an error at once, it gives no memory back.
-///
-/// **The threshold** gives back memory that a phase of a program left idle, before the device is full. While
-/// more is reserved, segments are given back before more is obtained: those that have been idle at least as
-/// long as the average idle segment, counted in searches of their shard. This repeats until the excess or the
-/// idle segments are gone. Pages follow later: above the threshold all idle pages are moved before one is
-/// [created][io.cistern.caching.internal.growth.GrowthPolicy], so pages that are idle after a creation could
-/// not serve. Nothing waits: memory that running work may still use stays.
 ///
 /// **Threads.** Any; one shard's driver lock is held at a time.
 final class CacheMisses implements MissHandler {
@@ -47,8 +39,6 @@ final class CacheMisses implements MissHandler {
     private final DeviceShards shards;
     private final CacheReturns returns;
     private final MemoryReclaim.Choice reclaimChoice;
-    /// [Long#MAX_VALUE] for none.
-    private final long thresholdBytes;
     private final boolean failsAtCap;
     /// False for the memory of graphs.
     private final boolean givesBack;
@@ -65,13 +55,12 @@ final class CacheMisses implements MissHandler {
         this.returns = returns;
         this.reclaimChoice = reclaimChoice;
         this.nanoTime = nanoTime;
-        this.thresholdBytes = options.limit().thresholdBytes(parts.deviceBytes());
         this.failsAtCap = options.limit().failsAtOnce();
         this.givesBack = options.givesBack();
     }
 
     @Override
-    public long allocate(StreamShard shard, long asked) {
+    public long allocate(Shard shard, long asked) {
         if (asked > Sizes.LARGEST) {
             throw new DeviceOutOfMemoryException(asked, parts.device(), "more than any device has");
         }
@@ -81,55 +70,17 @@ final class CacheMisses implements MissHandler {
         if (!shard.missedOwnPages()) {
             parts.threadCaches().empty(shard, shard.small ? WORTH_EMPTYING : 1);
         }
-        boolean collects = excess() > 0;
-        long obtained = parts.reserved().obtainedBytes();
         long address;
         try {
-            address = collects ? growFromIdle(shard, size) : grow(shard, size, false);
+            address = grow(shard, size, false);
         } catch (DeviceOutOfMemoryException | CudaException failure) {
             address = allocateAfterFailure(shard, size, asked, failure);
         }
         shards.requested(address, asked);
-        if (collects && parts.reserved().obtainedBytes() > obtained) {
-            giveBackPages(address, asked, shard.stream);
-        }
         return address;
     }
 
-    private long growFromIdle(StreamShard shard, long size) {
-        giveBackSegments();
-        return grow(shard, size, true);
-    }
-
-    private long excess() {
-        return parts.reserved().bytes() - thresholdBytes;
-    }
-
-    private void giveBackSegments() {
-        long returned;
-        do {
-            returned = 0;
-            for (StreamShard shard : parts.allShards()) {
-                returned += excess() > 0 ? returns.giveBackNow(shard, excess(), true) : 0;
-            }
-        } while (returned > 0 && excess() > 0);
-    }
-
-    /// If this fails, no caller receives the block, so it is freed.
-    private void giveBackPages(long address, long asked, long key) {
-        try {
-            for (StreamShard shard : parts.allShards()) {
-                if (excess() > 0) {
-                    returns.giveBack(shard, excess(), false);
-                }
-            }
-        } catch (RuntimeException | Error failure) {
-            shards.free(shards.ranges.get(address), address, asked, key);
-            throw failure;
-        }
-    }
-
-    private long allocateAfterFailure(StreamShard shard, long size, long asked, RuntimeException failure) {
+    private long allocateAfterFailure(Shard shard, long size, long asked, RuntimeException failure) {
         if (!MemoryRefusal.isOutOfMemory(failure)) {
             throw failure;
         }
@@ -137,7 +88,7 @@ final class CacheMisses implements MissHandler {
         return address != 0 ? address : reclaimAndAllocate(shard, size, asked, failure);
     }
 
-    private long reclaimAndAllocate(StreamShard shard, long size, long asked, RuntimeException failure) {
+    private long reclaimAndAllocate(Shard shard, long size, long asked, RuntimeException failure) {
         boolean isRejection = isRejection(failure);
         Set<ReclaimStep> steps = new HashSet<>(reclaimChoice.steps());
         if (isRejection || !givesBack) {
@@ -158,7 +109,7 @@ final class CacheMisses implements MissHandler {
     }
 
     /// See [DeviceShards#allocateFromAny].
-    long allocateFromAny(StreamShard shard, long size) {
+    long allocateFromAny(Shard shard, long size) {
         return shards.allocateFromAny(shard.stream, size, !givesBack);
     }
 
@@ -182,12 +133,12 @@ final class CacheMisses implements MissHandler {
 
     /// Frees blocks whose fences have passed, searches once more, and then grows.
     ///
-    /// @param idleFirst see [Growth#growAndAllocate][io.cistern.caching.internal.growth.Growth#growAndAllocate]
-    long grow(StreamShard shard, long size, boolean idleFirst) {
+    /// @param idleFirst see [Growth#growAndAllocate][io.cistern.caching.internal.shard.Growth#growAndAllocate]
+    long grow(Shard shard, long size, boolean idleFirst) {
         shard.driverLock.lock();
         try {
             shard.settle(parts.fences());
-            return parts.growth().growAndAllocate(shard.memory, size, idleFirst);
+            return parts.growth().growAndAllocate(shard, size, idleFirst);
         } finally {
             shard.driverLock.unlock();
         }

@@ -1,7 +1,6 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.growth.PageGrowth;
 import io.cistern.caching.internal.growth.SegmentGrowth;
 import io.cistern.caching.internal.heap.AddressRangeMap;
@@ -15,9 +14,10 @@ import io.cistern.caching.internal.page.ReserveCap;
 import io.cistern.caching.internal.page.ReserveLimit;
 import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.DeviceShards;
+import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.RecycledShards;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.Shards;
-import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.caching.internal.thread.ThreadCaches;
 import io.cistern.cuda.CudaDriver;
@@ -56,7 +56,7 @@ record CacheParts(
             SegmentSource source,
             CachingOptions options,
             @Nullable ThreadCache[] threadCaches) {
-        DeviceCounters counters = new DeviceCounters(options.splitOptions().oversizeBytes());
+        DeviceCounters counters = new DeviceCounters();
         Reserved reserved = new Reserved(device, events, counters);
         AddressRangeMap ranges = new AddressRangeMap();
         Fences fences = new Fences(device, driver, streams, counters);
@@ -79,11 +79,12 @@ record CacheParts(
                         options.limit().capBytes(deviceBytes),
                         () -> driver.memory().freeBytes(device))
                 : new SegmentGrowth(device, plain(segments, driver), reserved, ranges, options.segments(), deviceBytes);
-        ThreadCaches caches = new ThreadCaches(
-                threadCaches, device, options.threadCaches().bytes(), options.largestInThreadCache(), counters, ranges);
+        ThreadCaches caches =
+                new ThreadCaches(threadCaches, device, options.threadCaches().bytes(), counters, ranges);
         Shards open = new Shards(growth.splitPolicy(), clock, reserved);
         RecycledShards ended = new RecycledShards(growth, fences, order, open, ranges, caches, counters);
-        DeviceShards shards = new DeviceShards(ranges, open, ended, fences, options.blockSizes(), options.givesBack());
+        DeviceShards shards = new DeviceShards(
+                ranges, open, ended, fences, options.blockUnit(), options.usesThreadCaches(), options.givesBack());
         return new CacheParts(device, deviceBytes, reserved, growth, fences, order, shards, caches);
     }
 
@@ -103,7 +104,7 @@ record CacheParts(
     }
 
     /// Returns all shards, those of ended streams first.
-    List<StreamShard> allShards() {
+    List<Shard> allShards() {
         return shards.all();
     }
 
@@ -115,7 +116,7 @@ record CacheParts(
     /// Frees the blocks of a stream's shards in thread caches, for a request on the stream.
     ///
     /// @return bytes freed
-    long emptyThreadCaches(List<StreamShard> ofStream) {
+    long emptyThreadCaches(List<Shard> ofStream) {
         long before = threadCacheBytes();
         ofStream.forEach(shard -> threadCaches.empty(shard, 1));
         return Math.max(0, before - threadCacheBytes());

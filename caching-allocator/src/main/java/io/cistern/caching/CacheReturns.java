@@ -1,11 +1,11 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.CacheEvent;
-import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.DeviceShards;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Growth;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.thread.ThreadCaches;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
@@ -49,7 +49,7 @@ final class CacheReturns {
     ///
     /// @param size the size of the request
     /// @return the bytes given
-    long giveBackFor(ReclaimStep step, StreamShard shard, long size) {
+    long giveBackFor(ReclaimStep step, Shard shard, long size) {
         return switch (step) {
             case TRIM -> giveBackAtOnce(shard, size);
             case SYNCHRONIZE -> giveBackAfterWaiting(shard, size);
@@ -57,20 +57,20 @@ final class CacheReturns {
         };
     }
 
-    private long giveBackAtOnce(StreamShard shard, long size) {
+    private long giveBackAtOnce(Shard shard, long size) {
         parts.counters().count(CacheEvent.RETRY);
         return releaseRefused() + giveBackOthers(shard, size, false);
     }
 
-    private long giveBackAfterWaiting(StreamShard shard, long size) {
+    private long giveBackAfterWaiting(Shard shard, long size) {
         long given = settleStream(shard.stream, true);
         given = given != 0 ? given : giveBackOthers(shard, size, true);
         return given != 0 ? given : giveBackOthers(null, Long.MAX_VALUE, true);
     }
 
-    private long giveBackOthers(@Nullable StreamShard own, long wanted, boolean wait) {
+    private long giveBackOthers(@Nullable Shard own, long wanted, boolean wait) {
         long returned = 0;
-        for (StreamShard other : shards.all()) {
+        for (Shard other : shards.all()) {
             if (other != own && returned < wanted) {
                 returned += giveBack(other, wanted - returned, wait);
             }
@@ -82,36 +82,31 @@ final class CacheReturns {
     ///
     /// @param wait whether to wait for the work of its stream
     /// @return bytes given back
-    long giveBack(StreamShard shard, long wanted, boolean wait) {
+    long giveBack(Shard shard, long wanted, boolean wait) {
         threadCaches.empty(shard, 1);
-        return wait ? giveBackClaimed(shard, wanted) : giveBackNow(shard, wanted, false);
+        return wait ? giveBackClaimed(shard, wanted) : giveBackNow(shard, wanted);
     }
 
-    /// Like [#giveBack] without waiting, but blocks in thread caches stay.
-    ///
-    /// @param aged whether only segments that have been idle for long are given back
-    long giveBackNow(StreamShard shard, long wanted, boolean aged) {
+    private long giveBackNow(Shard shard, long wanted) {
         shard.driverLock.lock();
         try {
-            if (!aged) {
-                shard.settle(fences);
-            }
-            return shard.returns.giveBack(wanted, aged, () -> shard.quiet(fences));
+            shard.settle(fences);
+            return shard.giveBack(wanted, () -> shard.quiet(fences));
         } finally {
             shard.driverLock.unlock();
         }
     }
 
     /// Claims the blocks before the wait, so that no thread has them until it has ended.
-    private long giveBackClaimed(StreamShard shard, long wanted) {
-        ClaimedBlocks claimed = shard.returns.noClaims();
+    private long giveBackClaimed(Shard shard, long wanted) {
+        ClaimedBlocks claimed = shard.noClaims();
         shard.waiting.lock();
         try {
             shard.settleAfterWaiting(fences);
             return claimAndAwait(shard, wanted, claimed) ? giveBack(shard, claimed) : 0;
         } finally {
             try {
-                shard.returns.restore(claimed);
+                shard.restore(claimed);
             } finally {
                 shard.waiting.unlock();
             }
@@ -119,7 +114,7 @@ final class CacheReturns {
     }
 
     /// Returns whether no work uses the blocks any more. Holds no lock that other threads need during the wait.
-    private boolean claimAndAwait(StreamShard shard, long wanted, ClaimedBlocks claimed) {
+    private boolean claimAndAwait(Shard shard, long wanted, ClaimedBlocks claimed) {
         try {
             long end = claim(shard, wanted, claimed);
             try {
@@ -128,26 +123,26 @@ final class CacheReturns {
                 fences.release(end);
             }
         } catch (CudaException refusal) {
-            shard.returns.keepRefused(refusal);
+            shard.keepRefused(refusal);
             return false;
         }
     }
 
     /// @return a fence after the last uses
-    private long claim(StreamShard shard, long wanted, ClaimedBlocks claimed) {
+    private long claim(Shard shard, long wanted, ClaimedBlocks claimed) {
         shard.driverLock.lock();
         try {
-            shard.returns.claim(wanted, false, claimed);
+            shard.claim(wanted, claimed);
             return claimed.isEmpty() ? Fences.PASSED : shard.end(fences);
         } finally {
             shard.driverLock.unlock();
         }
     }
 
-    private static long giveBack(StreamShard shard, ClaimedBlocks claimed) {
+    private static long giveBack(Shard shard, ClaimedBlocks claimed) {
         shard.driverLock.lock();
         try {
-            return shard.returns.giveBack(claimed);
+            return shard.giveBack(claimed);
         } finally {
             shard.driverLock.unlock();
         }
@@ -167,7 +162,7 @@ final class CacheReturns {
         shards.endOrphans(1);
         long returned = 0;
         long onHost = parts.hostBytes(); // nobody keeps idle memory there
-        for (StreamShard shard : shards.all()) {
+        for (Shard shard : shards.all()) {
             long excess = parts.reserved().bytes() + onHost - keepBytes;
             if (excess > 0) {
                 returned += giveBack(shard, excess, wait);
@@ -189,9 +184,9 @@ final class CacheReturns {
         return failed;
     }
 
-    private @Nullable CudaException forEachShard(Consumer<StreamShard> step, @Nullable CudaException before) {
+    private @Nullable CudaException forEachShard(Consumer<Shard> step, @Nullable CudaException before) {
         CudaException first = before;
-        for (StreamShard shard : shards.all()) {
+        for (Shard shard : shards.all()) {
             CudaException refusal = DeadContext.refusal(() -> step.accept(shard));
             if (first == null) {
                 first = refusal;
@@ -211,7 +206,7 @@ final class CacheReturns {
     ///
     /// @param wait whether to wait for these streams
     /// @return bytes freed
-    long settle(StreamShard shard, boolean wait) {
+    long settle(Shard shard, boolean wait) {
         threadCaches.empty(shard, 1);
         if (wait) {
             return shard.settleAfterWaiting(fences);

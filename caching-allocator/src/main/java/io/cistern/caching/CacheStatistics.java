@@ -6,8 +6,8 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.SharedPeak;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.ShardSurvey;
-import io.cistern.caching.internal.shard.StreamShard;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -102,8 +102,7 @@ final class CacheStatistics {
     private static boolean addsUp(String name) {
         int dot = name.lastIndexOf('.');
         return switch (name.substring(dot + 1)) {
-            case "current", "peak", "largest_free_block", "on_host_bytes", "rounding_loss_bytes", "max_split_size" ->
-                false;
+            case "current", "peak", "largest_free_block", "on_host_bytes", "rounding_loss_bytes" -> false;
             default -> !name.startsWith("stranded_bytes");
         };
     }
@@ -112,7 +111,7 @@ final class CacheStatistics {
         ShardTotals small = counters.gone(true);
         ShardTotals large = counters.gone(false);
         List<ShardSurvey> surveys = new ArrayList<>();
-        for (StreamShard shard : parts.allShards()) {
+        for (Shard shard : parts.allShards()) {
             ShardTotals totals = shard.small ? small : large;
             shard.withCounters(totals::add);
             shard.transferCache.addTo(totals);
@@ -128,17 +127,12 @@ final class CacheStatistics {
         for (CacheEvent event : CacheEvent.values()) {
             figures.put(event.key(), counters.counted(event));
         }
-        figures.put("max_split_size", counters.oversizeBytes == Long.MAX_VALUE ? -1 : counters.oversizeBytes);
         putTiers(figures, all);
         putIdle(figures, surveys, all);
         return figures;
     }
 
     private void put(Map<String, Long> figures, CacheStat stat, ShardTotals small, ShardTotals large, ShardTotals all) {
-        if (!stat.byPool()) {
-            put(figures, stat.key(), stat, all, counters::peak);
-            return;
-        }
         put(figures, stat.key() + ".all", stat, all, counters::peak);
         put(figures, stat.key() + ".small_pool", stat, small, part -> counters.peak(part, true));
         put(figures, stat.key() + ".large_pool", stat, large, part -> counters.peak(part, false));

@@ -1,7 +1,7 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.ShardSurvey;
-import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.spi.TrimMode;
 import io.cistern.spi.TrimResult;
 import io.cistern.spi.TrimResult.Left;
@@ -30,7 +30,7 @@ final class CacheTrim {
         }
         Reason ofWhole = parts.reserved().bytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
         CacheTrim trim = new CacheTrim();
-        for (StreamShard shard : parts.allShards()) {
+        for (Shard shard : parts.allShards()) {
             trim.add(parts.shards().survey(shard), ofWhole);
         }
         return trim.result(parts, returned);

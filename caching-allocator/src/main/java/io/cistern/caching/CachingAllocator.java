@@ -39,7 +39,7 @@ import org.jspecify.annotations.Nullable;
 /// The caching allocator: one [DeviceCache] for each device that is used.
 ///
 /// It has three tiers: [ThreadCache] for blocks that a thread keeps,
-/// [StreamShard][io.cistern.caching.internal.shard.StreamShard] for blocks of a stream,
+/// [Shard][io.cistern.caching.internal.shard.Shard] for blocks of a stream,
 /// [PageArena][io.cistern.caching.internal.page.PageArena] and [PhysicalPages] for physical memory.
 ///
 /// **Frees** are trusted: the framework has a record of every block and finds a second free, an unknown address

@@ -1,12 +1,9 @@
 package io.cistern.caching;
 
-import io.cistern.caching.internal.base.Rounding;
 import io.cistern.caching.internal.base.Sizes;
-import io.cistern.caching.internal.base.SplitOptions;
 import io.cistern.caching.internal.growth.PagePolicy;
 import io.cistern.caching.internal.growth.SegmentPolicy;
 import io.cistern.caching.internal.page.ReserveLimit;
-import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.caching.options.CachingOption;
 import io.cistern.caching.options.CheckLevel;
@@ -29,10 +26,8 @@ import org.jspecify.annotations.Nullable;
 /// @param asksForPages an option of the spec that needs a source of pages, if the spec also chooses the
 ///     source; else null
 /// @param pages the sizes of pages, and which pages move
-/// @param largeSegmentBytes the size of a segment that large blocks share
 /// @param alignment the alignment of all addresses, a power of two
-/// @param rounding the sizes of blocks, unless thread caches choose them
-/// @param splitOptions which blocks are split
+/// @param splits whether blocks are split
 /// @param limit how much may be reserved
 /// @param initialBytes the bytes obtained with the first request of a device
 /// @param threadCaches how many freed blocks threads keep
@@ -44,10 +39,8 @@ record CachingOptions(
         @Nullable Boolean growsByPages,
         @Nullable String asksForPages,
         PagePolicy pages,
-        long largeSegmentBytes,
         long alignment,
-        Rounding rounding,
-        SplitOptions splitOptions,
+        boolean splits,
         ReserveLimit limit,
         long initialBytes,
         ThreadCacheLimit threadCaches,
@@ -56,13 +49,8 @@ record CachingOptions(
     /// The alignment that every allocator promises.
     static final long USUAL_ALIGNMENT = 256;
 
-    /// PyTorch's value.
-    static final long USUAL_LARGE_SEGMENT = 20L << 20;
-
     /// Larger pages save hardly any driver calls.
     private static final long LARGEST_PAGE = 1L << 30;
-
-    private static final int MIB_SHIFT = 20;
 
     /// The sources whose memory is known to be the device's own.
     private static final List<String> TAKE_FROM_DEVICE = List.of("pages", "linear");
@@ -82,10 +70,8 @@ record CachingOptions(
                 null,
                 null,
                 pages,
-                USUAL_LARGE_SEGMENT,
                 USUAL_ALIGNMENT,
-                new Rounding(Sizes.GRANULE, null),
-                new SplitOptions(true, 0, USUAL_LARGE_SEGMENT),
+                true,
                 ReserveLimit.NONE,
                 0,
                 threadCaches,
@@ -107,17 +93,13 @@ record CachingOptions(
         Boolean expandable = reader.value(CachingOption.EXPANDABLE_SEGMENTS);
         boolean splits = reader.value(CachingOption.SPLITS, true);
         checkPages(reader, expandable, splits);
-        long large = readLargeSegment(reader);
-        long alignment = readAlignment(reader);
         return new CachingOptions(
                 reader.value(CachingOption.SOURCE, usualSource(devices, expandable)),
                 splits ? expandable : Boolean.FALSE,
                 readAsksForPages(reader, expandable),
-                readPages(reader, large),
-                large,
-                alignment,
-                new Rounding(Math.max(Sizes.GRANULE, alignment), reader.value(CachingOption.ROUNDUP_POWER2_DIVISIONS)),
-                readSplitting(reader, splits, large),
+                readPages(reader),
+                readAlignment(reader),
+                splits,
                 readLimit(reader),
                 readInitialBytes(reader),
                 readThreadCaches(reader),
@@ -172,11 +154,9 @@ record CachingOptions(
         return reader.value(CachingOption.SOURCE) == null ? null : reader.firstGiven(OF_PAGES);
     }
 
-    private static PagePolicy readPages(OptionReader reader, long largeSegmentBytes) {
-        boolean limited = reader.value(CachingOption.LARGE_SEGMENT_SIZE_MB) != null;
+    private static PagePolicy readPages(OptionReader reader) {
         PagePolicy policy = new PagePolicy(
                 readPageBytes(reader),
-                limited ? largeSegmentBytes : PagePolicy.LARGEST_BYTES,
                 reader.value(CachingOption.FIT, PageFit.USUAL),
                 reader.value(CachingOption.REUSE, PageReuse.ADAPTIVE),
                 reader.value(CachingOption.STABLE_MAPPING, false),
@@ -209,14 +189,6 @@ record CachingOptions(
         return given;
     }
 
-    private static long readLargeSegment(OptionReader reader) {
-        long mebibytes = reader.value(CachingOption.LARGE_SEGMENT_SIZE_MB, USUAL_LARGE_SEGMENT >> MIB_SHIFT);
-        if (mebibytes % 2 != 0) {
-            throw CachingOption.LARGE_SEGMENT_SIZE_MB.illegal(mebibytes);
-        }
-        return mebibytes << MIB_SHIFT;
-    }
-
     /// Reads the alignment, at most the alignment of pages.
     private static long readAlignment(OptionReader reader) {
         long alignment = reader.value(CachingOption.ALIGNMENT, USUAL_ALIGNMENT);
@@ -226,36 +198,14 @@ record CachingOptions(
         return alignment;
     }
 
-    private static SplitOptions readSplitting(OptionReader reader, boolean splits, long largeSegmentBytes) {
-        long maxSplit = reader.value(CachingOption.MAX_SPLIT_SIZE_MB, 0L) << MIB_SHIFT;
-        if (maxSplit != 0 && maxSplit < largeSegmentBytes) {
-            throw CachingOption.MAX_SPLIT_SIZE_MB.illegal(
-                    (maxSplit >> MIB_SHIFT) + " with large_segment_size_mb=" + (largeSegmentBytes >> MIB_SHIFT));
-        }
-        if (maxSplit != 0 && !splits) {
-            throw contradiction("max_split_size_mb", "splits=false", "nothing is cut; leave one of them out");
-        }
-        long rounding =
-                reader.value(CachingOption.MAX_NON_SPLIT_ROUNDING_MB, largeSegmentBytes >> MIB_SHIFT) << MIB_SHIFT;
-        return new SplitOptions(splits, maxSplit, rounding);
-    }
-
     private static ReserveLimit readLimit(OptionReader reader) {
         Double fraction = reader.value(CachingOption.PER_PROCESS_MEMORY_FRACTION);
-        Double threshold = reader.value(CachingOption.GARBAGE_COLLECTION_THRESHOLD);
-        if (threshold != null && (threshold <= 0 || threshold >= 1)) {
-            throw CachingOption.GARBAGE_COLLECTION_THRESHOLD.illegal(threshold);
-        }
         boolean failsAtOnce = reader.value(CachingOption.THROW_ON_CUDAMALLOC_OOM, false);
         if (failsAtOnce && fraction == null) {
             failsAtOnce = false;
             reader.withoutEffect(CachingOption.THROW_ON_CUDAMALLOC_OOM, "true without per_process_memory_fraction");
         }
-        return new ReserveLimit(
-                readMaxBytes(reader, fraction != null),
-                fraction == null ? 1 : fraction,
-                threshold == null ? 1 : threshold,
-                failsAtOnce);
+        return new ReserveLimit(readMaxBytes(reader, fraction != null), fraction == null ? 1 : fraction, failsAtOnce);
     }
 
     private static long readMaxBytes(OptionReader reader, boolean hasFraction) {
@@ -305,11 +255,9 @@ record CachingOptions(
                 growsByPages,
                 asksForPages,
                 pages.stable(),
-                largeSegmentBytes,
                 alignment,
-                rounding,
-                splitOptions,
-                new ReserveLimit(limit.maxBytes(), limit.fraction(), 1, false),
+                splits,
+                new ReserveLimit(limit.maxBytes(), limit.fraction(), false),
                 0,
                 ThreadCacheLimit.NONE,
                 CheckLevel.OFF,
@@ -335,7 +283,7 @@ record CachingOptions(
                     "not one page fits; legal: at least 2MiB, at most the device");
         }
         long room = TAKE_FROM_DEVICE.contains(source) ? Math.min(cap, deviceBytes) : cap;
-        long initial = initialBytes == 0 ? 0 : Sizes.roundUp(blockSizes().rounded(initialBytes), page);
+        long initial = initialBytes == 0 ? 0 : Sizes.roundUp(initialBytes, page);
         if (initial > room) {
             throw contradiction(
                     "initial_bytes=" + initialBytes,
@@ -344,34 +292,20 @@ record CachingOptions(
         }
     }
 
-    boolean splits() {
-        return splitOptions.splits();
-    }
-
     /// Returns how memory grows by plain segments.
     SegmentPolicy segments() {
-        return new SegmentPolicy(alignment, blockUnit(), largeSegmentBytes, splitOptions);
+        return new SegmentPolicy(alignment, blockUnit(), splits);
     }
 
-    /// Returns how the sizes of requests are rounded.
-    Rounding blockSizes() {
-        return usesThreadCaches() ? rounding.inClasses() : rounding;
-    }
-
-    private long blockUnit() {
-        return rounding.unit();
+    /// Returns the unit of all block sizes.
+    long blockUnit() {
+        return Math.max(Sizes.GRANULE, alignment);
     }
 
     /// Whether threads keep blocks. The sizes in thread caches are multiples of a granule only, and never whole
-    /// segments; other rounding has sizes of its own.
+    /// segments.
     boolean usesThreadCaches() {
-        return threadCaches.used() && splits() && blockUnit() == Sizes.GRANULE && !rounding.divides();
-    }
-
-    /// The size of the largest block that thread caches keep. Blocks that are never split may be larger
-    /// than their requests.
-    long largestInThreadCache() {
-        return Math.min(ThreadCache.LARGEST_KEPT, splitOptions.oversizeBytes() - Sizes.GRANULE);
+        return threadCaches.used() && splits && blockUnit() == Sizes.GRANULE;
     }
 
     /// Says why idle segments can't be put together.

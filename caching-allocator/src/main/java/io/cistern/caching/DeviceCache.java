@@ -3,7 +3,7 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.DeviceShards;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.thread.ThreadCacheRefill;
 import io.cistern.caching.internal.thread.ThreadCaches;
 import io.cistern.caching.options.CachingOption;
@@ -82,7 +82,7 @@ final class DeviceCache {
     }
 
     long allocate(long byteSize, long stream) {
-        StreamShard shard = shards.shard(Fences.key(stream), shards.rounded(byteSize));
+        Shard shard = shards.shard(Fences.key(stream), shards.rounded(byteSize));
         long address = shards.find(shard, byteSize);
         return address != 0 ? address : misses.allocate(shard, byteSize);
     }
@@ -93,7 +93,7 @@ final class DeviceCache {
     long tryAllocate(long byteSize, long stream) {
         long size = shards.rounded(byteSize);
         long key = Fences.key(stream);
-        List<StreamShard> own = shards.of(key);
+        List<Shard> own = shards.of(key);
         own.forEach(shards::settleIfDue);
         long address = shards.allocateFromAny(key, size, true);
         if (address == 0 && parts.emptyThreadCaches(own) > 0) {
@@ -112,11 +112,11 @@ final class DeviceCache {
     /// Returns the memory held for each stream; ended streams only if they have blocks in use.
     List<StreamMemory> describe() {
         Map<Long, StreamMemory> streams = new LinkedHashMap<>();
-        for (StreamShard shard : shards.all()) {
-            if (shard.isClosed() && shard.memory.liveBytes() == 0) {
+        for (Shard shard : shards.all()) {
+            if (shard.isClosed() && shard.liveBytes() == 0) {
                 continue;
             }
-            StreamMemory one = new StreamMemory(shard.stream, shard.memory.liveBytes(), shard.largestFreeBytes());
+            StreamMemory one = new StreamMemory(shard.stream, shard.liveBytes(), shard.largestFreeBytes());
             streams.merge(
                     shard.stream,
                     one,
@@ -159,7 +159,7 @@ final class DeviceCache {
         threadCaches.checkInvariants();
         parts.growth().checkInvariants();
         long mapped = 0;
-        for (StreamShard shard : shards.all()) {
+        for (Shard shard : shards.all()) {
             mapped += shard.checkInvariants();
         }
         long reserved = parts.reserved().bytes();

@@ -7,14 +7,15 @@ import io.cistern.spi.options.AllocatorSpec;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /// Reads options from a spec. PyTorch's options are also read from a string for `PYTORCH_ALLOC_CONF`, given as
-/// one option. Programs bring such a string as a whole, so PyTorch's keys without a meaning here cause a
-/// warning. A key that PyTorch does not have is an error.
+/// one option. Programs bring such a string as a whole, so PyTorch's keys without an effect here cause a
+/// warning that says why. A key that PyTorch does not have is an error.
 final class OptionReader {
     /// The key of the option with such a string.
     private static final String PYTORCH = "pytorch";
@@ -22,15 +23,27 @@ final class OptionReader {
     /// PyTorch's name for the driver's pool.
     private static final String DRIVER_POOL = "cudaMallocAsync";
 
-    /// Keys about locks, address ranges and captures, for which nothing has to be chosen here, and one of PyTorch 1.12
-    /// to 2.0, for sizes that are not rounded.
-    private static final Set<String> WITHOUT_EFFECT = Set.of(
-            "release_lock_on_cudamalloc",
-            "release_lock_on_hipmalloc",
-            "roundup_bypass_threshold_mb",
-            "graph_capture_record_stream_reuse",
-            "expandable_segments_reserve",
-            "expandable_segments_reserve_by_class");
+    private static final String SPLIT_FREELY = "blocks are cut freely, since their pages go back one by one";
+
+    private static final String NO_LOCK = "no lock is held across a driver call";
+
+    private static final String SIZES_FIT = "sizes need no rounding: pages under free blocks serve any size";
+
+    private static final String GROWS_BY_PAGES = "address ranges are reserved as pages need them";
+
+    /// Keys that have no effect here, with the reason.
+    private static final Map<String, String> WITHOUT_EFFECT = Map.ofEntries(
+            Map.entry("max_split_size_mb", SPLIT_FREELY),
+            Map.entry("max_non_split_rounding_mb", SPLIT_FREELY),
+            Map.entry("large_segment_size_mb", "the size of a page follows the program"),
+            Map.entry("roundup_power2_divisions", SIZES_FIT),
+            Map.entry("roundup_bypass_threshold_mb", SIZES_FIT),
+            Map.entry("garbage_collection_threshold", "idle pages serve any request before memory is called short"),
+            Map.entry("release_lock_on_cudamalloc", NO_LOCK),
+            Map.entry("release_lock_on_hipmalloc", NO_LOCK),
+            Map.entry("graph_capture_record_stream_reuse", "memory in a capture is reused as the graph orders it"),
+            Map.entry("expandable_segments_reserve", GROWS_BY_PAGES),
+            Map.entry("expandable_segments_reserve_by_class", GROWS_BY_PAGES));
 
     /// The prefix of keys about host memory.
     private static final String OF_PINNED_MEMORY = "pinned_";
@@ -52,9 +65,10 @@ final class OptionReader {
         List<String> withoutEffect = new ArrayList<>();
         if (pytorch != null) {
             for (String key : pytorchKeys()) {
-                if (WITHOUT_EFFECT.contains(key) || key.startsWith(OF_PINNED_MEMORY)) {
+                String why = key.startsWith(OF_PINNED_MEMORY) ? "it is about host memory" : WITHOUT_EFFECT.get(key);
+                if (why != null) {
                     pytorch.list(key); // else it would count as unread
-                    withoutEffect.add(key);
+                    withoutEffect.add(key + " (" + why + ")");
                 }
             }
         }

@@ -2,7 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.sleep.SleepingPage;
 import io.cistern.caching.internal.sleep.SleepingPages;
 import io.cistern.cuda.CudaDriver;
@@ -70,10 +70,10 @@ final class PageSleep {
 
     /// Unmaps aliased mappings, except those that the source needs. No work uses any of them.
     private void unmapAliased() {
-        for (StreamShard shard : parts.allShards()) {
+        for (Shard shard : parts.allShards()) {
             shard.driverLock.lock();
             try {
-                table.lent.unmap(shard.memory.pages());
+                table.lent.unmap(shard);
             } finally {
                 shard.driverLock.unlock();
             }
@@ -91,10 +91,10 @@ final class PageSleep {
 
     /// @param claimed receives the pages, sorted by address, also those claimed before a failure
     private void claim(Predicate<Page> which, List<@Nullable Page> claimed) {
-        for (StreamShard shard : parts.allShards()) {
+        for (Shard shard : parts.allShards()) {
             shard.driverLock.lock();
             try {
-                table.beginChange(shard.memory.pages(), which, claimed);
+                table.beginChange(shard, which, claimed);
             } finally {
                 shard.driverLock.unlock();
             }

@@ -2,7 +2,7 @@ package io.cistern.caching;
 
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.page.ReserveCap;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.TriedStep;
@@ -28,7 +28,7 @@ final class ReclaimSearch {
     private final CacheParts parts;
     private final CacheMisses misses;
     private final CacheReturns returns;
-    private final StreamShard shard;
+    private final Shard shard;
     private final long size;
     private final Set<ReclaimStep> allowed;
     private final LongSupplier nanoTime;
@@ -38,7 +38,7 @@ final class ReclaimSearch {
             CacheParts parts,
             CacheMisses misses,
             CacheReturns returns,
-            StreamShard shard,
+            Shard shard,
             long size,
             Set<ReclaimStep> allowed,
             LongSupplier nanoTime) {
@@ -124,11 +124,9 @@ final class ReclaimSearch {
     }
 
     private String detail(long reservedBefore) {
-        List<StreamShard> shards = parts.allShards();
-        long allocated =
-                shards.stream().mapToLong(each -> each.memory.liveBytes()).sum() - parts.threadCacheBytes();
-        long largest =
-                shards.stream().mapToLong(StreamShard::largestFreeBytes).max().orElse(0);
+        List<Shard> shards = parts.allShards();
+        long allocated = shards.stream().mapToLong(each -> each.liveBytes()).sum() - parts.threadCacheBytes();
+        long largest = shards.stream().mapToLong(Shard::largestFreeBytes).max().orElse(0);
         return "caching had " + reservedBefore + " bytes reserved and has "
                 + parts.reserved().bytes() + ", of which "
                 + allocated + " are allocated; its largest free block is " + largest + " bytes; tried: "

@@ -7,7 +7,7 @@ import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.caching.internal.page.PageTable;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.diagnostics.UnusableMemory.Reason;
 import java.util.ArrayList;
@@ -95,7 +95,7 @@ final class UnusableSurvey {
 
     private void surveyShards(Reason ofTheRest, Map<Long, Long> explained) {
         ShardTotals all = new ShardTotals();
-        for (StreamShard shard : parts.allShards()) {
+        for (Shard shard : parts.allShards()) {
             ShardTotals totals = new ShardTotals();
             shard.withCounters(totals::add);
             all.add(totals);

@@ -39,11 +39,6 @@ class CacheStatisticsTests extends PoolFixture {
                     }
                 }
             }
-            for (String stat : new String[] {"oversize_allocations", "oversize_segments"}) {
-                for (String metric : METRICS) {
-                    assertThat(figures).containsKey(stat + '.' + metric);
-                }
-            }
             assertThat(figures)
                     .containsKeys(
                             "num_alloc_retries",
@@ -51,29 +46,28 @@ class CacheStatisticsTests extends PoolFixture {
                             "num_sync_all_streams",
                             "num_device_alloc",
                             "num_device_free",
-                            "num_oom_rejections",
-                            "max_split_size");
+                            "num_oom_rejections");
         }
     }
 
     @Test
     void aBlockCountsAsAskedForAndAsRounded() {
-        try (Allocator caching = memory.open("caching:roundup_power2_divisions=4")) {
-            long block = caching.allocate(84 * MIB, DEVICE, stream);
+        try (Allocator caching = memory.open("caching:alignment=2MiB")) {
+            long block = caching.allocate(83 * MIB, DEVICE, stream);
             Map<String, Long> figures = caching.memoryStatistics(DEVICE);
             assertThat(figures)
-                    .containsEntry("requested_bytes.large_pool.current", 84 * MIB)
-                    .containsEntry("active_bytes.all.current", 96 * MIB)
-                    .containsEntry("rounding_loss_bytes", 12 * MIB)
+                    .containsEntry("requested_bytes.large_pool.current", 83 * MIB)
+                    .containsEntry("active_bytes.all.current", 84 * MIB)
+                    .containsEntry("rounding_loss_bytes", MIB)
                     .containsEntry("allocation.small_pool.current", 0L)
-                    .containsEntry("reserved_bytes.all.current", 96 * MIB);
+                    .containsEntry("reserved_bytes.all.current", 84 * MIB);
             free(block);
             caching.trim(DEVICE, 0, TrimMode.WITHOUT_WAITING);
             assertThat(caching.memoryStatistics(DEVICE))
                     .containsEntry("requested_bytes.all.current", 0L)
-                    .containsEntry("requested_bytes.all.freed", 84 * MIB)
-                    .containsEntry("active_bytes.all.peak", 96 * MIB)
-                    .containsEntry("reserved_bytes.all.freed", 96 * MIB)
+                    .containsEntry("requested_bytes.all.freed", 83 * MIB)
+                    .containsEntry("active_bytes.all.peak", 84 * MIB)
+                    .containsEntry("reserved_bytes.all.freed", 84 * MIB)
                     .containsEntry("num_device_alloc", 1L)
                     .containsEntry("num_device_free", 48L);
         }
@@ -183,19 +177,6 @@ class CacheStatisticsTests extends PoolFixture {
             assertThat(capped.memoryStatistics(DEVICE))
                     .containsEntry("num_ooms", 0L)
                     .containsEntry("num_oom_rejections", 1L);
-        }
-    }
-
-    @Test
-    void oversizeBlocksAreCounted() {
-        try (Allocator caching = memory.open("caching:expandable_segments=false,max_split_size_mb=40")) {
-            free(caching.allocate(50 * MIB, DEVICE, stream));
-            free(caching.allocate(30 * MIB, DEVICE, stream));
-            assertThat(caching.memoryStatistics(DEVICE))
-                    .containsEntry("oversize_allocations.allocated", 1L)
-                    .containsEntry("oversize_allocations.freed", 1L)
-                    .containsEntry("oversize_segments.current", 1L)
-                    .containsEntry("max_split_size", 40 * MIB);
         }
     }
 
@@ -311,7 +292,7 @@ class CacheStatisticsTests extends PoolFixture {
             free(first);
             assertThat(caching.memoryStatistics(DEVICE)).containsEntry("largest_free_block", 4 * MIB);
             free(second);
-            assertThat(caching.memoryStatistics(DEVICE)).containsEntry("largest_free_block", 12 * MIB);
+            assertThat(caching.memoryStatistics(DEVICE)).containsEntry("largest_free_block", MIB);
         }
     }
 

@@ -25,7 +25,6 @@ final class DriverFaultsTests {
             "caching",
             "caching:reuse=wait",
             "caching:source=linear",
-            "caching:garbage_collection_threshold=0.1",
             "caching:source=pages,expandable_segments=false",
             "caching:check=checked");
 

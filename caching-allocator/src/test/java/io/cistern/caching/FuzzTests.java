@@ -40,9 +40,9 @@ final class FuzzTests extends PoolFixture {
                 "caching:reuse=never,page_size=2MiB",
                 "caching:stable_mapping=true",
                 "caching:expandable_segments=false",
-                "caching:expandable_segments=false,max_split_size_mb=20,garbage_collection_threshold=0.3",
+                "caching:expandable_segments=false,alignment=4096",
                 "caching:splits=false",
-                "caching:roundup_power2_divisions=4",
+                "caching:alignment=2MiB",
             })
     void contentsAndBooksAreRightAfterManyOperations(String spec) {
         try (Allocator caching = memory.open(spec)) {

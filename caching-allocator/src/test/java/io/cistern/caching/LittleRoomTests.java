@@ -12,12 +12,7 @@ class LittleRoomTests {
     private static final long MIB = 1L << 20;
 
     @ParameterizedTest
-    @ValueSource(
-            strings = {
-                "caching:expandable_segments=false",
-                "caching:source=linear",
-                "caching:expandable_segments=false,large_segment_size_mb=64"
-            })
+    @ValueSource(strings = {"caching:expandable_segments=false", "caching:source=linear"})
     void aRequestIsServedThatHasRoomAlone(String spec) {
         try (SimulatedCaching caching = new SimulatedCaching(10 * MIB, spec)) {
             long stream = caching.newStream();

@@ -38,17 +38,6 @@ class OptionErrorsTests extends PoolFixture {
             entry(CachingOption.INITIAL_BYTES, new String[] {"few", "-1", "8MB"}),
             entry(CachingOption.MAX_BYTES, new String[] {"many", "0", "-1", "8GB", "2097151"}),
             entry(CachingOption.CHECK, new String[] {"some", "true", "OFF"}),
-            entry(
-                    CachingOption.MAX_SPLIT_SIZE_MB,
-                    new String[] {"many", "0", "1", "2", "19", "16777217", "20.5", "-1", "64MiB"}),
-            entry(CachingOption.MAX_NON_SPLIT_ROUNDING_MB, new String[] {"many", "0", "16777217", "1.5", "-1"}),
-            entry(CachingOption.ROUNDUP_POWER2_DIVISIONS, new String[] {
-                "3", "2048", "-4", "some", "[256:1,128:2]", "[>:4,128:2]", "[100:2]", "[65536:2]", "[64:3]", "[]"
-            }),
-            entry(
-                    CachingOption.GARBAGE_COLLECTION_THRESHOLD,
-                    new String[] {"1.2", "1", "0", "1.0", "-0.1", "NaN", "most"}),
-            entry(CachingOption.LARGE_SEGMENT_SIZE_MB, new String[] {"x", "0", "1", "3", "1025", "1026", "20MiB"}),
             entry(CachingOption.EXPANDABLE_SEGMENTS, NO_FLAG),
             entry(CachingOption.PER_PROCESS_MEMORY_FRACTION, new String[] {"-0.1", "1.1", "2.0", "2", "NaN", "half"}),
             entry(CachingOption.THROW_ON_CUDAMALLOC_OOM, new String[] {"maybe", "1", "true"}));
@@ -94,9 +83,9 @@ class OptionErrorsTests extends PoolFixture {
         assertThatThrownBy(() -> memory.open("caching:reuse=waits"))
                 .hasMessage("option 'reuse' of 'caching': 'waits' is none of these, nearest first: wait, never,"
                         + " adaptive (spec caching:reuse=waits)");
-        assertThatThrownBy(() -> memory.open("caching:garbage_collection_threshold=2"))
-                .hasMessage("option 'garbage_collection_threshold' of 'caching': '2' is not a fraction from 0 to 1"
-                        + " (spec caching:garbage_collection_threshold=2); legal: a fraction above 0 and below 1");
+        assertThatThrownBy(() -> memory.open("caching:per_process_memory_fraction=2"))
+                .hasMessage("option 'per_process_memory_fraction' of 'caching': '2' is not a fraction from 0 to 1"
+                        + " (spec caching:per_process_memory_fraction=2); legal: a fraction from 0 to 1");
     }
 
     @ParameterizedTest
@@ -124,18 +113,6 @@ class OptionErrorsTests extends PoolFixture {
                 "thread_cache_bytes=1GiB",
                 "max_bytes=2MiB",
                 "initial_bytes=8MiB,max_bytes=8MiB",
-                "max_split_size_mb=20",
-                "max_split_size_mb=2,large_segment_size_mb=2",
-                "max_split_size_mb=16777216",
-                "max_non_split_rounding_mb=1",
-                "max_non_split_rounding_mb=16777216",
-                "roundup_power2_divisions=0",
-                "roundup_power2_divisions=1024",
-                "roundup_power2_divisions=[1:2,32768:4,>:8]",
-                "garbage_collection_threshold=0.001",
-                "garbage_collection_threshold=0.999",
-                "large_segment_size_mb=2",
-                "large_segment_size_mb=1024",
                 "per_process_memory_fraction=0.03125",
                 "per_process_memory_fraction=1.0,throw_on_cudamalloc_oom=True",
             })
@@ -150,7 +127,6 @@ class OptionErrorsTests extends PoolFixture {
                 "max_bytes=1GiB,per_process_memory_fraction=0.5 | max_bytes | per_process_memory_fraction | leave one of them out",
                 "initial_bytes=9MiB,max_bytes=8MiB      | initial_bytes | 9437184 | max_bytes",
                 "splits=false,expandable_segments=true  | splits=false | expandable_segments=true | leave one of them out",
-                "splits=false,max_split_size_mb=64      | max_split_size_mb | splits=false | leave one of them out",
                 "page_size=2MiB,expandable_segments=false | page_size | expandable_segments=false | splits=true",
                 "fit=tight,expandable_segments=false    | fit | expandable_segments=false | splits=true",
                 "reuse=adaptive,expandable_segments=false | reuse | expandable_segments=false | splits=true",
@@ -168,9 +144,8 @@ class OptionErrorsTests extends PoolFixture {
                 "source=linear,fit=tight                | fit | source=linear | pages or vmm",
                 "source=linear,reuse=adaptive             | reuse | source=linear | pages or vmm",
                 "source=linear,stable_mapping=true      | stable_mapping | source=linear | pages or vmm",
-                "max_split_size_mb=32,large_segment_size_mb=64 | max_split_size_mb | large_segment_size_mb=64 | legal",
                 "throw_on_cudamalloc_oom=true | throw_on_cudamalloc_oom | per_process_memory_fraction | legal",
-                "max_split_size_mb=64,pytorch=\"max_split_size_mb:64\" | max_split_size_mb | PyTorch string | give it once",
+                "expandable_segments=true,pytorch=\"expandable_segments:True\" | expandable_segments | PyTorch string | give it once",
                 "fit=tight,pytorch=\"backend:cudaMallocAsync\" | fit | backend:cudaMallocAsync | 'async'",
                 "pytorch=\"expandable_segments\" | 'pytorch' | 'expandable_segments' | key:value",
                 "pytorch=\"backend:cudaMallocAsync,per_process_memory_fraction:0.5\" | per_process_memory_fraction"
@@ -184,8 +159,8 @@ class OptionErrorsTests extends PoolFixture {
     @CsvSource(
             delimiter = '|',
             value = {
-                "caching:max_split_size=64                  | 'max_split_size'  | nearest first: max_split_size_mb",
-                "caching:pytorch=\"max_split_size:64\"      | 'max_split_size'  | nearest first: max_split_size_mb",
+                "caching:expandable_segment=true            | 'expandable_segment' | nearest first: expandable_segments",
+                "caching:pytorch=\"expandable_segment:1\"   | 'expandable_segment' | nearest first: expandable_segments",
                 "caching:pytorch=\"pined_num_register_threads:8\" | 'pined_num_register_threads' | nearest first: ",
                 "caching:pytorch=\"backend:cuda\"          | 'backend'         | nearest first: native",
                 "caching:pytorch=\"backend:cudaMallocAsync\" | 'async'         | caching",

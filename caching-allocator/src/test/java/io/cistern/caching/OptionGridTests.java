@@ -29,10 +29,9 @@ class OptionGridTests extends PoolFixture {
     static Stream<String> combinations() {
         List<String> grid = List.of("caching:");
         grid = times(grid, "expandable_segments=true", "expandable_segments=false");
-        grid = times(grid, "", ",max_split_size_mb=20", ",max_split_size_mb=40,max_non_split_rounding_mb=1");
-        grid = times(grid, "", ",roundup_power2_divisions=4", ",roundup_power2_divisions=[16:1,32:2,>:8]");
-        grid = times(grid, "", ",garbage_collection_threshold=0.01");
-        grid = times(grid, "", ",large_segment_size_mb=8");
+        grid = times(grid, "", ",alignment=4096", ",alignment=2MiB");
+        grid = times(grid, "", ",thread_caches=false");
+        grid = times(grid, "", ",initial_bytes=64MiB");
         grid = times(grid, "", ",per_process_memory_fraction=0.05");
         return grid.stream();
     }

@@ -22,11 +22,6 @@ final class OptionPairsTests extends PoolFixture {
         {"alignment=4096", "alignment=2MiB"},
         {"source=linear"},
         {"expandable_segments=true", "expandable_segments=false"},
-        {"max_split_size_mb=40"},
-        {"max_non_split_rounding_mb=1"},
-        {"roundup_power2_divisions=4"},
-        {"garbage_collection_threshold=0.01"},
-        {"large_segment_size_mb=8"},
         {"per_process_memory_fraction=0.1"},
     };
 

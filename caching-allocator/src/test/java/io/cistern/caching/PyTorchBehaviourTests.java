@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cistern.Allocator;
-import io.cistern.cuda.DriverCall;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.TrimMode;
 import org.junit.jupiter.api.Test;
@@ -77,103 +76,12 @@ final class PyTorchBehaviourTests extends PoolFixture {
     @ValueSource(strings = {"true", "false"})
     void underACapWhatIsIdleGivesWayToALargerBlock(String expandable) {
         try (Allocator caching =
-                memory.open("caching:per_process_memory_fraction=0.1171875,garbage_collection_threshold=0.5,"
-                        + "expandable_segments=" + expandable)) {
+                memory.open("caching:per_process_memory_fraction=0.1171875,expandable_segments=" + expandable)) {
             long one = caching.allocate(40 * MIB, DEVICE, stream);
             long two = caching.allocate(40 * MIB, DEVICE, stream);
             free(one, two);
             free(caching.allocate(80 * MIB, DEVICE, stream));
             assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isLessThanOrEqualTo(120 * MIB);
-        }
-    }
-
-    /// Pages go one by one: as many as are above the threshold, whatever has been idle for how long.
-    @Test
-    void overTheThresholdIdlePagesGoBackOnceMoreWasObtained() {
-        try (Allocator caching = memory.open("caching:garbage_collection_threshold=0.25,page_size=4MiB,reuse=never")) {
-            long other = gpu.streams().create(DEVICE);
-            memory.free(caching.allocate(300 * MIB, DEVICE, stream), stream);
-            assertThat(caching.reservedBytes(DEVICE))
-                    .as("until more is obtained")
-                    .hasValue(300 * MIB);
-            long more = caching.allocate(100 * MIB, DEVICE, other);
-            assertThat(caching.reservedBytes(DEVICE))
-                    .as("100 MiB came, then what was above 256 MiB went")
-                    .hasValue(256 * MIB);
-            assertThat(caching.memoryStatistics(DEVICE))
-                    .containsEntry("pages.released", (300L + 100 - 256) / 4)
-                    .containsEntry("num_alloc_retries", 0L);
-            memory.free(more, other);
-        }
-    }
-
-    @Test
-    void overTheThresholdIdlePagesServeOtherStreamsFirst() {
-        try (Allocator caching = memory.open("caching:garbage_collection_threshold=0.25,page_size=4MiB")) {
-            long other = gpu.streams().create(DEVICE);
-            long kept = caching.allocate(200 * MIB, DEVICE, stream);
-            memory.free(caching.allocate(100 * MIB, DEVICE, stream), stream);
-            memory.free(caching.allocate(120 * MIB, DEVICE, other), other);
-            assertThat(caching.reservedBytes(DEVICE)).hasValue((200 + 120) * MIB);
-            assertThat(caching.memoryStatistics(DEVICE))
-                    .containsEntry("pages.released", 0L)
-                    .containsEntry("pages.taken", 100L / 4);
-            memory.free(kept, stream);
-        }
-    }
-
-    /// If idle pages went before more was obtained, as PyTorch's segments do, each such request would have its pages
-    /// given back and buy them again.
-    @Test
-    void aProgramThatRepeatsOverTheThresholdComesToRest() {
-        try (Allocator caching = memory.open("caching:garbage_collection_threshold=0.1")) {
-            long other = gpu.streams().create(DEVICE);
-            long calls = 0;
-            for (int pass = 0; pass < 6; pass++) {
-                calls = gpu.calls().of(DriverCall.MEM_CREATE) + gpu.calls().of(DriverCall.MEM_MAP);
-                for (long mib = 150; mib < 250; mib += 7) {
-                    memory.free(
-                            caching.allocate(mib * MIB, DEVICE, mib % 2 == 0 ? stream : other),
-                            mib % 2 == 0 ? stream : other);
-                }
-            }
-            assertThat(gpu.calls().of(DriverCall.MEM_CREATE) + gpu.calls().of(DriverCall.MEM_MAP))
-                    .isEqualTo(calls);
-            assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isLessThan(260 * MIB);
-        }
-    }
-
-    @Test
-    void pagesThatWorkMayStillUseStayOverTheThreshold() {
-        try (Allocator caching = memory.open("caching:garbage_collection_threshold=0.25,page_size=4MiB,reuse=never")) {
-            long other = gpu.streams().create(DEVICE);
-            long busy = caching.allocate(300 * MIB, DEVICE, stream);
-            for (int i = 0; i < 100; i++) {
-                gpu.copies().fillBytes(DEVICE, busy, (byte) i, 300 * MIB, stream);
-            }
-            memory.free(busy, stream);
-            long more = caching.allocate(100 * MIB, DEVICE, other);
-            assertThat(caching.reservedBytes(DEVICE)).hasValue((300 + 100) * MIB);
-            assertThat(caching.memoryStatistics(DEVICE)).containsEntry("waits.host", 0L);
-            memory.free(more, other);
-        }
-    }
-
-    @Test
-    void noPageWithALiveBlockGoesBackOverTheThreshold() {
-        try (Allocator caching = memory.open("caching:garbage_collection_threshold=0.01,page_size=2MiB")) {
-            long[] kept = new long[8];
-            for (int i = 0; i < kept.length; i++) {
-                long between = caching.allocate(5 * MIB, DEVICE, stream);
-                kept[i] = caching.allocate(3 * MIB, DEVICE, stream);
-                gpu.copies().fillBytes(DEVICE, kept[i], (byte) i, 3 * MIB, stream);
-                free(between);
-            }
-            free(caching.allocate(200 * MIB, DEVICE, stream));
-            for (int i = 0; i < kept.length; i++) {
-                assertThat(word(kept[i] + 3 * MIB - 4)).isEqualTo(0x01010101 * i);
-            }
-            free(kept);
         }
     }
 

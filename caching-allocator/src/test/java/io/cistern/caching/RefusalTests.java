@@ -48,16 +48,13 @@ final class RefusalTests extends PoolFixture {
         LARGE_PAGES("caching:page_size=4MiB", true),
         STABLE("caching:stable_mapping=true", true),
         WITHOUT_THREAD_CACHES("caching:thread_caches=false", true),
-        ROUNDED("caching:roundup_power2_divisions=4", true),
         ALIGNED("caching:alignment=4096", true),
         CAPPED("caching:max_bytes=12MiB", true),
         REJECTING("caching:per_process_memory_fraction=0.75,throw_on_cudamalloc_oom=true", true),
         CHECKED("caching:check=checked", true),
         PARANOID("caching:check=paranoid", true),
         SEGMENTS("caching:expandable_segments=false", false),
-        UNSPLIT_ABOVE("caching:expandable_segments=false,max_split_size_mb=21", false),
         UNSPLIT("caching:splits=false", false),
-        LARGE_SEGMENTS("caching:expandable_segments=false,large_segment_size_mb=12", false),
         PARANOID_SEGMENTS("caching:expandable_segments=false,check=paranoid", false),
         LINEAR("caching:source=linear", false),
         POOL("caching", true),
@@ -88,7 +85,7 @@ final class RefusalTests extends PoolFixture {
         /// The size of the block for a request, or a little more.
         long blockBytes(long byteSize) {
             return switch (this) {
-                case ROUNDED, ALIGNED -> byteSize + byteSize / 4 + 4096;
+                case ALIGNED -> byteSize + byteSize / 4 + 4096;
                 case UNSPLIT -> Sizes.roundUp(byteSize, Sizes.SLOT);
                 case PARANOID, PARANOID_SEGMENTS -> rounded(byteSize + 256);
                 default -> rounded(byteSize);

@@ -21,7 +21,7 @@ import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Reserved;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
@@ -80,7 +80,7 @@ public final class TestContext extends OneDeviceContext {
 
     /// Without, every request sees what the shards do.
     CachingAllocator open(boolean threadCaches) {
-        PagePolicy pages = new PagePolicy(0, PAGE_BYTES, PageFit.USUAL, PageReuse.WAIT, false, 0);
+        PagePolicy pages = new PagePolicy(PAGE_BYTES, PageFit.USUAL, PageReuse.WAIT, false, 0);
         return open(CachingOptions.usual("test", pages, threadCaches ? ThreadCacheLimit.USUAL : ThreadCacheLimit.NONE));
     }
 
@@ -99,7 +99,7 @@ public final class TestContext extends OneDeviceContext {
                 CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.USUAL)
                         .segments(),
                 TOTAL_BYTES);
-        return new PlainSegment(maker, shard(0, small).memory, new Segment(address, byteSize, 0), address, byteSize);
+        return new PlainSegment(maker, shard(0, small), new Segment(address, byteSize, 0), address, byteSize);
     }
 
     /// What a cache holds, told to nobody who looks.
@@ -108,7 +108,7 @@ public final class TestContext extends OneDeviceContext {
     }
 
     private static Reserved reserved(TestRanges source) {
-        return new Reserved(0, new TestContext(source), new DeviceCounters(Long.MAX_VALUE));
+        return new Reserved(0, new TestContext(source), new DeviceCounters());
     }
 
     /// The timeline of a stream that begins with the clock.
@@ -117,8 +117,8 @@ public final class TestContext extends OneDeviceContext {
     }
 
     /// A shard that belongs to no cache.
-    static StreamShard shard(long stream, boolean small) {
-        return new StreamShard(timeline(stream), small, SplitPolicy.ANY, new MissClock(), reserved());
+    static Shard shard(long stream, boolean small) {
+        return new Shard(timeline(stream), small, SplitPolicy.ANY, new MissClock(), reserved());
     }
 
     /// Bytes that the allocator said it has.

@@ -413,7 +413,7 @@ class ThreadCachesTests {
     }
 
     private static ThreadCache sharedThreadCache() {
-        return new ThreadCache(false, 8 * MIB, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+        return new ThreadCache(false, 8 * MIB, new DeviceCounters());
     }
 
     private long[] allocate(int count, long byteSize, long stream) {

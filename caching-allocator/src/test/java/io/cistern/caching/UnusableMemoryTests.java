@@ -130,9 +130,9 @@ final class UnusableMemoryTests extends ReclaimFixture {
     @Test
     void roundingIsAReasonToo() {
         DeviceMemory memory = open(Set.of());
-        memory.setCurrent("caching:roundup_power2_divisions=2");
+        memory.setCurrent("caching:alignment=2MiB");
         live.add(memory.allocate(65 * MIB, DEVICE, stream));
-        assertThat(byReason(refused(memory, 200 * MIB))).containsEntry(Reason.ROUNDING, 31 * MIB);
+        assertThat(byReason(refused(memory, 200 * MIB))).containsEntry(Reason.ROUNDING, MIB);
     }
 
     @Test

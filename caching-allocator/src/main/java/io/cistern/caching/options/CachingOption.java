@@ -2,23 +2,16 @@ package io.cistern.caching.options;
 
 import io.cistern.spi.options.SpecOption;
 import java.util.List;
-import java.util.function.Function;
 import java.util.stream.Stream;
 
 /// An option of the allocator `caching`: its key, its legal values and its meaning. Each is declared once;
 /// specs, code, messages and the reference table read it here.
 ///
 /// The options in [#PYTORCH] have PyTorch's names and meaning. They may also be given in a
-/// PyTorch string: `caching:pytorch="max_split_size_mb:128,garbage_collection_threshold:0.8"`.
+/// PyTorch string: `caching:pytorch="expandable_segments:True,per_process_memory_fraction:0.5"`.
 ///
 /// @param <T> the type of the option's value
 public final class CachingOption<T> extends SpecOption<T> {
-    private static final long MAX_MEBIBYTES = 1L << 24;
-
-    private static Reader<Long> mebibytes(long least, long most) {
-        return (options, key) -> options.number(key, least, most);
-    }
-
     /// The spec of the segment source that memory comes from.
     public static final CachingOption<String> SOURCE = new CachingOption<>(
             "source",
@@ -31,8 +24,7 @@ public final class CachingOption<T> extends SpecOption<T> {
     public static final CachingOption<Long> PAGE_SIZE = new CachingOption<>(
             "page_size",
             "from 2MiB to 1GiB",
-            "2 MiB for small blocks; for large ones by `fit`, up to 512 MiB, or to `large_segment_size_mb` if that is"
-                    + " given",
+            "2 MiB for small blocks; for large ones by `fit`, up to 512 MiB",
             "the size of every page of physical memory",
             BYTES);
 
@@ -90,8 +82,8 @@ public final class CachingOption<T> extends SpecOption<T> {
             "thread_caches",
             "`true`, `false`",
             "`true`",
-            "whether each thread keeps some of the blocks that it freed; not where `alignment` is more than 512,"
-                    + " `splits` is `false` or `roundup_power2_divisions` rounds",
+            "whether each thread keeps some of the blocks that it freed; not where `alignment` is more than 512 or"
+                    + " `splits` is `false`",
             YES_OR_NO);
 
     /// The most bytes of small blocks that each thread keeps: from 1 MiB to 1 GiB.
@@ -127,52 +119,6 @@ public final class CachingOption<T> extends SpecOption<T> {
             "how much is checked: see CheckLevel",
             wordOf(CheckLevel.class));
 
-    /// Plain segments of this size and more are not split, in MiB.
-    public static final CachingOption<Long> MAX_SPLIT_SIZE_MB = new CachingOption<>(
-            "max_split_size_mb",
-            "MiB, a whole number from `large_segment_size_mb` (usually 20) to 16777216",
-            "none; segments from a 16th of the device on serve requests of which they are at most an 8th larger",
-            "plain segments of this size and more are not cut, and serve only requests of this size and more; pages"
-                    + " need no such rule, since each goes back by itself",
-            mebibytes(2, MAX_MEBIBYTES));
-
-    /// How much larger than its request an unsplit segment may be, in MiB.
-    public static final CachingOption<Long> MAX_NON_SPLIT_ROUNDING_MB = new CachingOption<>(
-            "max_non_split_rounding_mb",
-            "MiB, a whole number from 1 to 16777216",
-            "`large_segment_size_mb`",
-            "how much larger than its request a segment may be that `max_split_size_mb` keeps whole",
-            mebibytes(1, MAX_MEBIBYTES));
-
-    /// The number of steps between two powers of two to which sizes are rounded up.
-    public static final CachingOption<PowerTwoDivisions> ROUNDUP_POWER2_DIVISIONS = new CachingOption<>(
-            "roundup_power2_divisions",
-            PowerTwoDivisions.LEGAL,
-            "none",
-            "sizes are rounded up to the next of so many steps between two powers of two; in a list, `256:2` is for"
-                    + " sizes from 256 MiB to 512 MiB, the first entry for all below it too, and `>` for all above the"
-                    + " last",
-            (options, key) -> options.list(key).map(PowerTwoDivisions::parse),
-            PowerTwoDivisions::texts);
-
-    /// The share of the allowed memory above which idle memory is given back, or serves other requests first.
-    public static final CachingOption<Double> GARBAGE_COLLECTION_THRESHOLD = new CachingOption<>(
-            "garbage_collection_threshold",
-            "a fraction above 0 and below 1",
-            "none",
-            "above this share of the memory allowed, segments that were idle for longer than the average go back before"
-                    + " more is obtained; idle pages serve other requests first, and what is idle still once more was"
-                    + " obtained goes back",
-            FRACTION);
-
-    /// The size of a segment that large blocks share, and of the largest page, in MiB; an even number.
-    public static final CachingOption<Long> LARGE_SEGMENT_SIZE_MB = new CachingOption<>(
-            "large_segment_size_mb",
-            "MiB, an even number from 2 to 1024",
-            "`20`",
-            "the size of a plain segment for requests from 1 MiB to half of it; if given, the largest page too",
-            mebibytes(2, 1024));
-
     /// Whether memory grows by pages in large address ranges, or by plain segments.
     public static final CachingOption<Boolean> EXPANDABLE_SEGMENTS = new CachingOption<>(
             "expandable_segments",
@@ -202,23 +148,16 @@ public final class CachingOption<T> extends SpecOption<T> {
     public static final SpecOption<String> PYTORCH_CONFIGURATION = SpecOption.of(
             "caching",
             "pytorch",
-            "a string for `PYTORCH_ALLOC_CONF`, in quotes: `\"max_split_size_mb:128,expandable_segments:True\"`",
+            "a string for `PYTORCH_ALLOC_CONF`, in quotes: `\"expandable_segments:True,per_process_memory_fraction:0.5\"`",
             "none",
-            "the options that have PyTorch's names (`max_split_size_mb` to `throw_on_cudamalloc_oom`) as PyTorch is"
+            "the options that have PyTorch's names (`expandable_segments` to `throw_on_cudamalloc_oom`) as PyTorch is"
                     + " given them. `backend:cudaMallocAsync` gives the allocator `async` (memory of graphs stays that of"
                     + " `caching`); PyTorch's further keys are warned of and change nothing",
             TEXT);
 
     /// The options with PyTorch's names and meaning.
-    public static final List<CachingOption<?>> PYTORCH = List.of(
-            MAX_SPLIT_SIZE_MB,
-            MAX_NON_SPLIT_ROUNDING_MB,
-            ROUNDUP_POWER2_DIVISIONS,
-            GARBAGE_COLLECTION_THRESHOLD,
-            LARGE_SEGMENT_SIZE_MB,
-            EXPANDABLE_SEGMENTS,
-            PER_PROCESS_MEMORY_FRACTION,
-            THROW_ON_CUDAMALLOC_OOM);
+    public static final List<CachingOption<?>> PYTORCH =
+            List.of(EXPANDABLE_SEGMENTS, PER_PROCESS_MEMORY_FRACTION, THROW_ON_CUDAMALLOC_OOM);
 
     /// Cistern's own options.
     public static final List<CachingOption<?>> OWN = List.of(
@@ -243,16 +182,6 @@ public final class CachingOption<T> extends SpecOption<T> {
             .toList();
 
     private CachingOption(String key, String legal, String usual, String meaning, Reader<T> reader) {
-        this(key, legal, usual, meaning, reader, SpecOption::text);
-    }
-
-    private CachingOption(
-            String key,
-            String legal,
-            String usual,
-            String meaning,
-            Reader<T> reader,
-            Function<T, List<String>> writer) {
-        super("caching", key, legal, usual, meaning, reader, writer);
+        super("caching", key, legal, usual, meaning, reader, SpecOption::text);
     }
 }

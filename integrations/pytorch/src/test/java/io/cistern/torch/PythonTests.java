@@ -183,10 +183,13 @@ final class PythonTests {
                 .anySatisfy(
                         line -> assertThat(line).contains("PYTORCH_ALLOC_CONF has no effect: the allocator is direct"))
                 .anySatisfy(line -> assertThat(line).startsWith("True direct"));
-        assertThat(PythonProcess.run(Map.of("PYTORCH_ALLOC_CONF", SPLIT), "configured", "caching", "max_split_size_mb"))
-                .anySatisfy(line -> assertThat(line).contains("on what caching:max_split_size_mb=64 says itself"))
+        Map<String, String> both =
+                Map.of("PYTORCH_ALLOC_CONF", "per_process_memory_fraction:0.5,expandable_segments:True");
+        assertThat(PythonProcess.run(both, "configured", "caching", "per_process_memory_fraction"))
+                .anySatisfy(
+                        line -> assertThat(line).contains("on what caching:per_process_memory_fraction=1 says itself"))
                 .anySatisfy(line -> assertThat(line)
-                        .startsWith("True caching:max_split_size_mb=64,pytorch=\"garbage_collection_threshold:0.8\""));
+                        .startsWith("True caching:per_process_memory_fraction=1,pytorch=\"expandable_segments:True\""));
         assertThat(PythonProcess.run(Map.of("PYTORCH_HIP_ALLOC_CONF", SPLIT), "configured"))
                 .anySatisfy(line -> assertThat(line).contains("PYTORCH_HIP_ALLOC_CONF has no effect"));
     }

@@ -8,8 +8,8 @@ import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Reserved;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.Shards;
-import io.cistern.caching.internal.shard.StreamShard;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Devices;
@@ -71,12 +71,12 @@ public final class OneGpu implements PageSource {
     }
 
     /// A shard that belongs to no cache.
-    public static StreamShard shard(long stream) {
-        return new StreamShard(timeline(stream), true, SplitPolicy.ANY, new MissClock(), reserved());
+    public static Shard shard(long stream) {
+        return new Shard(timeline(stream), true, SplitPolicy.ANY, new MissClock(), reserved());
     }
 
     private static Reserved reserved() {
-        return new Reserved(0, new Told(), new DeviceCounters(Long.MAX_VALUE));
+        return new Reserved(0, new Told(), new DeviceCounters());
     }
 
     /// Events that nobody looks at.
@@ -98,13 +98,13 @@ public final class OneGpu implements PageSource {
     }
 
     /// The shard of a stream in a table, made if there is none.
-    public static StreamShard open(Shards table, StreamTimeline timeline) {
+    public static Shard open(Shards table, StreamTimeline timeline) {
         return table.open(timeline, true, (_, _) -> null);
     }
 
     /// A segment that no memory lies behind.
-    public static AddressRange segment(StreamShard shard, long address, long byteSize) {
-        return new PlainSegment(null, shard.memory, new Segment(address, byteSize, 0), address, byteSize);
+    public static AddressRange segment(Shard shard, long address, long byteSize) {
+        return new PlainSegment(null, shard, new Segment(address, byteSize, 0), address, byteSize);
     }
 
     @Override

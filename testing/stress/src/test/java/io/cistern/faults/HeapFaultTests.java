@@ -52,7 +52,7 @@ class HeapFaultTests {
             "+caching:source=vmm",
             "+caching:source=linear",
             "+caching:source=driver_pool",
-            "+caching:per_process_memory_fraction=0.5,garbage_collection_threshold=0.5",
+            "+caching:per_process_memory_fraction=0.5",
             "+caching:source=linear,per_process_memory_fraction=0.5",
             "+caching:source=vmm,expandable_segments=false",
             "+caching:pytorch=\"backend:cudaMallocAsync,max_split_size_mb:128\"",

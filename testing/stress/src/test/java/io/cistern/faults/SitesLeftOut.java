@@ -10,8 +10,8 @@ final class SitesLeftOut {
     private static final Pattern OPENING = Pattern.compile(
             "(Options?|Spec|Provider|Builder|OptionReader|PoolChoice|PoolLocation|Syntax|ReleaseThreshold)"
                     + "(\\$\\w+)?\\."
-                    + "|\\.(PowerTwoDivisions|OwnedAllocators)\\."
-                    + "|Leaks\\.levelIn|SplitPolicy\\.(none|atMost)|Events\\.trimmed|Registry\\.reload"
+                    + "|\\.OwnedAllocators\\."
+                    + "|Leaks\\.levelIn|Events\\.trimmed|Registry\\.reload"
                     + "|CurrentAllocators\\.configured"
                     + "|\\.(DeviceMemory|Listeners|ModuleSupport|Attachments|Pools|OpenScopes|Registry|Router|Routes"
                     + "|OwnerTable|ThreadTable|BlockUses|ClosingThreads|ScopeStacks|Thresholds|Captures"

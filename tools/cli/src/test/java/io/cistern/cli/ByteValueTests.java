@@ -34,13 +34,8 @@ final class ByteValueTests {
     /// Texts of an option's legal values that speak of bytes.
     private static final String OF_BYTES = "(?s).*(\\bbytes\\b|[KMGT]iB\\b).*";
 
-    /// Options that take a number of bytes among other values, or in MiB, as PyTorch's do.
-    private static final List<String> OTHER_TYPES = List.of(
-            "release_threshold",
-            "max_split_size_mb",
-            "max_non_split_rounding_mb",
-            "large_segment_size_mb",
-            "roundup_power2_divisions");
+    /// Options that take a number of bytes among other values.
+    private static final List<String> OTHER_TYPES = List.of("release_threshold");
 
     private static final Catalog CATALOG = Catalog.discover(List.of(), List.of());
 

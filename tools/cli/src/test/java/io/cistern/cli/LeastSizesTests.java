@@ -38,7 +38,7 @@ final class LeastSizesTests {
             "caching:compaction_bytes=%s",
             "caching:initial_bytes=%s",
             "caching:initial_bytes=%s,max_bytes=8MiB",
-            "caching:initial_bytes=%s,max_bytes=8MiB,roundup_power2_divisions=1",
+            "caching:initial_bytes=%s,max_bytes=8MiB,alignment=4096",
             "caching:initial_bytes=%s,per_process_memory_fraction=0.1,expandable_segments=false",
             "caching:max_bytes=%s",
             "caching:max_bytes=%s,check=checked",

@@ -21,11 +21,7 @@ public enum CacheStat {
     /// Free parts of plain segments; they can't go back to the driver.
     INACTIVE_SPLIT(64),
     /// Bytes of these parts.
-    INACTIVE_SPLIT_BYTES(0),
-    /// Blocks of `max_split_size_mb` and more.
-    OVERSIZE_ALLOCATIONS(1),
-    /// Plain segments of `max_split_size_mb` and more.
-    OVERSIZE_SEGMENTS(1);
+    INACTIVE_SPLIT_BYTES(0);
 
     private static final long SMALL_CHUNK = 4L << 20;
     /// A pair of allocate and free of up to this size does not change the shared number.
@@ -43,11 +39,6 @@ public enum CacheStat {
             return chunk;
         }
         return small ? SMALL_CHUNK : LARGE_CHUNK;
-    }
-
-    /// Whether this statistic is reported for small and large blocks separately.
-    public boolean byPool() {
-        return this != OVERSIZE_ALLOCATIONS && this != OVERSIZE_SEGMENTS;
     }
 
     /// Whether this statistic counts bytes of blocks, which lie in reserved memory.

@@ -8,9 +8,6 @@ import java.util.concurrent.atomic.AtomicLong;
 /// Counters of one device's cache that belong to no live shard: [events][CacheEvent], peaks over all shards,
 /// and the totals of shards that are gone. **Threads.** Any.
 public final class DeviceCounters {
-    /// Blocks of this size and more are oversize.
-    public final long oversizeBytes;
-
     private final Map<CacheEvent, AtomicLong> events = new EnumMap<>(CacheEvent.class);
     private final Map<CacheStat, SharedPeak> all = new EnumMap<>(CacheStat.class);
     private final Map<CacheStat, SharedPeak> small = new EnumMap<>(CacheStat.class);
@@ -19,10 +16,7 @@ public final class DeviceCounters {
     private final ShardTotals goneLarge = new ShardTotals();
 
     /// Makes counters at 0.
-    ///
-    /// @param oversizeBytes blocks of this size and more are oversize
-    public DeviceCounters(long oversizeBytes) {
-        this.oversizeBytes = oversizeBytes;
+    public DeviceCounters() {
         for (CacheEvent event : CacheEvent.values()) {
             events.put(event, new AtomicLong());
         }

@@ -22,7 +22,6 @@ public final class ShardCounters {
     private final Gauge pieces;
     private final Gauge pieceBytes;
     private final DeviceCounters device;
-    private final long oversizeBytes;
     private long hits;
     private long misses;
     /// The peak since the last reset, taken only while blocks waited.
@@ -31,7 +30,6 @@ public final class ShardCounters {
 
     public ShardCounters(boolean small, DeviceCounters device) {
         this.device = device;
-        this.oversizeBytes = device.oversizeBytes;
         for (CacheStat stat : CacheStat.values()) {
             gauges.put(stat, new Gauge(device.peak(stat, small), stat.chunk(small)));
         }
@@ -56,17 +54,11 @@ public final class ShardCounters {
             activePeak = Math.max(activePeak, allocation.current() + waiting.current());
             activeBytesPeak = Math.max(activeBytesPeak, allocatedBytes.current() + waitingBytes.current());
         }
-        if (byteSize >= oversizeBytes) {
-            gauge(CacheStat.OVERSIZE_ALLOCATIONS).add(1);
-        }
     }
 
     public void freed(long byteSize) {
         allocation.remove(1);
         allocatedBytes.remove(byteSize);
-        if (byteSize >= oversizeBytes) {
-            gauge(CacheStat.OVERSIZE_ALLOCATIONS).remove(1);
-        }
     }
 
     /// Counts a block that was freed and waits for another stream.
@@ -112,9 +104,6 @@ public final class ShardCounters {
         came(byteSize);
         device.count(CacheEvent.DEVICE_ALLOC);
         gauge(CacheStat.SEGMENT).add(1);
-        if (byteSize >= oversizeBytes) {
-            gauge(CacheStat.OVERSIZE_SEGMENTS).add(1);
-        }
     }
 
     /// Counts memory that came, from the driver or from another shard.
@@ -135,9 +124,6 @@ public final class ShardCounters {
         device.count(CacheEvent.DEVICE_FREE);
         if (segment) {
             gauge(CacheStat.SEGMENT).remove(1);
-            if (byteSize >= oversizeBytes) {
-                gauge(CacheStat.OVERSIZE_SEGMENTS).remove(1);
-            }
         }
     }
 

@@ -13,7 +13,7 @@ import java.util.concurrent.locks.LockSupport;
 ///    processor; the thread then sleeps for a fixed time, because the lock keeps no list of waiters to wake.
 ///
 /// Not reentrant. Not fair: a short lock has few waiters.
-public final class ShortLock {
+public final class ShortLock implements AutoCloseable {
     /// Pauses before a thread sleeps: several times the time for which the lock is usually held.
     private static final int PATIENCE = 100;
     /// About the time that a thread needs to fall asleep and wake up.
@@ -53,6 +53,17 @@ public final class ShortLock {
             Thread.onSpinWait();
         }
         return false;
+    }
+
+    /// Takes the lock for a `try` statement, which releases it.
+    public ShortLock hold() {
+        lock();
+        return this;
+    }
+
+    @Override
+    public void close() {
+        unlock();
     }
 
     public void unlock() {

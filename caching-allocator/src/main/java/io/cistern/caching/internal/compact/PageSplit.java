@@ -5,7 +5,7 @@ import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaException;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -96,11 +96,10 @@ final class PageSplit {
     }
 
     private boolean claim(List<@Nullable Page> pinned) {
-        StreamShard shard = StreamShard.of(home.arena);
+        Shard shard = Shard.of(home.arena);
         shard.driverLock.lock();
         try {
-            table.beginChange(
-                    shard.memory.pages(), each -> each == page && each.home == home && each.mayBeReplaced(), pinned);
+            table.beginChange(shard, each -> each == page && each.home == home && each.mayBeReplaced(), pinned);
         } finally {
             shard.driverLock.unlock();
         }

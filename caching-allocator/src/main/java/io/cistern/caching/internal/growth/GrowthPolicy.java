@@ -45,7 +45,6 @@ final class GrowthPolicy {
     private final long slotBytes;
 
     private final long fixedBytes;
-    private final long largestBytes;
     private final int share;
     private final boolean takesPlenty;
 
@@ -66,7 +65,6 @@ final class GrowthPolicy {
     GrowthPolicy(PagePolicy policy, long slotBytes, long deviceBytes, long capBytes) {
         this.slotBytes = slotBytes;
         this.fixedBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
-        this.largestBytes = policy.largestBytes();
         boolean isTight = policy.fit() == PageFit.TIGHT;
         this.share = isTight ? TIGHT_SHARE : USUAL_SHARE;
         this.takesPlenty = policy.reuse() == PageReuse.ADAPTIVE && !isTight;
@@ -127,7 +125,7 @@ final class GrowthPolicy {
         }
         long left = leftBytes(reservedBytes) >> LEFT_SHIFT;
         long most = Math.min(peakBytes / (haveSeveralStreams ? 2L * share : share), left);
-        long size = Math.min(twoSizesADoubling(most), largestBytes);
+        long size = Math.min(twoSizesADoubling(most), PagePolicy.LARGEST_BYTES);
         return Math.max(size / slotBytes * slotBytes, slotBytes);
     }
 

@@ -6,6 +6,7 @@ import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
+import io.cistern.caching.internal.shard.UsablePages;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -41,7 +42,7 @@ public final class IdlePages implements PageOwner.FreeBlocks, UsablePages {
             lookAt(shard.timeline(), taker.timeline(), waits);
             long live = shard.liveBytes();
             liveBytes += live;
-            liveLarge += live > 0 && !shard.shard().isSmall() ? 1 : 0;
+            liveLarge += live > 0 && !shard.isSmall() ? 1 : 0;
         }
     }
 

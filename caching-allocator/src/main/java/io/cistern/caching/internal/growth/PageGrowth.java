@@ -10,6 +10,8 @@ import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
 import io.cistern.caching.internal.page.PageTable;
+import io.cistern.caching.internal.shard.Growth;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
@@ -78,7 +80,7 @@ public final class PageGrowth implements Growth {
     }
 
     @Override
-    public long growAndAllocate(GrowingShard shard, long byteSize, boolean idleFirst) {
+    public long growAndAllocate(Shard shard, long byteSize, boolean idleFirst) {
         WindowFill.Way way = way(idleFirst);
         if (byteSize > deviceBytes && table.pages.onDevice) {
             throw new DeviceOutOfMemoryException(
@@ -157,12 +159,12 @@ public final class PageGrowth implements Growth {
         } finally {
             table.unlock();
         }
-        all.forEach(each -> each.shard().trySettle(fences));
+        all.forEach(each -> each.trySettle(fences));
         clock.advance();
     }
 
     /// If this fails, no caller receives the block, so it is freed.
-    private void unmapOld(GrowingShard shard, long address) {
+    private void unmapOld(Shard shard, long address) {
         try {
             table.lent.unmapOld(order);
         } catch (RuntimeException | Error failure) {
@@ -171,8 +173,8 @@ public final class PageGrowth implements Growth {
         }
     }
 
-    private void takeBack(GrowingShard shard, long address) {
-        shard.takeBack(Objects.requireNonNull(table.ranges.find(address)), address);
+    private void takeBack(Shard shard, long address) {
+        shard.giveUp(Objects.requireNonNull(table.ranges.find(address)), address);
     }
 
     private WindowFill.Way way(boolean idleFirst) {
@@ -190,14 +192,14 @@ public final class PageGrowth implements Growth {
         CHANGED
     }
 
-    private Look findOrPlan(GrowingShard shard, long byteSize, boolean waits, WindowFill.Way way, WindowFill fill) {
+    private Look findOrPlan(Shard shard, long byteSize, boolean waits, WindowFill.Way way, WindowFill fill) {
         order.poll();
         Look found;
         List<StreamTimeline> tooNew;
         table.lock();
         try {
             clock.advance();
-            idle.look(table.owners(), shard.pages(), waits);
+            idle.look(table.owners(), shard, waits);
             tooNew = waits ? idle.tooNew() : List.of();
             found = look(byteSize, way, fill);
         } finally {
@@ -208,7 +210,7 @@ public final class PageGrowth implements Growth {
     }
 
     /// If this fails, the window or block that was found is given up.
-    private void mark(List<StreamTimeline> tooNew, GrowingShard shard, Look found, WindowFill fill) {
+    private void mark(List<StreamTimeline> tooNew, Shard shard, Look found, WindowFill fill) {
         if (tooNew.isEmpty()) {
             return;
         }
@@ -266,15 +268,15 @@ public final class PageGrowth implements Growth {
     }
 
     @Override
-    public boolean unmapLent(GrowingShard shard) {
-        return table.lent.unmap(shard.pages());
+    public boolean unmapLent(Shard shard) {
+        return table.lent.unmap(shard);
     }
 
     @Override
-    public boolean passOn(GrowingShard shard, StreamTimeline successor, boolean anew) {
+    public boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
         table.lock();
         try {
-            return shard.passTo(successor, anew);
+            return shard.passPagesTo(successor, anew);
         } finally {
             table.unlock();
         }
@@ -291,7 +293,7 @@ public final class PageGrowth implements Growth {
         return SplitPolicy.ANY;
     }
 
-    private void addArena(GrowingShard shard, long byteSize) {
+    private void addArena(Shard shard, long byteSize) {
         PageArena arena = newArena(shard, byteSize);
         try {
             table.enter(arena);
@@ -302,11 +304,11 @@ public final class PageGrowth implements Growth {
         }
     }
 
-    private PageArena newArena(GrowingShard shard, long byteSize) {
+    private PageArena newArena(Shard shard, long byteSize) {
         long least = Sizes.roundUp(byteSize, growthPolicy.unit());
         for (long wanted = reservation(shard, byteSize); ; wanted = smaller(wanted, least)) {
             try {
-                return PageArena.reserve(shard.pages(), wanted, table);
+                return PageArena.reserve(shard, wanted, table);
             } catch (CudaException refusal) {
                 if (refusal.result() != CudaResult.OUT_OF_MEMORY || wanted == least) {
                     throw refusal;
@@ -319,7 +321,7 @@ public final class PageGrowth implements Growth {
         return Math.max(least, Sizes.roundUp(refused / 8, growthPolicy.unit()));
     }
 
-    private long reservation(GrowingShard shard, long byteSize) {
+    private long reservation(Shard shard, long byteSize) {
         long eighth = Math.max(deviceBytes, LEAST_ROOM_BYTES) / 8;
         long usual = shard.isSmall() ? eighth : eighth * 9;
         long shared = usual / (1 + PageArena.openCount() / ROOMY_ARENAS);

@@ -8,13 +8,11 @@ import java.util.List;
 /// The sizes of pages, and which pages move.
 ///
 /// @param fixedBytes the size of every page, or 0 for sizes that follow the live bytes
-/// @param largestBytes the largest of these sizes
 /// @param fit how small these sizes are
 /// @param reuse whether idle pages of one stream serve another
 /// @param stableMapping whether every virtual page keeps its physical page for life
 /// @param compactionBytes the most bytes of live pages that one compaction copies; 0 for no compaction
-public record PagePolicy(
-        long fixedBytes, long largestBytes, PageFit fit, PageReuse reuse, boolean stableMapping, long compactionBytes) {
+public record PagePolicy(long fixedBytes, PageFit fit, PageReuse reuse, boolean stableMapping, long compactionBytes) {
     /// Bounds how long one compaction stops the device; its driver calls cost more than its copies.
     public static final long USUAL_COMPACTION_BYTES = 4L << 30;
 
@@ -22,7 +20,7 @@ public record PagePolicy(
     public static final long LARGEST_BYTES = 512L << 20;
 
     public static final PagePolicy USUAL =
-            new PagePolicy(0, LARGEST_BYTES, PageFit.USUAL, PageReuse.ADAPTIVE, false, USUAL_COMPACTION_BYTES);
+            new PagePolicy(0, PageFit.USUAL, PageReuse.ADAPTIVE, false, USUAL_COMPACTION_BYTES);
 
     /// Returns the options that keep idle pages apart, each with the option to set instead.
     public List<String> whyInPieces() {
@@ -46,6 +44,6 @@ public record PagePolicy(
 
     /// Returns the same policy, with pages that never move.
     public PagePolicy stable() {
-        return new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.NEVER, true, 0);
+        return new PagePolicy(fixedBytes, fit, PageReuse.NEVER, true, 0);
     }
 }

@@ -1,6 +1,7 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.spi.Segment;
 import org.jspecify.annotations.Nullable;
 
@@ -17,8 +18,8 @@ public final class PlainSegment extends AddressRange {
     ///
     /// @param from where the first block may begin
     /// @param byteSize the bytes for blocks from there on
-    public PlainSegment(SegmentGrowth maker, GrowingShard shard, Segment segment, long from, long byteSize) {
-        super(shard.pages().shard(), from, byteSize);
+    public PlainSegment(SegmentGrowth maker, Shard shard, Segment segment, long from, long byteSize) {
+        super(shard, from, byteSize);
         this.maker = maker;
         this.segment = segment;
     }

@@ -54,12 +54,15 @@ final class RefusedSegments {
             }
             boolean released = false;
             try {
+                reserved.releasing(segment.address(), segment.byteSize());
                 released = isReleased(segment);
             } finally {
                 settle(segment, released);
             }
             if (released) {
-                reserved.released(segment.address(), segment.byteSize());
+                reserved.released(segment.byteSize());
+            } else {
+                reserved.stays(segment.address(), segment.byteSize());
             }
         }
     }

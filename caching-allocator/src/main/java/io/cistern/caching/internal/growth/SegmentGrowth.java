@@ -6,6 +6,8 @@ import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.Reserved;
+import io.cistern.caching.internal.shard.Growth;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.RangeSource;
@@ -13,9 +15,9 @@ import io.cistern.spi.Segment;
 import java.util.Optional;
 
 /// Grows by plain segments. A request of up to 1 MiB gets a segment of 2 MiB, which others share. Larger blocks below
-/// half of an option's value (usually 20 MiB) share segments of that size; others get a segment of their own size. If
-/// the source has no room for a shared segment, the growth asks for one that is just large enough. If blocks are not
-/// split, each block has a segment of its own, in whole 2 MiB.
+/// 10 MiB share segments of 20 MiB; others get a segment of their own size. If the source has no room for a shared
+/// segment, the growth asks for one that is just large enough. If blocks are not split, each block has a segment of
+/// its own, in whole 2 MiB.
 public final class SegmentGrowth implements Growth {
     /// The alignment that every allocator promises and every source can give; a wider one is made
     /// from more bytes.
@@ -24,8 +26,11 @@ public final class SegmentGrowth implements Growth {
     /// PyTorch's limit, too.
     private static final long SMALL_SEGMENT_LIMIT = 1L << 20;
 
+    /// PyTorch's size, too.
+    private static final long LARGE_SEGMENT_BYTES = 20L << 20;
+
     /// If blocks are not split, those of this size and more serve no requests that are much smaller.
-    private static final long UNCUT_KEPT_WHOLE = 20L << 20;
+    private static final long UNCUT_KEPT_WHOLE = LARGE_SEGMENT_BYTES;
 
     private final int device;
     private final RangeSource source;
@@ -52,7 +57,7 @@ public final class SegmentGrowth implements Growth {
     }
 
     @Override
-    public long growAndAllocate(GrowingShard shard, long byteSize, boolean idleFirst) {
+    public long growAndAllocate(Shard shard, long byteSize, boolean idleFirst) {
         long found = shard.allocate(byteSize);
         if (found != 0) {
             return found;
@@ -65,7 +70,7 @@ public final class SegmentGrowth implements Growth {
         }
     }
 
-    private long enterOrGiveBack(Segment segment, GrowingShard shard, long byteSize) {
+    private long enterOrGiveBack(Segment segment, Shard shard, long byteSize) {
         try {
             return enter(segment, shard, byteSize);
         } catch (OutOfMemoryError full) {
@@ -88,7 +93,7 @@ public final class SegmentGrowth implements Growth {
         }
     }
 
-    private long enter(Segment segment, GrowingShard shard, long byteSize) {
+    private long enter(Segment segment, Shard shard, long byteSize) {
         long from = Sizes.rounded(segment.address(), policy.alignment());
         long usable = (segment.address() + segment.byteSize() - from) & -policy.blockUnit();
         PlainSegment range = new PlainSegment(this, shard, segment, from, usable);
@@ -122,17 +127,20 @@ public final class SegmentGrowth implements Growth {
     ///
     /// @return false if the source must keep it for now
     boolean tryRelease(PlainSegment range) {
+        Segment segment = range.segment;
         ranges.remove(range, range.address, range.byteSize); // before another shard can get the addresses
         boolean released = false;
         try {
-            released = source.tryRelease(range.segment);
+            reserved.releasing(segment.address(), segment.byteSize());
+            released = source.tryRelease(segment);
         } finally {
             if (!released) {
                 ranges.put(range, range.address, range.byteSize);
+                reserved.stays(segment.address(), segment.byteSize());
             }
         }
         if (released) {
-            reserved.released(range.segment.address(), range.segment.byteSize());
+            reserved.released(segment.byteSize());
         }
         return released;
     }
@@ -164,7 +172,7 @@ public final class SegmentGrowth implements Growth {
 
     /// Does nothing: a segment has one address.
     @Override
-    public boolean unmapLent(GrowingShard shard) {
+    public boolean unmapLent(Shard shard) {
         return true;
     }
 
@@ -179,8 +187,9 @@ public final class SegmentGrowth implements Growth {
     @Override
     public SplitPolicy splitPolicy() {
         long large = deviceBytes / 16;
-        return policy.splitOptions()
-                .ofSegments(Math.max(large, 2 * policy.largeSegmentBytes()), Math.min(large, UNCUT_KEPT_WHOLE));
+        return policy.splits()
+                ? new SplitPolicy(true, Math.max(large, 2 * LARGE_SEGMENT_BYTES))
+                : new SplitPolicy(false, Math.min(large, UNCUT_KEPT_WHOLE));
     }
 
     private long segmentBytes(long byteSize) {
@@ -190,7 +199,6 @@ public final class SegmentGrowth implements Growth {
         if (byteSize <= SMALL_SEGMENT_LIMIT) {
             return Sizes.SLOT;
         }
-        long shared = policy.largeSegmentBytes();
-        return byteSize < shared / 2 ? shared : Sizes.roundUp(byteSize, Sizes.SLOT);
+        return byteSize < LARGE_SEGMENT_BYTES / 2 ? LARGE_SEGMENT_BYTES : Sizes.roundUp(byteSize, Sizes.SLOT);
     }
 }

@@ -10,6 +10,8 @@ import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
+import io.cistern.caching.internal.shard.MappingWindow;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.AccessRights;
 import java.util.ArrayList;
 import java.util.List;
@@ -58,7 +60,7 @@ final class WindowFill {
     private final PageTable table;
     private final IdlePages idle;
     private final GrowthPolicy growthPolicy;
-    private final GrowingShard shard;
+    private final Shard shard;
     private final long byteSize;
 
     /// Pages that return to a mapping that they left. The first [#returned] of them are out of their
@@ -98,7 +100,7 @@ final class WindowFill {
     private long address;
 
     /// Makes a fill, before the first page is claimed: from then on, all that it does can be undone.
-    WindowFill(PageTable table, IdlePages idle, GrowthPolicy growthPolicy, GrowingShard shard, long byteSize) {
+    WindowFill(PageTable table, IdlePages idle, GrowthPolicy growthPolicy, Shard shard, long byteSize) {
         this.table = table;
         this.idle = idle;
         this.growthPolicy = growthPolicy;
@@ -163,7 +165,7 @@ final class WindowFill {
         Mapping mapping = Objects.requireNonNull(claimed.arena().mappingAt(at));
         Mapping home = mapping.page.home;
         returning.add(mapping);
-        if (!idle.has(mapping.page) || !home.owner.lend(home, shard.pages())) {
+        if (!idle.has(mapping.page) || !home.owner.lend(home, shard)) {
             return false;
         }
         returned++;
@@ -175,7 +177,7 @@ final class WindowFill {
 
     @SuppressWarnings("ReferenceEquality") // there is one object for each shard
     private void noteComing(Mapping home) {
-        cameBytes += home.owner == shard.pages() ? 0 : home.page.byteSize;
+        cameBytes += home.owner == shard ? 0 : home.page.byteSize;
     }
 
     private void planHole(MappingWindow claimed, long from, long holeEnd) {
@@ -233,7 +235,7 @@ final class WindowFill {
             return false;
         }
         idle.taken(page);
-        if (!page.home.owner.lend(page.home, shard.pages())) {
+        if (!page.home.owner.lend(page.home, shard)) {
             return false;
         }
         piece.taken = page;
@@ -410,7 +412,7 @@ final class WindowFill {
     }
 
     private void takeBack(Mapping home) {
-        home.owner.takeBack(home, shard.pages());
+        home.owner.takeBack(home, shard);
     }
 
     private void publish() {

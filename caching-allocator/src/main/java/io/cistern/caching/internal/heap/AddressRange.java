@@ -19,9 +19,6 @@ public abstract class AddressRange {
     /// The block at the start. Its number never changes, because a block is merged into the one before it.
     /// Guarded by the shard's lock.
     public int firstBlock = Blocks.NONE;
-    /// If all of the range is one free block: when it became so, counted in searches of its shard. Guarded by
-    /// the shard's lock.
-    long idleSince;
     /// The lower of two ranges that share a slot of the [AddressRangeMap]; written under the map's lock.
     @Nullable
     AddressRange below;

@@ -211,28 +211,6 @@ public final class BlockHeap {
         return bytes;
     }
 
-    /// Claims segments that have been idle for at least the average time of all idle segments. Arenas
-    /// are no segments.
-    ///
-    /// @param claimed as in [#claimIdle]
-    public void claimAged(long wanted, ClaimedBlocks claimed) {
-        List<AddressRange> idle = ranges.stream().filter(this::isIdleSegment).toList();
-        double average =
-                idle.stream().mapToLong(range -> range.idleSince).average().orElse(0);
-        long left = wanted;
-        for (AddressRange range : idle) {
-            if (left > 0 && range.idleSince <= average) {
-                left -= claimIdle(range.firstBlock, left, claimed);
-            }
-        }
-    }
-
-    private boolean isIdleSegment(AddressRange range) {
-        return !range.keepsAddresses()
-                && blocks.is(range.firstBlock, Blocks.FREE)
-                && blocks.byteSize[range.firstBlock] == range.byteSize;
-    }
-
     /// Claims a part of a free block or a hole; the rest keeps its state.
     ///
     /// @return the claimed part

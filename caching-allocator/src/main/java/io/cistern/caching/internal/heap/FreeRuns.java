@@ -37,10 +37,8 @@ public final class FreeRuns {
     private final FreeBlockObserver observer;
     private final ShardCounters counters;
     /// Whether blocks lie in plain segments. Free parts of segments are counted, because they can't go back to
-    /// the driver; segments that are wholly free age.
+    /// the driver.
     private boolean inSegments;
-    /// The number of searches so far: the clock by which idle segments age.
-    private long searches;
     private int inner = Blocks.NONE;
     private int aliases;
 
@@ -59,7 +57,6 @@ public final class FreeRuns {
 
     /// Returns the free block to take for a request, or [Blocks#NONE].
     int bestFit(long byteSize) {
-        searches++;
         return bins.bestFit(byteSize);
     }
 
@@ -228,9 +225,7 @@ public final class FreeRuns {
         blocks.gapEnd[first] = last;
         blocks.gapEnd[last] = first;
         binsOf(first).insert(first, blocks.end(last) - blocks.address[first]);
-        if (inSegments && isWholeSegment(first)) {
-            blocks.range[first].idleSince = searches;
-        } else if (inSegments) {
+        if (inSegments && !isWholeSegment(first)) {
             counters.pieceFreed(blocks.byteSize[first]);
         }
     }

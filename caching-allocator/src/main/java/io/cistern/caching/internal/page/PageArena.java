@@ -32,7 +32,7 @@ public final class PageArena extends AddressRange {
     private @Nullable Mapping[] mappings = {};
 
     private PageArena(PageOwner owner, long address, long byteSize, PageTable table) {
-        super(owner.shard(), address, byteSize);
+        super(owner, address, byteSize);
         this.pageOwner = owner;
         this.table = table;
         this.slotBytes = table.pages.slotBytes;

@@ -6,25 +6,15 @@ import io.cistern.caching.options.CachingOption;
 ///
 /// @param maxBytes the limit in bytes; `Long.MAX_VALUE` for none
 /// @param fraction the limit as a share of the device's memory; 1 for none
-/// @param threshold the share of the limit above which idle memory is given back before more is obtained;
-///     1 for never
 /// @param failsAtOnce whether a request that would exceed the fraction fails before anything is given back
 ///     or waited for
-public record ReserveLimit(long maxBytes, double fraction, double threshold, boolean failsAtOnce) {
+public record ReserveLimit(long maxBytes, double fraction, boolean failsAtOnce) {
     /// No limit but the driver's.
-    public static final ReserveLimit NONE = new ReserveLimit(Long.MAX_VALUE, 1, 1, false);
+    public static final ReserveLimit NONE = new ReserveLimit(Long.MAX_VALUE, 1, false);
 
     /// Returns the most that may be reserved, in bytes.
     public long capBytes(long deviceBytes) {
         return fraction == 1 ? maxBytes : (long) (fraction * deviceBytes);
-    }
-
-    /// Returns the bytes above which idle memory is given back before more is obtained.
-    public long thresholdBytes(long deviceBytes) {
-        if (threshold == 1) {
-            return Long.MAX_VALUE;
-        }
-        return (long) (threshold * (isSet() ? capBytes(deviceBytes) : deviceBytes));
     }
 
     /// Whether there is a limit below the driver's.

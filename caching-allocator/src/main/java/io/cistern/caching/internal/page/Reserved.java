@@ -68,10 +68,19 @@ public final class Reserved {
         events.segmentAcquired(device, address, byteSize);
     }
 
-    /// Counts and announces a segment that goes back as a whole.
-    public void released(long address, long byteSize) {
-        subtract(byteSize);
+    /// Announces that a segment goes back as a whole, before another thread can get its addresses from the driver.
+    public void releasing(long address, long byteSize) {
         events.segmentReleased(device, address, byteSize);
+    }
+
+    /// Counts a segment that went back.
+    public void released(long byteSize) {
+        subtract(byteSize);
+    }
+
+    /// Announces that a segment stays, since its source did not take it back.
+    public void stays(long address, long byteSize) {
+        events.segmentAcquired(device, address, byteSize);
     }
 
     /// Announces that a freed block waits for other streams.

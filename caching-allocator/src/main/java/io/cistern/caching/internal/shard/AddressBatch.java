@@ -45,9 +45,9 @@ public final class AddressBatch {
         int end = count;
         count = 0;
         for (int from = 0; from < end; ) {
-            StreamShard shard = StreamShard.of(ranges.get(addresses[from]));
+            Shard shard = Shard.of(ranges.get(addresses[from]));
             int to = from + 1;
-            while (to < end && StreamShard.of(ranges.get(addresses[to])) == shard) {
+            while (to < end && Shard.of(ranges.get(addresses[to])) == shard) {
                 to++;
             }
             shard.freeMany(ranges, addresses, from, to);

@@ -1,6 +1,5 @@
 package io.cistern.caching.internal.shard;
 
-import io.cistern.caching.internal.base.Rounding;
 import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
@@ -23,7 +22,12 @@ public final class DeviceShards {
     private final Shards open;
     private final Fences fences;
     private final RecordedUses uses;
-    private final Rounding sizes;
+    /// The unit of all block sizes, a power of two.
+    private final long unit;
+
+    /// Whether small blocks have the sizes of [SizeClasses], as thread caches keep them.
+    private final boolean hasClasses;
+
     /// Whether streams of ended threads are ended; not if memory is never given back, as for graphs.
     private final boolean endsOrphans;
 
@@ -34,20 +38,22 @@ public final class DeviceShards {
             Shards open,
             RecycledShards ended,
             Fences fences,
-            Rounding sizes,
+            long unit,
+            boolean hasClasses,
             boolean endsOrphans) {
         this.ranges = ranges;
         this.open = open;
         this.ended = ended;
         this.fences = fences;
         this.uses = fences.uses;
-        this.sizes = sizes;
+        this.unit = unit;
+        this.hasClasses = hasClasses;
         this.endsOrphans = endsOrphans;
     }
 
     /// Returns the shard of a stream for blocks of a size; makes it if there is none.
-    public StreamShard shard(long key, long byteSize) {
-        StreamShard shard = open.find(key, byteSize);
+    public Shard shard(long key, long byteSize) {
+        Shard shard = open.find(key, byteSize);
         if (shard != null) {
             return shard;
         }
@@ -69,13 +75,15 @@ public final class DeviceShards {
 
     /// Returns the size of the block for a request; for a request that is too large, any size.
     public long rounded(long byteSize) {
-        return sizes.rounded(Math.min(byteSize, Sizes.LARGEST));
+        return hasClasses && SizeClasses.has(byteSize)
+                ? SizeClasses.rounded(byteSize)
+                : Sizes.rounded(Math.min(byteSize, Sizes.LARGEST), unit);
     }
 
     /// Allocates from a shard for a caller that asked for `byteSize` bytes, if a free block fits.
     ///
     /// @return its address, or 0
-    public long find(StreamShard shard, long byteSize) {
+    public long find(Shard shard, long byteSize) {
         if (byteSize > Sizes.LARGEST) {
             return 0;
         }
@@ -94,23 +102,23 @@ public final class DeviceShards {
         return address != 0 ? address : allocateFromAny(open.find(key, !small), size, takesWhole);
     }
 
-    private static long allocateFromAny(@Nullable StreamShard shard, long size, boolean takesWhole) {
+    private static long allocateFromAny(@Nullable Shard shard, long size, boolean takesWhole) {
         return shard == null ? 0 : shard.allocateFromAny(size, takesWhole);
     }
 
     /// Returns the shards of a stream.
-    public List<StreamShard> of(long key) {
+    public List<Shard> of(long key) {
         return open.of(key);
     }
 
     /// Counts the bytes of a request that was served after a miss, in the shard of the block.
     public void requested(long address, long asked) {
-        StreamShard.of(ranges.get(address)).requested(asked);
+        Shard.of(ranges.get(address)).requested(asked);
     }
 
     /// Frees blocks whose fences have passed, if that is due. Skipped while another thread makes driver calls
     /// for the shard: the next allocation comes soon.
-    public void settleIfDue(StreamShard shard) {
+    public void settleIfDue(Shard shard) {
         if (shard.settlingIsDue()) {
             shard.trySettle(fences);
         }
@@ -121,7 +129,7 @@ public final class DeviceShards {
     /// @param asked the bytes that the caller had asked for
     /// @throws UnknownAddressException if no live block starts there
     public void free(AddressRange range, long address, long asked, long key) {
-        StreamShard.of(range).free(range, address, asked, key, uses);
+        Shard.of(range).free(range, address, asked, key, uses);
     }
 
     /// Records that another stream uses a live block too, until it is freed.
@@ -131,7 +139,7 @@ public final class DeviceShards {
         AddressRange range = ranges.get(address);
         long key = Fences.key(stream);
         fences.opened(key);
-        StreamShard.of(range).recordUse(range, address, key, uses);
+        Shard.of(range).recordUse(range, address, key, uses);
     }
 
     /// Whether another stream uses a live block, as far as was recorded, or may use it.
@@ -145,20 +153,20 @@ public final class DeviceShards {
     }
 
     /// Whether a shard holds blocks of this size, provided that its stream is the right one.
-    public boolean isOf(StreamShard shard, long byteSize) {
+    public boolean isOf(Shard shard, long byteSize) {
         return SizeClasses.has(byteSize) == shard.small;
     }
 
     /// Returns all shards, those of ended streams first.
-    public List<StreamShard> all() {
-        List<StreamShard> all = new ArrayList<>(ended.shards());
+    public List<Shard> all() {
+        List<Shard> all = new ArrayList<>(ended.shards());
         all.addAll(open.all());
         return all;
     }
 
     /// Surveys a shard, with the bytes that could go back to the driver. Waits until no thread makes driver
     /// calls for the shard.
-    public ShardSurvey survey(StreamShard shard) {
+    public ShardSurvey survey(Shard shard) {
         shard.driverLock.lock();
         try {
             return shard.survey(true);

@@ -1,7 +1,7 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.ReservedList;
-import io.cistern.caching.internal.growth.GrowingShard;
+import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
@@ -24,7 +24,7 @@ final class FencedFrees {
     /// The most allocations between two polls.
     private static final int LONGEST_PAUSE = 64;
 
-    private final GrowingShard memory;
+    private final Shard shard;
     private final Blocks blocks;
     /// The block that was freed last; while the list is being closed, the one that was freed first.
     private int openHead = Blocks.NONE;
@@ -46,23 +46,23 @@ final class FencedFrees {
     private int untilPoll;
     private int pause = 1;
 
-    FencedFrees(GrowingShard memory) {
-        this.memory = memory;
-        this.blocks = memory.heap.blocks;
+    FencedFrees(Shard shard) {
+        this.shard = shard;
+        this.blocks = shard.heap.blocks;
     }
 
     /// Adds a block that a caller freed. The caller holds the shard's lock.
     ///
     /// @param stream the stream of the free
     void add(int block, long stream) {
-        memory.counters.waits(blocks.byteSize[block]);
+        shard.counters.waits(blocks.byteSize[block]);
         blocks.state[block] = Blocks.FENCED;
         blocks.gapBytes[block] = stream;
         blocks.listNext[block] = openHead;
         openHead = block;
         waiting++;
         untilPoll = 0;
-        memory.reserved.announceDeferred(blocks.address[block], blocks.byteSize[block]);
+        shard.reserved.announceDeferred(blocks.address[block], blocks.byteSize[block]);
     }
 
     /// Whether no block waits. The caller holds the shard's lock.
@@ -81,14 +81,11 @@ final class FencedFrees {
     /// @param own the shard's stream, whose later work comes after its own frees; [Fences#PASSED] once
     ///     it has ended
     void recordAll(Fences fences, long own) {
-        memory.lock.lock();
-        try {
+        try (ShortLock _ = shard.lock.hold()) {
             turnRound();
             while (openHead != Blocks.NONE) {
                 closeFirst(openHead, own, fences.uses);
             }
-        } finally {
-            memory.lock.unlock();
         }
         record(fences);
     }
@@ -126,9 +123,9 @@ final class FencedFrees {
     }
 
     private void free(int block) {
-        memory.counters.waited(blocks.byteSize[block]);
-        memory.reserved.announceCompleted(blocks.address[block], blocks.byteSize[block]);
-        memory.heap.makeFree(block);
+        shard.counters.waited(blocks.byteSize[block]);
+        shard.reserved.announceCompleted(blocks.address[block], blocks.byteSize[block]);
+        shard.heap.makeFree(block);
     }
 
     private void reserve() {
@@ -190,8 +187,7 @@ final class FencedFrees {
     /// @return bytes freed
     long settle(Fences fences) {
         poll(fences);
-        memory.lock.lock();
-        try {
+        try (ShortLock _ = shard.lock.hold()) {
             int before = waiting;
             long bytes = 0;
             for (int head = takePassed(); head != Blocks.NONE; head = takePassed()) {
@@ -200,8 +196,6 @@ final class FencedFrees {
             pause = waiting < before ? 1 : Math.min(pause * 2, LONGEST_PAUSE);
             untilPoll = pause;
             return bytes;
-        } finally {
-            memory.lock.unlock();
         }
     }
 

@@ -1,7 +1,6 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.growth.Growth;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
@@ -39,10 +38,10 @@ public final class RecycledShards {
         /// Gives up the blocks of a closed stream's shards for good.
         ///
         /// @param evicted receives the blocks, also those removed before a failure
-        void end(List<StreamShard> shards, AddressBatch evicted);
+        void end(List<Shard> shards, AddressBatch evicted);
     }
 
-    private static final ObjLongConsumer<StreamShard> AT_REST = StreamShard::closedAtRest;
+    private static final ObjLongConsumer<Shard> AT_REST = Shard::closedAtRest;
 
     /// The number of stream ends for which a shard waits for a successor. A shard that no stream wanted until
     /// then is seldom wanted later, and each shard keeps addresses for a whole device.
@@ -70,7 +69,7 @@ public final class RecycledShards {
     private final ReentrantLock ending = new ReentrantLock();
 
     /// In the order in which their streams ended. Guarded by itself.
-    private final Set<StreamShard> shards = new LinkedHashSet<>();
+    private final Set<Shard> shards = new LinkedHashSet<>();
 
     /// The number of streams that have ended. Written under the same lock.
     private volatile int ends;
@@ -162,7 +161,7 @@ public final class RecycledShards {
         if (timeline != null) {
             long end = fences.end(key);
             uses.replace(key, () -> end);
-            close(timeline, end, StreamShard::closed);
+            close(timeline, end, Shard::closed);
         }
     }
 
@@ -180,7 +179,7 @@ public final class RecycledShards {
         open.all().forEach(this::recordFences);
     }
 
-    private void recordFences(StreamShard shard) {
+    private void recordFences(Shard shard) {
         shard.driverLock.lock();
         try {
             shard.recordFences(fences);
@@ -191,8 +190,8 @@ public final class RecycledShards {
 
     /// Moves a stream's shards here and closes them. The Java heap for that comes first: until they are closed,
     /// no thread sees them here.
-    private void close(StreamTimeline timeline, long end, ObjLongConsumer<StreamShard> closing) {
-        List<StreamShard> left = open.of(timeline.key);
+    private void close(StreamTimeline timeline, long end, ObjLongConsumer<Shard> closing) {
+        List<Shard> left = open.of(timeline.key);
         AddressBatch evicted = new AddressBatch();
         synchronized (shards) {
             shards.addAll(left);
@@ -212,7 +211,7 @@ public final class RecycledShards {
         }
     }
 
-    private void letGo(List<StreamShard> left, AddressBatch evicted) {
+    private void letGo(List<Shard> left, AddressBatch evicted) {
         try {
             keeper.end(left, evicted);
         } finally {
@@ -225,11 +224,11 @@ public final class RecycledShards {
         return growth.movesPages() && ends >= MANY;
     }
 
-    List<StreamShard> shards() {
+    List<Shard> shards() {
         synchronized (shards) {
             return shards.isEmpty()
                     ? List.of()
-                    : shards.stream().filter(StreamShard::isClosed).toList();
+                    : shards.stream().filter(Shard::isClosed).toList();
         }
     }
 
@@ -238,11 +237,11 @@ public final class RecycledShards {
     ///
     /// @return null if no shard can be taken over now
     @Nullable
-    StreamShard takeOver(StreamTimeline successor, boolean small) {
+    Shard takeOver(StreamTimeline successor, boolean small) {
         if (!growth.movesPages()) {
             return null;
         }
-        List<StreamShard> left =
+        List<Shard> left =
                 shards().stream().filter(shard -> shard.small == small).toList();
         try {
             return takeOver(successor, left);
@@ -254,35 +253,35 @@ public final class RecycledShards {
         }
     }
 
-    private @Nullable StreamShard takeOver(StreamTimeline successor, List<StreamShard> left) {
-        StreamShard last = firstVacant(left.reversed());
+    private @Nullable Shard takeOver(StreamTimeline successor, List<Shard> left) {
+        Shard last = firstVacant(left.reversed());
         if (last == null) {
             return null;
         }
-        if (order.hasFinished(last.memory.timeline())) {
+        if (order.hasFinished(last.timeline())) {
             return passOn(last, successor, false) ? last : null;
         }
-        StreamShard first = firstVacant(left);
+        Shard first = firstVacant(left);
         if (first == null) {
             return null;
         }
-        boolean finished = first != last && order.hasFinished(first.memory.timeline());
-        boolean comesAfter = finished || order.follow(successor, first.memory.timeline());
+        boolean finished = first != last && order.hasFinished(first.timeline());
+        boolean comesAfter = finished || order.follow(successor, first.timeline());
         return comesAfter && passOn(first, successor, !finished) ? first : null;
     }
 
-    private static @Nullable StreamShard firstVacant(List<StreamShard> all) {
-        return all.stream().filter(StreamShard::isVacant).findFirst().orElse(null);
+    private static @Nullable Shard firstVacant(List<Shard> all) {
+        return all.stream().filter(Shard::isVacant).findFirst().orElse(null);
     }
 
     /// Gives the shard to its successor, unless another thread makes driver calls for it: that thread may wait
     /// for its stream.
-    private boolean passOn(StreamShard shard, StreamTimeline successor, boolean anew) {
+    private boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
         if (!shard.driverLock.tryLock()) {
             return false;
         }
         try {
-            StreamTimeline former = shard.memory.timeline();
+            StreamTimeline former = shard.timeline();
             boolean passed = isLeft(shard) && shard.passTo(successor, anew, growth);
             if (passed) {
                 forget(shard, former);
@@ -294,15 +293,15 @@ public final class RecycledShards {
     }
 
     /// Whether a shard is still without successor and not dropped. Under its driver lock that does not change.
-    private boolean isLeft(StreamShard shard) {
+    private boolean isLeft(Shard shard) {
         synchronized (shards) {
             return shards.contains(shard);
         }
     }
 
-    private void forget(StreamShard shard, StreamTimeline former) {
+    private void forget(Shard shard, StreamTimeline former) {
         synchronized (shards) {
-            if (!shards.remove(shard) || shards.stream().anyMatch(other -> other.memory.timeline() == former)) {
+            if (!shards.remove(shard) || shards.stream().anyMatch(other -> other.timeline() == former)) {
                 return;
             }
         }
@@ -319,7 +318,7 @@ public final class RecycledShards {
     private void sweep() {
         fences.releasePassed();
         int late = 0;
-        for (StreamShard shard : shards()) {
+        for (Shard shard : shards()) {
             if (late < Fences.MAX_LATE && shard.driverLock.tryLock()) {
                 try {
                     late += mayBeTakenOver(shard) || drop(shard, true) ? 0 : 1;
@@ -330,8 +329,8 @@ public final class RecycledShards {
         }
     }
 
-    private boolean mayBeTakenOver(StreamShard shard) {
-        StreamTimeline former = shard.memory.timeline();
+    private boolean mayBeTakenOver(Shard shard) {
+        StreamTimeline former = shard.timeline();
         if (!former.oneOfMany || ends - former.endNumber >= KEPT) {
             return false;
         }
@@ -341,8 +340,8 @@ public final class RecycledShards {
 
     public void dropEmpty() {
         fences.releasePassed();
-        for (StreamShard shard : shards()) {
-            if (shard.memory.reservedBytes() == 0) {
+        for (Shard shard : shards()) {
+            if (shard.reservedBytes() == 0) {
                 drop(shard, false);
             }
         }
@@ -352,7 +351,7 @@ public final class RecycledShards {
     ///
     /// @param givesBack whether to give its idle memory back first
     /// @return false if its stream's work may still run
-    private boolean drop(StreamShard shard, boolean givesBack) {
+    private boolean drop(Shard shard, boolean givesBack) {
         shard.driverLock.lock();
         try {
             if (!isLeft(shard)) {
@@ -363,7 +362,7 @@ public final class RecycledShards {
             }
             if (givesBack) {
                 shard.settle(fences);
-                shard.returns.giveBack(Long.MAX_VALUE, false, () -> shard.quiet(fences));
+                shard.giveBack(Long.MAX_VALUE, () -> shard.quiet(fences));
             }
             dispose(shard);
         } catch (CudaException refusal) {
@@ -379,13 +378,13 @@ public final class RecycledShards {
     }
 
     /// Drops a shard that has no memory and no work any more.
-    public void dispose(StreamShard shard) {
+    public void dispose(Shard shard) {
         shard.driverLock.lock();
         try {
-            boolean hasNoMemory = shard.memory.reservedBytes() == 0; // first: unmapLent goes over all pages
-            if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard.memory) && shard.dispose()) {
-                counters.ended(shard.small, shard.memory.counters);
-                forget(shard, shard.memory.timeline());
+            boolean hasNoMemory = shard.reservedBytes() == 0; // first: unmapLent goes over all pages
+            if (hasNoMemory && shard.quiet(fences) && growth.unmapLent(shard) && shard.dispose()) {
+                counters.ended(shard.small, shard.counters);
+                forget(shard, shard.timeline());
             }
         } finally {
             shard.driverLock.unlock();

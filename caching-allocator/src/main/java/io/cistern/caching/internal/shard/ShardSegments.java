@@ -19,7 +19,7 @@ final class ShardSegments {
     }
 
     /// Walks over all blocks. The caller holds the shard's lock.
-    static List<SegmentMemory> of(StreamShard shard, Blocks blocks, List<AddressRange> ranges) {
+    static List<SegmentMemory> of(Shard shard, Blocks blocks, List<AddressRange> ranges) {
         var walk = new ShardSegments(shard.isClosed() ? OptionalLong.empty() : OptionalLong.of(shard.stream));
         for (AddressRange range : ranges) {
             for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {

@@ -23,7 +23,7 @@ public final class Shards {
     public interface Left {
         /// Returns a shard for a new stream, or null.
         @Nullable
-        StreamShard takeOver(StreamTimeline successor, boolean small);
+        Shard takeOver(StreamTimeline successor, boolean small);
     }
 
     static final int SMALLEST = 16;
@@ -32,7 +32,7 @@ public final class Shards {
     private final MissClock clock;
     private final Reserved reserved;
     /// Never modified after it is published.
-    private volatile @Nullable StreamShard[] table = new StreamShard[SMALLEST];
+    private volatile @Nullable Shard[] table = new Shard[SMALLEST];
     /// The timelines of streams that have shards. Guarded by itself, a lock that is taken before
     /// this object's monitor.
     private final Map<Long, StreamTimeline> timelines = new HashMap<>();
@@ -45,17 +45,17 @@ public final class Shards {
 
     /// Returns the shard of a stream for blocks of a size, or null.
     @Nullable
-    StreamShard find(long key, long byteSize) {
+    Shard find(long key, long byteSize) {
         return find(key, SizeClasses.has(byteSize));
     }
 
     /// Returns the shard of a stream for small blocks or for large ones, or null.
     @Nullable
-    StreamShard find(long key, boolean small) {
-        @Nullable StreamShard[] shards = table;
+    Shard find(long key, boolean small) {
+        @Nullable Shard[] shards = table;
         int mask = shards.length - 1;
         for (int i = slot(key, mask); ; i = (i + 1) & mask) {
-            StreamShard shard = shards[i];
+            Shard shard = shards[i];
             if (shard == null || (shard.stream == key && shard.small == small)) {
                 return shard;
             }
@@ -63,7 +63,7 @@ public final class Shards {
     }
 
     /// Returns the shard of a stream for blocks of a size. A stream without one takes one over, or gets a new one.
-    StreamShard open(long key, long byteSize, RecycledShards ended) {
+    Shard open(long key, long byteSize, RecycledShards ended) {
         return open(timeline(key, ended.areMany()), SizeClasses.has(byteSize), ended::takeOver);
     }
 
@@ -75,12 +75,12 @@ public final class Shards {
 
     /// Returns the shard of a stream; if there is none, takes over one that an ended stream left, or makes one.
     /// One stream takes over at a time.
-    public synchronized StreamShard open(StreamTimeline timeline, boolean small, Left ended) {
-        StreamShard shard = find(timeline.key, small);
+    public synchronized Shard open(StreamTimeline timeline, boolean small, Left ended) {
+        Shard shard = find(timeline.key, small);
         if (shard == null) {
-            StreamShard left = ended.takeOver(timeline, small);
-            shard = left != null ? left : new StreamShard(timeline, small, splitPolicy, clock, reserved);
-            List<StreamShard> all = all();
+            Shard left = ended.takeOver(timeline, small);
+            shard = left != null ? left : new Shard(timeline, small, splitPolicy, clock, reserved);
+            List<Shard> all = all();
             all.add(shard);
             table = tableOf(all);
         }
@@ -88,9 +88,9 @@ public final class Shards {
     }
 
     /// Returns the shards of a stream, in a new list.
-    List<StreamShard> of(long key) {
-        List<StreamShard> both = new ArrayList<>(2);
-        for (StreamShard shard : new @Nullable StreamShard[] {find(key, true), find(key, false)}) {
+    List<Shard> of(long key) {
+        List<Shard> both = new ArrayList<>(2);
+        for (Shard shard : new @Nullable Shard[] {find(key, true), find(key, false)}) {
             if (shard != null) {
                 both.add(shard);
             }
@@ -102,18 +102,18 @@ public final class Shards {
     /// timeline. If the Java heap is full, nothing changes.
     ///
     /// @return the removed shards
-    List<StreamShard> remove(long key) {
+    List<Shard> remove(long key) {
         synchronized (timelines) {
             Long boxed = key;
-            List<StreamShard> removed = removeShards(key);
+            List<Shard> removed = removeShards(key);
             timelines.remove(boxed);
             return removed;
         }
     }
 
-    private synchronized List<StreamShard> removeShards(long key) {
-        List<StreamShard> left = all();
-        List<StreamShard> removed = of(key);
+    private synchronized List<Shard> removeShards(long key) {
+        List<Shard> left = all();
+        List<Shard> removed = of(key);
         left.removeAll(removed);
         table = tableOf(left);
         return removed;
@@ -138,26 +138,26 @@ public final class Shards {
     }
 
     /// Returns all current shards, those for small blocks first, in a new list.
-    List<StreamShard> all() {
-        List<StreamShard> all = new ArrayList<>();
-        @Nullable StreamShard[] shards = table;
+    List<Shard> all() {
+        List<Shard> all = new ArrayList<>();
+        @Nullable Shard[] shards = table;
         addAll(shards, true, all);
         addAll(shards, false, all);
         return all;
     }
 
-    private static void addAll(@Nullable StreamShard[] shards, boolean small, List<StreamShard> all) {
-        for (StreamShard shard : shards) {
+    private static void addAll(@Nullable Shard[] shards, boolean small, List<Shard> all) {
+        for (Shard shard : shards) {
             if (shard != null && shard.small == small) {
                 all.add(shard);
             }
         }
     }
 
-    private static @Nullable StreamShard[] tableOf(List<StreamShard> all) {
+    private static @Nullable Shard[] tableOf(List<Shard> all) {
         int capacity = Math.max(SMALLEST, Integer.highestOneBit(all.size() * 4));
-        @Nullable StreamShard[] shards = new StreamShard[capacity];
-        for (StreamShard shard : all) {
+        @Nullable Shard[] shards = new Shard[capacity];
+        for (Shard shard : all) {
             int i = slot(shard.stream, capacity - 1);
             while (shards[i] != null) {
                 i = (i + 1) & (capacity - 1);

@@ -46,7 +46,7 @@ public final class TransferCache {
     }
 
     private final ShortLock lock = new ShortLock();
-    private final StreamShard shard;
+    private final Shard shard;
     private final @Nullable Batches[] shelves = new Batches[SizeClasses.COUNT];
 
     /// Read without the lock as a guess; exact if the reader came after the writer.
@@ -54,7 +54,7 @@ public final class TransferCache {
 
     private long blockCount;
 
-    TransferCache(StreamShard shard) {
+    TransferCache(Shard shard) {
         this.shard = shard;
     }
 

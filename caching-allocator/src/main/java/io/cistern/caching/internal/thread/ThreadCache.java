@@ -7,7 +7,7 @@ import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.AddressBatch;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.internal.threads.ThreadState;
 import org.jspecify.annotations.Nullable;
 
@@ -62,10 +62,8 @@ public final class ThreadCache extends ThreadState {
     /// Used by the owner only, for blocks on their way to shards and back.
     final AddressBatch batch = new AddressBatch();
 
-    private final long largestKept;
-
     /// The last large block that went to its shard, if no large block was requested since: its shard and size.
-    private @Nullable StreamShard passedTo;
+    private @Nullable Shard passedTo;
 
     private long passedBytes;
 
@@ -76,11 +74,9 @@ public final class ThreadCache extends ThreadState {
     ///
     /// @param owned whether one thread alone uses it
     /// @param bound the most bytes of small blocks, without the block freed last
-    /// @param largestKept larger blocks always go to their shard; at most [#LARGEST_KEPT]
-    public ThreadCache(boolean owned, long bound, long largestKept, DeviceCounters counters) {
+    public ThreadCache(boolean owned, long bound, DeviceCounters counters) {
         super(owned);
         this.streams = new ThreadCacheStreams(this, bound);
-        this.largestKept = largestKept;
         this.small = new ThreadCacheCounters(true, counters);
         this.large = new ThreadCacheCounters(false, counters);
     }
@@ -148,14 +144,14 @@ public final class ThreadCache extends ThreadState {
     }
 
     /// Records that a large block that could be kept goes to its shard.
-    void largePassed(StreamShard shard, long byteSize) {
+    void largePassed(Shard shard, long byteSize) {
         passedTo = shard;
         passedBytes = rounded(byteSize);
     }
 
     /// Records a request for a large block that is not kept, and whether the last one that went to its shard
     /// would have served it.
-    void largeMissed(StreamShard shard, long byteSize) {
+    void largeMissed(Shard shard, long byteSize) {
         boolean serves = shard == passedTo && rounded(byteSize) == passedBytes;
         repeats = serves ? repeats + 1 : 0;
         passedTo = null;
@@ -234,11 +230,11 @@ public final class ThreadCache extends ThreadState {
 
     /// Whether a large block of this size may be kept at all.
     boolean mayKeepLarge(long byteSize) {
-        return Long.compareUnsigned(byteSize - 1, largestKept) < 0;
+        return Long.compareUnsigned(byteSize - 1, LARGEST_KEPT) < 0;
     }
 
     /// Whether the stream of this shard is the one used last. Called by the owner only.
-    boolean isOn(long stream, StreamShard shard) {
+    boolean isOn(long stream, Shard shard) {
         return stream == lastStream && last.isOf(shard);
     }
 
@@ -246,7 +242,7 @@ public final class ThreadCache extends ThreadState {
     ///
     /// @return null if the stream has ended
     @Nullable
-    ThreadCacheBins changeTo(StreamShard shard, long stream, AddressBatch evicted) {
+    ThreadCacheBins changeTo(Shard shard, long stream, AddressBatch evicted) {
         ThreadCacheBins bins = shard.stream == Fences.key(stream) ? streams.of(shard) : null;
         if (bins != null) {
             changeTo(bins, evicted);
@@ -306,7 +302,7 @@ public final class ThreadCache extends ThreadState {
     }
 
     /// Evicts all blocks of a shard.
-    void evict(StreamShard shard, AddressBatch evicted) {
+    void evict(Shard shard, AddressBatch evicted) {
         streams.evict(shard, evicted);
         if (shard == shardOfLast()) {
             evictLast(evicted);
@@ -320,7 +316,7 @@ public final class ThreadCache extends ThreadState {
     }
 
     /// Evicts all blocks of a stream that has ended, and forgets the stream.
-    void end(StreamShard shard, AddressBatch evicted) {
+    void end(Shard shard, AddressBatch evicted) {
         if (last.isOf(shard)) {
             evictLast(evicted);
         }
@@ -336,7 +332,7 @@ public final class ThreadCache extends ThreadState {
         return Sizes.rounded(byteSize, Sizes.GRANULE);
     }
 
-    private @Nullable StreamShard shardOfLast() {
+    private @Nullable Shard shardOfLast() {
         long now = key;
         if (now == NOTHING) {
             return null;
@@ -353,7 +349,7 @@ public final class ThreadCache extends ThreadState {
     }
 
     /// Bytes of a shard's blocks in this thread cache.
-    long bytesOf(StreamShard shard) {
+    long bytesOf(Shard shard) {
         return streams.bytesOf(shard) + (shard == shardOfLast() ? bytesOfLast() : 0);
     }
 
@@ -383,7 +379,7 @@ public final class ThreadCache extends ThreadState {
     /// @throws IllegalStateException if one does not hold
     void checkInvariants() {
         streams.checkInvariants();
-        StreamShard shard = shardOfLast();
+        Shard shard = shardOfLast();
         Invariant.check(
                 key == NOTHING || (shard != null && shard.isLive(address, bytesOfLast())),
                 "the block freed last is live",

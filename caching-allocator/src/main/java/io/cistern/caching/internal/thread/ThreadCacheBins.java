@@ -7,7 +7,7 @@ import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.shard.AddressBatch;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.TransferCache;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
@@ -59,10 +59,10 @@ final class ThreadCacheBins {
     final long key;
 
     @Nullable
-    StreamShard small;
+    Shard small;
 
     @Nullable
-    StreamShard large;
+    Shard large;
 
     /// Addresses that lie in the shards: an arena of each, as long as the shard exists.
     private long smallBase;
@@ -153,11 +153,11 @@ final class ThreadCacheBins {
     /// Records a shard of the stream.
     ///
     /// @return false if these bins belong to an earlier stream of the same handle
-    boolean learn(StreamShard shard) {
+    boolean learn(Shard shard) {
         return shard.small ? (small = known(small, shard)) == shard : (large = known(large, shard)) == shard;
     }
 
-    private static StreamShard known(@Nullable StreamShard before, StreamShard learned) {
+    private static Shard known(@Nullable Shard before, Shard learned) {
         return before == null ? learned : before;
     }
 
@@ -182,7 +182,7 @@ final class ThreadCacheBins {
         }
     }
 
-    boolean isOf(StreamShard shard) {
+    boolean isOf(Shard shard) {
         return shard == small || shard == large;
     }
 

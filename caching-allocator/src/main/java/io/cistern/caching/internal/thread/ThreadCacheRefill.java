@@ -6,7 +6,7 @@ import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.DeviceShards;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.TransferCache;
 import io.cistern.internal.names.StackRoom;
 import org.jspecify.annotations.Nullable;
@@ -55,7 +55,7 @@ public final class ThreadCacheRefill {
     public long allocate(ThreadCache threadCache, long byteSize, long stream) {
         StackRoom.require();
         boolean small = SizeClasses.has(byteSize);
-        StreamShard shard = shards.shard(Fences.key(stream), byteSize);
+        Shard shard = shards.shard(Fences.key(stream), byteSize);
         if (!small) {
             return allocateLarge(threadCache, shard, byteSize);
         }
@@ -71,7 +71,7 @@ public final class ThreadCacheRefill {
                 : refill(threadCache, bins, shard, byteSize);
     }
 
-    private long allocateLarge(ThreadCache threadCache, StreamShard shard, long byteSize) {
+    private long allocateLarge(ThreadCache threadCache, Shard shard, long byteSize) {
         threadCache.large.missed();
         threadCache.largeMissed(shard, byteSize);
         if (threadCache.holdsLarge()) {
@@ -83,7 +83,7 @@ public final class ThreadCacheRefill {
     /// Makes a stream the thread cache's last used one.
     ///
     /// @return null if that is not possible now
-    private @Nullable ThreadCacheBins select(ThreadCache threadCache, long stream, StreamShard shard) {
+    private @Nullable ThreadCacheBins select(ThreadCache threadCache, long stream, Shard shard) {
         if (threadCache.isOn(stream, shard)) {
             return threadCache.last;
         }
@@ -109,7 +109,7 @@ public final class ThreadCacheRefill {
         }
     }
 
-    private long refill(ThreadCache threadCache, ThreadCacheBins bins, StreamShard shard, long byteSize) {
+    private long refill(ThreadCache threadCache, ThreadCacheBins bins, Shard shard, long byteSize) {
         try {
             return takeBatch(threadCache, bins, shard, byteSize);
         } catch (RuntimeException | Error failure) {
@@ -118,7 +118,7 @@ public final class ThreadCacheRefill {
         }
     }
 
-    private long takeBatch(ThreadCache threadCache, ThreadCacheBins bins, StreamShard shard, long byteSize) {
+    private long takeBatch(ThreadCache threadCache, ThreadCacheBins bins, Shard shard, long byteSize) {
         int sizeClass = SizeClasses.of(byteSize);
         long size = SizeClasses.byteSize(sizeClass);
         AddressBatch batch = threadCache.batch;
@@ -157,7 +157,7 @@ public final class ThreadCacheRefill {
         }
     }
 
-    private long allocateFromShard(ThreadCache threadCache, StreamShard shard, long byteSize) {
+    private long allocateFromShard(ThreadCache threadCache, Shard shard, long byteSize) {
         long address = shards.find(shard, byteSize);
         return address != 0 ? address : growAndAllocate(threadCache, shard, byteSize);
     }
@@ -165,19 +165,19 @@ public final class ThreadCacheRefill {
     /// Grows. Before that, it empties the thread cache, for all streams, and the transfer cache, unless only pages
     /// of this stream have to come back. So the search for pages sees the blocks as without thread caches. Thread
     /// caches hold different blocks each time, and a program that repeats would else come to rest late.
-    private long growAndAllocate(ThreadCache threadCache, StreamShard shard, long byteSize) {
+    private long growAndAllocate(ThreadCache threadCache, Shard shard, long byteSize) {
         if (!shard.missedOwnPages()) {
             emptyOwn(threadCache, shard);
         }
         return misses.allocate(shard, byteSize);
     }
 
-    private long allocate(StreamShard shard, long byteSize) {
+    private long allocate(Shard shard, long byteSize) {
         long address = shards.find(shard, byteSize);
         return address != 0 ? address : misses.allocate(shard, byteSize);
     }
 
-    private void emptyOwn(ThreadCache threadCache, StreamShard shard) {
+    private void emptyOwn(ThreadCache threadCache, Shard shard) {
         AddressBatch batch = threadCache.batch;
         try {
             evictAll(threadCache);
@@ -201,7 +201,7 @@ public final class ThreadCacheRefill {
     public void free(ThreadCache threadCache, long address, long byteSize, long stream) {
         StackRoom.require();
         AddressRange range = ranges.get(address);
-        StreamShard shard = StreamShard.of(range);
+        Shard shard = Shard.of(range);
         ThreadCacheBins bins = binsFor(threadCache, address, byteSize, stream, shard);
         if (bins == null || !threadCache.tryEnter()) {
             shards.free(range, address, byteSize, Fences.key(stream));
@@ -224,7 +224,7 @@ public final class ThreadCacheRefill {
     /// Returns the thread cache's bins for a block, as the last used ones. Returns null if the block goes to
     /// its shard, also because the Java heap has no memory for bins.
     private @Nullable ThreadCacheBins binsFor(
-            ThreadCache threadCache, long address, long byteSize, long stream, StreamShard shard) {
+            ThreadCache threadCache, long address, long byteSize, long stream, Shard shard) {
         boolean passesBy = !shard.small && largePassesBy(threadCache, shard, byteSize);
         if (passesBy || !belongsInThreadCache(address, shard, byteSize, Fences.key(stream))) {
             return null;
@@ -236,7 +236,7 @@ public final class ThreadCacheRefill {
         }
     }
 
-    private static boolean largePassesBy(ThreadCache threadCache, StreamShard shard, long byteSize) {
+    private static boolean largePassesBy(ThreadCache threadCache, Shard shard, long byteSize) {
         if (threadCache.keepsLarge()) {
             return false;
         }
@@ -247,7 +247,7 @@ public final class ThreadCacheRefill {
     }
 
     /// Whether a block was last used on its own stream, and its size is one that the shard holds.
-    private boolean belongsInThreadCache(long address, StreamShard shard, long byteSize, long key) {
+    private boolean belongsInThreadCache(long address, Shard shard, long byteSize, long key) {
         return key == shard.stream
                 && !shard.isClosed()
                 && shards.isOf(shard, byteSize)
@@ -282,7 +282,7 @@ public final class ThreadCacheRefill {
     public void freeShared(long address, long byteSize, long stream) {
         StackRoom.require();
         AddressRange range = ranges.get(address);
-        StreamShard shard = StreamShard.of(range);
+        Shard shard = Shard.of(range);
         long key = Fences.key(stream);
         boolean belongs = shard.small && belongsInThreadCache(address, shard, byteSize, key);
         if (!belongs || !tryKeepShared(address, byteSize, shard)) {
@@ -291,7 +291,7 @@ public final class ThreadCacheRefill {
     }
 
     /// Keeps the block, unless the Java heap is too full for that.
-    private boolean tryKeepShared(long address, long byteSize, StreamShard shard) {
+    private boolean tryKeepShared(long address, long byteSize, Shard shard) {
         try {
             return keepShared(address, byteSize, shard);
         } catch (OutOfMemoryError noRoom) {
@@ -299,7 +299,7 @@ public final class ThreadCacheRefill {
         }
     }
 
-    private boolean keepShared(long address, long byteSize, StreamShard shard) {
+    private boolean keepShared(long address, long byteSize, Shard shard) {
         ThreadCache threadCache = threadCaches.enterShared();
         try {
             ThreadCacheBins bins = threadCache.streams.of(shard);

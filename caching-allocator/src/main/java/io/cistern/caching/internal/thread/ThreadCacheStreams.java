@@ -3,7 +3,7 @@ package io.cistern.caching.internal.thread;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.shard.AddressBatch;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
@@ -57,7 +57,7 @@ final class ThreadCacheStreams {
     ///
     /// @return null if the stream has ended
     @Nullable
-    ThreadCacheBins of(StreamShard shard) {
+    ThreadCacheBins of(Shard shard) {
         if (shard.isClosed()) { // read inside: a thread that closes it empties this cache later
             return null;
         }
@@ -129,7 +129,7 @@ final class ThreadCacheStreams {
     }
 
     /// Evicts all blocks of a shard.
-    void evict(StreamShard shard, AddressBatch evicted) {
+    void evict(Shard shard, AddressBatch evicted) {
         for (ThreadCacheBins each : bins) {
             if (each.small == shard) {
                 each.evictAll(evicted);
@@ -145,7 +145,7 @@ final class ThreadCacheStreams {
     }
 
     /// Evicts all blocks of a stream that has ended, and forgets the stream.
-    void end(StreamShard shard, AddressBatch evicted) {
+    void end(Shard shard, AddressBatch evicted) {
         evict(shard, evicted);
         for (ThreadCacheBins each : bins) {
             if (each.isOf(shard)) {
@@ -164,7 +164,7 @@ final class ThreadCacheStreams {
     }
 
     /// Bytes of a shard's blocks; a guess while other threads change them, else exact.
-    long bytesOf(StreamShard shard) {
+    long bytesOf(Shard shard) {
         long bytes = 0;
         for (ThreadCacheBins each : (ThreadCacheBins[]) BINS.getAcquire(this)) {
             bytes += each.small == shard ? each.bytes() : 0;

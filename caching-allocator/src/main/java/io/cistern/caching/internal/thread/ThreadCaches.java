@@ -5,7 +5,7 @@ import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.RecycledShards;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.Arrays;
 import java.util.List;
@@ -29,17 +29,11 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
     ///
     /// @param entries where threads find their thread caches, for all devices
     /// @param bound the most bytes of small blocks in each
-    /// @param largestKept larger blocks always go to their shard
     public ThreadCaches(
-            @Nullable ThreadCache[] entries,
-            int device,
-            long bound,
-            long largestKept,
-            DeviceCounters counters,
-            AddressRangeMap ranges) {
+            @Nullable ThreadCache[] entries, int device, long bound, DeviceCounters counters, AddressRangeMap ranges) {
         this.ranges = ranges;
         this.threads = new ThreadTable<>(
-                entries, device, owned -> new ThreadCache(owned, bound, largestKept, counters), ThreadCache::begin);
+                entries, device, owned -> new ThreadCache(owned, bound, counters), ThreadCache::begin);
     }
 
     /// Returns the calling thread's thread cache, which is made if there is none; null for a virtual thread.
@@ -55,7 +49,7 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
 
     /// Bytes of a shard's blocks in thread caches and its transfer cache; a guess while other threads change
     /// them, else exact.
-    public long bytesOf(StreamShard shard) {
+    public long bytesOf(Shard shard) {
         long bytes = shard.transferCache.bytes();
         for (ThreadCache threadCache : threads.all()) {
             bytes += threadCache.bytesOf(shard);
@@ -86,14 +80,14 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
     }
 
     /// Bytes of the blocks in thread caches: live for the shards, but idle.
-    public long bytesOf(List<StreamShard> shards) {
+    public long bytesOf(List<Shard> shards) {
         return shards.stream().mapToLong(this::bytesOf).sum();
     }
 
     /// Frees a shard's blocks in thread caches, if they have at least `worthIt` bytes.
     ///
     /// @return whether they were freed
-    public boolean empty(StreamShard shard, long worthIt) {
+    public boolean empty(Shard shard, long worthIt) {
         if (bytesOf(shard) < worthIt) {
             return false;
         }
@@ -109,19 +103,19 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
     /// Evicts a shard's blocks from all thread caches and its transfer cache.
     ///
     /// @param evicted receives the blocks, also those taken out before a failure
-    private void evict(StreamShard shard, AddressBatch evicted) {
+    private void evict(Shard shard, AddressBatch evicted) {
         threads.claimEach(threadCache -> threadCache.evict(shard, evicted));
         shard.transferCache.empty(evicted);
     }
 
     @Override
-    public void end(List<StreamShard> shards, AddressBatch evicted) {
+    public void end(List<Shard> shards, AddressBatch evicted) {
         threads.claimEach(threadCache -> {
-            for (StreamShard shard : shards) {
+            for (Shard shard : shards) {
                 threadCache.end(shard, evicted);
             }
         });
-        for (StreamShard shard : shards) {
+        for (Shard shard : shards) {
             shard.transferCache.empty(evicted);
         }
     }

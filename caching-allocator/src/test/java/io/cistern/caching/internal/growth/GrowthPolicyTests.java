@@ -14,16 +14,13 @@ class GrowthPolicyTests {
     private static final long GIB = 1L << 30;
     private static final long SLOT = 2 * MIB;
 
-    private static GrowthPolicy policy(long fixedBytes, long largestBytes, PageFit fit) {
+    private static GrowthPolicy policy(long fixedBytes, PageFit fit) {
         return new GrowthPolicy(
-                new PagePolicy(fixedBytes, largestBytes, fit, PageReuse.WAIT, false, 0),
-                SLOT,
-                64 * GIB,
-                Long.MAX_VALUE);
+                new PagePolicy(fixedBytes, fit, PageReuse.WAIT, false, 0), SLOT, 64 * GIB, Long.MAX_VALUE);
     }
 
     private static GrowthPolicy policy(PageFit fit) {
-        return policy(0, PagePolicy.LARGEST_BYTES, fit);
+        return policy(0, fit);
     }
 
     @Test
@@ -83,15 +80,8 @@ class GrowthPolicyTests {
     }
 
     @Test
-    void pagesStopGrowingAtTheLargest() {
-        GrowthPolicy growthPolicy = policy(0, 20 * MIB, PageFit.USUAL);
-        growthPolicy.needed(17 * GIB, false);
-        assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(20 * MIB);
-    }
-
-    @Test
     void aFixedSizeIsThatOfEveryPage() {
-        GrowthPolicy growthPolicy = policy(3 * MIB, PagePolicy.LARGEST_BYTES, PageFit.USUAL);
+        GrowthPolicy growthPolicy = policy(3 * MIB, PageFit.USUAL);
         growthPolicy.needed(17 * GIB, false);
         assertThat(growthPolicy.pageBytes(false, 0)).isEqualTo(4 * MIB);
         assertThat(growthPolicy.pageBytes(true, 0)).isEqualTo(4 * MIB);

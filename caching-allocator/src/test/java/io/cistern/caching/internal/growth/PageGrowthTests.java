@@ -16,7 +16,7 @@ import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.page.Reserved;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.AccessRights;
@@ -34,7 +34,7 @@ class PageGrowthTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final AddressRangeMap ranges = new AddressRangeMap();
-    private final Reserved reserved = new Reserved(0, mock(EventSink.class), new DeviceCounters(Long.MAX_VALUE));
+    private final Reserved reserved = new Reserved(0, mock(EventSink.class), new DeviceCounters());
     private final PageTable table =
             new PageTable(new PhysicalPages(0, gpu, new GpuContext.GpuPages(gpu), reserved), ranges, false);
     private final MissClock clock = new MissClock();
@@ -44,11 +44,11 @@ class PageGrowthTests {
             clock,
             new CrossStreamOrder(fences, clock, PageReuse.WAIT, reserved.counters),
             fences,
-            new PagePolicy(2 * MIB, 2 * MIB, PageFit.USUAL, PageReuse.WAIT, false, 0),
+            new PagePolicy(2 * MIB, PageFit.USUAL, PageReuse.WAIT, false, 0),
             1L << 30,
             Long.MAX_VALUE,
             () -> 1L << 30);
-    private final StreamShard shard = new StreamShard(TestContext.timeline(0), false, SplitPolicy.ANY, clock, reserved);
+    private final Shard shard = new Shard(TestContext.timeline(0), false, SplitPolicy.ANY, clock, reserved);
 
     @AfterEach
     void close() {
@@ -59,19 +59,19 @@ class PageGrowthTests {
 
     @Test
     void aBlockFreedAfterTheSearchIsTakenAndNothingIsMapped() {
-        long address = growth.growAndAllocate(shard.memory, 4 * MIB, false);
+        long address = growth.growAndAllocate(shard, 4 * MIB, false);
         free(address);
-        assertThat(growth.growAndAllocate(shard.memory, 4 * MIB, false)).isEqualTo(address);
+        assertThat(growth.growAndAllocate(shard, 4 * MIB, false)).isEqualTo(address);
         free(address);
-        assertThat(growth.growAndAllocate(shard.memory, 3 * MIB, false)).isEqualTo(address);
+        assertThat(growth.growAndAllocate(shard, 3 * MIB, false)).isEqualTo(address);
         assertThat(reserved.bytes()).isEqualTo(4 * MIB);
     }
 
     @Test
     void aBlockFreedAfterTheSearchThatIsTooSmallIsMadeLarger() {
-        long address = growth.growAndAllocate(shard.memory, 4 * MIB, false);
+        long address = growth.growAndAllocate(shard, 4 * MIB, false);
         free(address);
-        assertThat(growth.growAndAllocate(shard.memory, 6 * MIB, false)).isEqualTo(address);
+        assertThat(growth.growAndAllocate(shard, 6 * MIB, false)).isEqualTo(address);
         assertThat(reserved.bytes()).isEqualTo(6 * MIB);
         assertThat(gpu.virtualMemory().access(0, address + 6 * MIB - 1, MemoryLocation.device(0)))
                 .isEqualTo(AccessRights.READ_WRITE);

@@ -39,11 +39,11 @@ class RefusedSegmentsTests {
 
         refused.releaseAll();
         assertThat(refused.byteSize()).isEqualTo(SEGMENT.byteSize());
-        verify(reserved, never()).released(SEGMENT.address(), SEGMENT.byteSize());
+        verify(reserved, never()).released(SEGMENT.byteSize());
 
         refused.releaseAll();
         assertThat(refused.byteSize()).isZero();
-        verify(reserved).released(SEGMENT.address(), SEGMENT.byteSize());
+        verify(reserved).released(SEGMENT.byteSize());
     }
 
     @Test

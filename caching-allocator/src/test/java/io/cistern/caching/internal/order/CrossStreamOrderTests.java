@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 /// What is remembered of waits between streams.
 class CrossStreamOrderTests {
-    private final DeviceCounters counters = new DeviceCounters(Long.MAX_VALUE);
+    private final DeviceCounters counters = new DeviceCounters();
     private final TestOrder streams = new TestOrder();
     private final Fences fences = new Fences(0, mock(CudaDriver.class), streams, counters);
     private final MissClock clock = new MissClock();

@@ -12,7 +12,7 @@ class ShardsTests {
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {
-        StreamShard shard = open(0);
+        Shard shard = open(0);
         for (long stream = 256; stream < 256 * 500; stream += 256) {
             open(stream);
         }
@@ -24,7 +24,7 @@ class ShardsTests {
         assertThat(table.all()).hasSize(250);
     }
 
-    private StreamShard open(long stream) {
+    private Shard open(long stream) {
         return table.open(TestContext.timeline(stream), true, (_, _) -> null);
     }
 

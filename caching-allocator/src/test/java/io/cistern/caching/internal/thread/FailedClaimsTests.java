@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.shard.AddressBatch;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.internal.threads.ThreadTable;
 import java.util.AbstractList;
 import java.util.ArrayList;
@@ -23,12 +23,7 @@ class FailedClaimsTests {
     private static final int THREADS = 3;
 
     private final ThreadCaches threadCaches = new ThreadCaches(
-            new ThreadCache[ThreadTable.ENTRIES],
-            0,
-            32L << 20,
-            64L << 20,
-            new DeviceCounters(Long.MAX_VALUE),
-            new AddressRangeMap());
+            new ThreadCache[ThreadTable.ENTRIES], 0, 32L << 20, new DeviceCounters(), new AddressRangeMap());
 
     @Test
     void everyThreadCacheIsItsThreadsAgain() throws Exception {
@@ -50,10 +45,10 @@ class FailedClaimsTests {
     }
 
     /// Fails in the first thread cache.
-    private static List<StreamShard> fullHeap() {
+    private static List<Shard> fullHeap() {
         return new AbstractList<>() {
             @Override
-            public StreamShard get(int index) {
+            public Shard get(int index) {
                 throw new OutOfMemoryError("as if the Java heap were full");
             }
 

@@ -15,8 +15,7 @@ record Cap(String cap, long capBytes, long pageBytes, long unitBytes, boolean on
     private static final Pattern FRACTION = Pattern.compile("per_process_memory_fraction=([0-9.]+)");
     private static final Pattern PAGE = Pattern.compile("page_size=(\\d+)MiB");
     private static final Pattern ALIGNMENT = Pattern.compile("alignment=(\\d+)");
-    private static final Pattern WHOLE =
-            Pattern.compile("splits=false|max_split_size_mb|roundup_power2|limit:|aligned:|symmetric");
+    private static final Pattern WHOLE = Pattern.compile("splits=false|limit:|aligned:|symmetric");
     private static final long PAGE_BYTES = 2 << 20;
     private static final long SMALL_BYTES = 64 << 10;
 

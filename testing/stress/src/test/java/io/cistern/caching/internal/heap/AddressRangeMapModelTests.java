@@ -2,7 +2,7 @@ package io.cistern.caching.internal.heap;
 
 import io.cistern.caching.BlockPlaces;
 import io.cistern.caching.OneGpu;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.internal.routing.Interleavings;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import org.jetbrains.lincheck.datastructures.IntGen;
@@ -24,7 +24,7 @@ public final class AddressRangeMapModelTests {
     private static final int HELD = 3;
 
     private final AddressRangeMap map = new AddressRangeMap();
-    private final StreamShard shard = OneGpu.shard(7);
+    private final Shard shard = OneGpu.shard(7);
     private final AddressRange[] ranges = new AddressRange[REGIONS];
     private final AtomicIntegerArray states = new AtomicIntegerArray(REGIONS);
 

@@ -4,7 +4,7 @@ import static org.openjdk.jcstress.annotations.Expect.ACCEPTABLE;
 import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import io.cistern.caching.OneGpu;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.JCStressTest;
 import org.openjdk.jcstress.annotations.Outcome;
@@ -19,7 +19,7 @@ import org.openjdk.jcstress.infra.results.Z_Result;
 public class NeighbourComes {
     private static final long START = 5L << 30;
     private static final long BYTE_SIZE = 3L << 20;
-    private static final StreamShard SHARD = OneGpu.shard(7);
+    private static final Shard SHARD = OneGpu.shard(7);
 
     private final AddressRangeMap map = new AddressRangeMap();
     private final AddressRange live = OneGpu.segment(SHARD, START, BYTE_SIZE);

@@ -41,9 +41,9 @@ public final class ShardsModelTests {
     @Operation
     public boolean open(@Param(name = "stream") int stream) {
         StreamTimeline own = OneGpu.timeline(STREAMS[stream]);
-        StreamShard shard = OneGpu.open(table, own);
+        Shard shard = OneGpu.open(table, own);
         BlockPlaces.require(shard.stream == STREAMS[stream], "a shard of another stream");
-        return shard.memory.timeline() == own;
+        return shard.timeline() == own;
     }
 
     @Operation
@@ -53,11 +53,11 @@ public final class ShardsModelTests {
 
     @Operation
     public boolean end(@Param(name = "stream") int stream) {
-        List<StreamShard> ended = table.remove(STREAMS[stream]);
+        List<Shard> ended = table.remove(STREAMS[stream]);
         return isOf(ended.isEmpty() ? null : ended.getFirst(), stream);
     }
 
-    private static boolean isOf(StreamShard shard, int stream) {
+    private static boolean isOf(Shard shard, int stream) {
         BlockPlaces.require(shard == null || shard.stream == STREAMS[stream], "a shard of another stream");
         return shard != null;
     }

@@ -30,7 +30,7 @@ public class TransferCacheModelTests {
     }
 
     private static ThreadCache threadCache() {
-        return new ThreadCache(true, 1 << 20, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+        return new ThreadCache(true, 1 << 20, new DeviceCounters());
     }
 
     /// Leaves a block that is in nobody's hands but its own.

@@ -4,7 +4,7 @@ import io.cistern.caching.BlockPlaces;
 import io.cistern.caching.OneGpu;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.shard.AddressBatch;
-import io.cistern.caching.internal.shard.StreamShard;
+import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.process.ProcessFence;
 import io.cistern.internal.routing.Interleavings;
 import org.jetbrains.lincheck.datastructures.IntGen;
@@ -25,9 +25,8 @@ public class ThreadCacheClaimModelTests {
     private static final long BYTE_SIZE = 1024;
     private static final int BLOCKS = 3;
 
-    private final StreamShard shard = OneGpu.shard(STREAM);
-    private final ThreadCache threadCache =
-            new ThreadCache(true, 1 << 20, ThreadCache.LARGEST_KEPT, new DeviceCounters(Long.MAX_VALUE));
+    private final Shard shard = OneGpu.shard(STREAM);
+    private final ThreadCache threadCache = new ThreadCache(true, 1 << 20, new DeviceCounters());
     private final BlockPlaces places = new BlockPlaces(BLOCKS);
 
     /// Begins with the stream's bins.

@@ -1,4 +1,4 @@
-package io.cistern.caching.internal.growth;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.page.Page;
 import java.util.Arrays;

@@ -1,4 +1,4 @@
-package io.cistern.caching.internal.growth;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;

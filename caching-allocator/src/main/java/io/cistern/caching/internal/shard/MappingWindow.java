@@ -1,4 +1,4 @@
-package io.cistern.caching.internal.growth;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.page.PageArena;
@@ -55,7 +55,7 @@ public final class MappingWindow {
         return blocks[i];
     }
 
-    PageArena arena() {
+    public PageArena arena() {
         return (PageArena) all.range[first()];
     }
 
@@ -63,16 +63,16 @@ public final class MappingWindow {
         return gap;
     }
 
-    long address() {
+    public long address() {
         return address;
     }
 
     /// The end of the window.
-    long end() {
+    public long end() {
         return ends[count - 1];
     }
 
-    int count() {
+    public int count() {
         return count;
     }
 
@@ -85,15 +85,15 @@ public final class MappingWindow {
     }
 
     /// The start of the window's block number `i`.
-    long start(int i) {
+    public long start(int i) {
         return i == 0 ? address : ends[i - 1];
     }
 
-    long end(int i) {
+    public long end(int i) {
         return ends[i];
     }
 
-    byte state(int i) {
+    public byte state(int i) {
         return states[i];
     }
 }

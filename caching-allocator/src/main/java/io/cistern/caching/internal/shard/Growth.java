@@ -1,4 +1,4 @@
-package io.cistern.caching.internal.growth;
+package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.StreamTimeline;
@@ -7,7 +7,7 @@ import java.util.Optional;
 
 /// Gets more memory for a shard. Called with the shard's driver lock held; holds no short lock across
 /// a driver call.
-public sealed interface Growth permits PageGrowth, SegmentGrowth {
+public interface Growth {
     /// Whether memory moves between shards, in pages.
     default boolean movesPages() {
         return false;
@@ -21,7 +21,7 @@ public sealed interface Growth permits PageGrowth, SegmentGrowth {
     /// @return the block's address
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if the source has no more memory
     /// @throws io.cistern.cuda.CudaException if another driver call fails; then nothing has changed
-    long growAndAllocate(GrowingShard shard, long byteSize, boolean idleFirst);
+    long growAndAllocate(Shard shard, long byteSize, boolean idleFirst);
 
     /// Checks the invariants of the growth's own tables.
     ///
@@ -38,15 +38,15 @@ public sealed interface Growth permits PageGrowth, SegmentGrowth {
     ///
     /// @return false if the source needs some of the memory where it is
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    boolean unmapLent(GrowingShard shard);
+    boolean unmapLent(Shard shard);
 
     /// Gives a vacant shard to another stream, if this growth [moves pages][#movesPages]. The caller holds the
     /// shard's driver lock.
     ///
-    /// @param successor as in [GrowingShard#passTo]
-    /// @param anew as in [GrowingShard#passTo]
+    /// @param successor as in [Shard#passTo]
+    /// @param anew as in [Shard#passTo]
     /// @return false if the shard is not vacant
-    default boolean passOn(GrowingShard shard, StreamTimeline successor, boolean anew) {
+    default boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
         return false;
     }
 

@@ -1,0 +1,838 @@
+package io.cistern.caching.internal.shard;
+
+import io.cistern.caching.internal.base.CacheStat;
+import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.base.ShardCounters;
+import io.cistern.caching.internal.base.ShortLock;
+import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.base.SplitPolicy;
+import io.cistern.caching.internal.heap.AddressRange;
+import io.cistern.caching.internal.heap.AddressRangeMap;
+import io.cistern.caching.internal.heap.BlockHeap;
+import io.cistern.caching.internal.heap.Blocks;
+import io.cistern.caching.internal.heap.ClaimedBlocks;
+import io.cistern.caching.internal.heap.FreeRuns;
+import io.cistern.caching.internal.heap.SmallerRuns;
+import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.order.MissClock;
+import io.cistern.caching.internal.order.RecordedUses;
+import io.cistern.caching.internal.order.StreamTimeline;
+import io.cistern.caching.internal.page.Mapping;
+import io.cistern.caching.internal.page.PageArena;
+import io.cistern.caching.internal.page.PageOwner;
+import io.cistern.caching.internal.page.Reserved;
+import io.cistern.cuda.CudaException;
+import io.cistern.diagnostics.SegmentMemory;
+import java.lang.System.Logger.Level;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/// Allocates and frees the blocks of one stream on one device, either small or large ones.
+///
+/// 1. A request takes the best fit among the free blocks; the rest stays free, if it has one granule or more.
+/// 2. A freed block is merged with its free neighbours. If another stream used it last, it first waits
+///    [for a fence][FencedFrees].
+/// 3. [Growth] adds memory: segments, or pages under a [window][MappingWindow]. Pages also leave for other shards,
+///    come back, are unmapped, replaced or put to sleep, as the [table][io.cistern.caching.internal.page.PageTable]
+///    of the pages wants it. Idle memory goes back to the driver.
+/// 4. When the stream has ended and no block is in use, another stream may [take over][#passTo] the shard.
+/// 5. Memory comes and goes by *claims*: a thread takes a block out of circulation under the lock, makes driver
+///    calls for it without the lock, and then publishes the block, changed or in its former state.
+///
+/// **Threading.** `lock` guards the blocks and the marks of their pages; it is short and never held across a driver
+/// call. A thread that makes driver calls for this shard (growing, trimming, polling fences) holds `driverLock`,
+/// which is taken before the page table's lock and `lock`; no thread that holds it waits for the work of a stream.
+public final class Shard implements PageOwner {
+    /// See [Fences#key]. Changes when another stream [takes over][#passTo] the shard. No block is live then, so
+    /// a thread that has one, or found the shard by the stream, reads it without a lock.
+    public long stream;
+
+    public final boolean small;
+
+    public final ReentrantLock driverLock = new ReentrantLock();
+
+    /// Held by a thread that waits for the stream's work in order to give back idle memory; a second thread
+    /// then finds what the first one's wait made free. Taken before the driver lock.
+    public final ReentrantLock waiting = new ReentrantLock();
+
+    public final TransferCache transferCache = new TransferCache(this);
+
+    final ShortLock lock = new ShortLock();
+    final BlockHeap heap;
+    final ShardCounters counters;
+    final Reserved reserved;
+    private final Blocks blocks;
+    private final FreeRuns freeRuns;
+    private final IdleMarks marks;
+    private final WindowSearch search;
+    private final UsablePages maybeUsable = page -> page.home.owner.mayBeIdle(page.home);
+    private final FencedFrees fenced;
+
+    /// How far the stream has got; replaced when another stream [takes over][#passTo] the shard.
+    private StreamTimeline timeline;
+
+    private volatile boolean closed;
+
+    /// The end of the stream, once the shard is closed; from then on guarded by the driver lock.
+    private long closingFence = Fences.PASSED;
+
+    /// Only one warning is logged; two threads may log two.
+    private boolean refusalLogged;
+
+    /// Makes a shard without memory.
+    ///
+    /// @param splitPolicy see [Growth#splitPolicy]
+    /// @param clock the device's clock
+    /// @param reserved the device's counter of reserved bytes
+    public Shard(StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, Reserved reserved) {
+        this.stream = timeline.key;
+        this.small = small;
+        this.timeline = timeline;
+        this.reserved = reserved;
+        this.counters = new ShardCounters(small, reserved.counters);
+        this.blocks = new Blocks();
+        this.marks = new IdleMarks(blocks, clock);
+        this.heap = new BlockHeap(blocks, splitPolicy, marks, small ? SmallerRuns.NONE : this::smallerRun, counters);
+        this.freeRuns = heap.freeRuns;
+        this.search = new WindowSearch(blocks);
+        this.fenced = new FencedFrees(this);
+    }
+
+    /// Returns the shard whose blocks lie in a range.
+    public static Shard of(AddressRange range) {
+        return (Shard) range.owner;
+    }
+
+    @Override
+    public boolean isSmall() {
+        return small;
+    }
+
+    @Override
+    public StreamTimeline timeline() {
+        return timeline;
+    }
+
+    /// Bytes of live blocks; may be one operation old.
+    @Override
+    public long liveBytes() {
+        return heap.liveBytes();
+    }
+
+    /// Bytes of memory; may be one operation old.
+    public long reservedBytes() {
+        return counters.gauge(CacheStat.RESERVED_BYTES).current();
+    }
+
+    // Blocks.
+
+    /// Allocates a block for a caller that asked for `asked` bytes. Counts a hit, unless no block fits.
+    long find(long byteSize, long asked) {
+        try (ShortLock _ = lock.hold()) {
+            long address = heap.allocate(byteSize);
+            if (address != 0) {
+                counters.searched(true);
+                counters.requested(asked);
+            }
+            return address;
+        }
+    }
+
+    /// Allocates up to `wanted` blocks of one size, as many as are free; the one at the lowest address comes
+    /// last, for a caller that asked for `asked` bytes. Counts a hit, unless no block was free.
+    public void allocateMany(long byteSize, long asked, int wanted, AddressBatch into) {
+        into.reserve(wanted);
+        try (ShortLock _ = lock.hold()) {
+            int from = into.count;
+            for (long address = 1; address != 0 && into.count - from < wanted; ) {
+                address = heap.allocate(byteSize);
+                if (address != 0) {
+                    into.add(address);
+                }
+            }
+            if (into.count > from) {
+                counters.searched(true);
+                counters.requested(asked);
+            }
+        }
+        into.reverse();
+    }
+
+    /// See [BlockHeap#missedOwnPages].
+    public boolean missedOwnPages() {
+        return heap.missedOwnPages();
+    }
+
+    public void missed() {
+        try (ShortLock _ = lock.hold()) {
+            counters.searched(false);
+        }
+    }
+
+    /// Counts the bytes of a request that was served after a miss.
+    void requested(long asked) {
+        try (ShortLock _ = lock.hold()) {
+            counters.requested(asked);
+        }
+    }
+
+    /// See [BlockHeap#allocateFromAny].
+    long allocateFromAny(long byteSize, boolean takesWhole) {
+        try (ShortLock _ = lock.hold()) {
+            return heap.allocateFromAny(byteSize, takesWhole);
+        }
+    }
+
+    /// Small blocks are placed by the best fit alone: a page for them is the smallest there is.
+    private int smallerRun(int block, long byteSize) {
+        return search.ready(freeRuns, maybeUsable, block, byteSize);
+    }
+
+    /// Frees a live block. It is free at once if all later work of this shard's stream comes after its
+    /// last use. A shard whose stream has ended treats no stream as its own, since another stream may have
+    /// the handle now.
+    ///
+    /// @param asked the bytes that the caller had asked for
+    /// @param lastStream the stream of the free
+    /// @param uses the other streams that used the block
+    /// @throws io.cistern.errors.UnknownAddressException if no live block starts there
+    public void free(AddressRange range, long address, long asked, long lastStream, RecordedUses uses) {
+        try (ShortLock _ = lock.hold()) {
+            int block = heap.retire(range, address);
+            counters.returned(asked);
+            if (lastStream != stream || closed || uses.mayContain(address)) {
+                fenced.add(block, lastStream);
+            } else {
+                heap.makeFree(block);
+            }
+        }
+    }
+
+    /// Frees live blocks of this shard that were all last used on its stream.
+    ///
+    /// @throws io.cistern.errors.UnknownAddressException if no live block starts at one of the addresses
+    void freeMany(AddressRangeMap ranges, long[] blocks, int from, int to) {
+        try (ShortLock _ = lock.hold()) {
+            for (int i = from; i < to; i++) {
+                heap.makeFree(heap.retire(ranges.get(blocks[i]), blocks[i]));
+            }
+        }
+    }
+
+    /// Records that a stream uses a live block.
+    ///
+    /// @throws io.cistern.errors.UnknownAddressException if no live block starts there
+    void recordUse(AddressRange range, long address, long key, RecordedUses uses) {
+        try (ShortLock _ = lock.hold()) {
+            heap.liveAt(range, address);
+            uses.add(address, key);
+        }
+    }
+
+    public boolean isLive(long address, long byteSize) {
+        try (ShortLock _ = lock.hold()) {
+            return heap.isLive(address, byteSize);
+        }
+    }
+
+    // Frees that wait.
+
+    /// Whether an allocation should [settle][#settle] first.
+    boolean settlingIsDue() {
+        if (fenced.isEmpty()) { // read without the lock: a block freed now waits for the next allocation
+            return false;
+        }
+        try (ShortLock _ = lock.hold()) {
+            return fenced.due();
+        }
+    }
+
+    /// Frees the blocks whose fences have passed. The caller holds the driver lock and not `lock`.
+    ///
+    /// @return bytes freed
+    public long settle(Fences fences) {
+        if (fenced.isEmpty()) { // read without the lock: a block freed now waits for the next call
+            return 0;
+        }
+        recordFences(fences);
+        return fenced.settle(fences);
+    }
+
+    @Override
+    public void trySettle(Fences fences) {
+        if (!fenced.isEmpty() && driverLock.tryLock()) {
+            try {
+                settle(fences);
+            } finally {
+                driverLock.unlock();
+            }
+        }
+    }
+
+    /// Waits for all fences, then does the same as [#settle]. The caller holds no lock: others need the
+    /// driver lock meanwhile.
+    public long settleAfterWaiting(Fences fences) {
+        FenceWait wait = beginWait(fences);
+        try {
+            wait.await(fences);
+        } finally {
+            endWait(wait, fences);
+        }
+        driverLock.lock();
+        try {
+            return settle(fences);
+        } finally {
+            driverLock.unlock();
+        }
+    }
+
+    private FenceWait beginWait(Fences fences) {
+        driverLock.lock();
+        try {
+            recordFences(fences);
+            return fenced.beginWait();
+        } finally {
+            driverLock.unlock();
+        }
+    }
+
+    private void endWait(FenceWait wait, Fences fences) {
+        driverLock.lock();
+        try {
+            fenced.endWait(wait, fences);
+        } finally {
+            driverLock.unlock();
+        }
+    }
+
+    /// Records fences for frees that have none yet. The caller holds the driver lock and not `lock`.
+    void recordFences(Fences fences) {
+        fenced.recordAll(fences, closed ? Fences.PASSED : stream);
+    }
+
+    // Growth; the caller holds the driver lock.
+
+    /// Allocates a block of exactly this size.
+    ///
+    /// @param byteSize whole granules
+    /// @return its address, or 0 if no free block fits
+    public long allocate(long byteSize) {
+        try (ShortLock _ = lock.hold()) {
+            return heap.allocate(byteSize);
+        }
+    }
+
+    /// Allocates a block that became free after a failed search: frees take no driver lock.
+    ///
+    /// @return its address, or 0
+    public long allocateAfterMiss(long byteSize) {
+        try (ShortLock _ = lock.hold()) {
+            return heap.allocateAfterMiss(byteSize);
+        }
+    }
+
+    /// Adds a range that has no memory yet, as one hole.
+    public void addHole(PageArena arena) {
+        try (ShortLock _ = lock.hold()) {
+            heap.addHole(arena);
+        }
+    }
+
+    /// Adds a range with memory and allocates from it. If the Java heap is full, nothing changes.
+    ///
+    /// @return the block's address
+    public long addAndAllocate(AddressRange range, long byteSize) {
+        try (ShortLock _ = lock.hold()) {
+            long address = heap.addAndAllocate(range, byteSize);
+            counters.grown(range.byteSize);
+            return address;
+        }
+    }
+
+    /// Claims the window in the smallest free run that has one; the previous window must be done with. The caller holds
+    /// the page table's lock.
+    ///
+    /// @param idle pages that count as present, or null for none
+    /// @return null if no window is large enough
+    @Nullable
+    public MappingWindow claimWindow(long byteSize, @Nullable UsablePages idle) {
+        try (ShortLock _ = lock.hold()) {
+            MappingWindow window = search.best(freeRuns, idle, byteSize);
+            if (window != null) {
+                freeRuns.claim(window.gap(), window.first(), window.last());
+            }
+            return window;
+        }
+    }
+
+    /// Makes room for mappings in an arena, up to an address.
+    public void reserve(PageArena arena, long end) {
+        try (ShortLock _ = lock.hold()) {
+            arena.reserve(end);
+        }
+    }
+
+    /// Publishes a window whose pages are mapped, and allocates from it. If the Java heap is
+    /// full, nothing changes.
+    ///
+    /// @param entered the mappings that were made for the window, by address
+    /// @param cameBytes the bytes of its pages that are new or had their home elsewhere
+    /// @param end where the window's pages end
+    /// @return the block's address
+    public long fillAndAllocate(
+            MappingWindow window, ReservedList<Mapping> entered, long cameBytes, long end, long byteSize) {
+        try (ShortLock _ = lock.hold()) {
+            heap.reserve(window.first(), 2);
+            for (int i = 0; i < entered.size(); i++) {
+                window.arena().enter(entered.get(i));
+            }
+            long address = heap.fillAndAllocate(window.first(), window.count(), end, byteSize);
+            if (cameBytes > 0) {
+                counters.came(cameBytes);
+            }
+            return address;
+        }
+    }
+
+    /// Gives up a claimed window.
+    public void abandon(MappingWindow window) {
+        try (ShortLock _ = lock.hold()) {
+            for (int i = 0; i < window.count(); i++) {
+                heap.unclaim(window.block(i), window.state(i));
+            }
+        }
+    }
+
+    /// Retires the addresses of a mapping that the driver would not unmap; they are a part of a hole.
+    public void spend(Mapping stuck) {
+        try (ShortLock _ = lock.hold()) {
+            stuck.block = heap.spend(stuck.arena, stuck.address, stuck.end());
+            stuck.arena.enter(stuck);
+        }
+    }
+
+    /// Frees a live block that no caller received.
+    public void giveUp(AddressRange range, long address) {
+        try (ShortLock _ = lock.hold()) {
+            heap.makeFree(heap.retire(range, address));
+        }
+    }
+
+    // Pages that leave and come.
+
+    @Override
+    public void lookedAt() {
+        marks.asked();
+        if (!marks.areKept()) { // read without the lock: marks dropped at this moment are refused later
+            try (ShortLock _ = lock.hold()) {
+                marks.renew(heap.ranges(), freeRuns);
+            }
+        }
+    }
+
+    @Override
+    public void findIdle(FreeBlocks seen) {
+        try (ShortLock _ = lock.hold()) {
+            freeRuns.forEachFree(Sizes.SLOT, block -> {
+                if (blocks.range[block] instanceof PageArena arena) {
+                    seen.add(arena, blocks.address[block], blocks.end(block));
+                }
+            });
+        }
+    }
+
+    @Override
+    public boolean mayBeIdle(Mapping home) {
+        marks.asked();
+        return !marks.areKept() || (home.idle && !home.page.isPinned());
+    }
+
+    @Override
+    public boolean lend(Mapping home, PageOwner taker) {
+        try (ShortLock _ = lock.hold()) {
+            if (!marks.areKept() || !home.idle || !home.isHome()) {
+                return false;
+            }
+            int free = home.idleBlock;
+            if (!blocks.is(free, Blocks.FREE) || !blocks.isAround(free, home.arena, home.address, home.end())) {
+                free = freeRuns.findFree(home.arena, home.address, home.end());
+            }
+            blocks.reserve(2);
+            home.block = freeRuns.lend(free, home.address, home.end());
+            if (taker != this) {
+                counters.went(home.page.byteSize);
+            }
+            return true;
+        }
+    }
+
+    @Override
+    public void takeBack(Mapping home, PageOwner taker) {
+        try (ShortLock _ = lock.hold()) {
+            if (taker != this) {
+                counters.came(home.page.byteSize);
+            }
+            freeRuns.claim(home.block, home.block);
+            heap.makeFree(home.block);
+        }
+    }
+
+    @Override
+    public boolean claimFree(PageArena arena, long[] froms, long[] tos, int[] parts) {
+        try (ShortLock _ = lock.hold()) {
+            blocks.reserve(2 * parts.length);
+            for (int i = 0; i < parts.length; i++) {
+                int free = freeRuns.findFree(arena, froms[i], tos[i]);
+                if (free == Blocks.NONE) {
+                    heap.unclaim(parts, i);
+                    return false;
+                }
+                parts[i] = heap.claimPart(free, froms[i], tos[i]);
+            }
+            return true;
+        }
+    }
+
+    @Override
+    public void freeClaimed(int[] parts) {
+        try (ShortLock _ = lock.hold()) {
+            heap.unclaim(parts, parts.length);
+        }
+    }
+
+    @Override
+    public void exchange(Mapping home, List<Mapping> homes, int[] parts) {
+        try (ShortLock _ = lock.hold()) {
+            home.arena.erase(home);
+            for (int i = 0; i < homes.size(); i++) {
+                home.arena.enter(homes.get(i));
+            }
+            for (int part : parts) {
+                counters.went(blocks.byteSize[part]);
+                heap.gaveBack(part);
+            }
+            marks.drop(); // the smaller pages have none
+        }
+    }
+
+    @Override
+    public boolean tryClaim(Mapping mapping) {
+        try (ShortLock _ = lock.hold()) {
+            boolean isClaimed = blocks.state[mapping.block] == Blocks.CLAIMED;
+            if (!isClaimed) {
+                heap.claim(mapping.block);
+            }
+            return !isClaimed;
+        }
+    }
+
+    @Override
+    public void unclaim(Mapping mapping, boolean stuck) {
+        try (ShortLock _ = lock.hold()) {
+            heap.unclaim(mapping.block, stuck ? Blocks.RETIRED : Blocks.LENT);
+        }
+    }
+
+    @Override
+    public void unmapped(Mapping mapping) {
+        try (ShortLock _ = lock.hold()) {
+            mapping.arena.erase(mapping);
+            heap.gaveBack(mapping.block);
+        }
+    }
+
+    @Override
+    public void erase(Mapping mapping) {
+        try (ShortLock _ = lock.hold()) {
+            mapping.arena.erase(mapping);
+        }
+    }
+
+    @Override
+    public void sleeps(long byteSize, boolean asleep) {
+        try (ShortLock _ = lock.hold()) {
+            if (asleep) {
+                counters.went(byteSize);
+            } else {
+                counters.came(byteSize);
+            }
+        }
+    }
+
+    // Idle memory goes back; the caller holds the driver lock, unless the comment says otherwise.
+
+    /// Gives idle memory back, if the stream's work on it has finished.
+    ///
+    /// @param wanted stop at this many bytes
+    /// @param idle called with the blocks claimed; returns whether the stream's work has finished
+    /// @return bytes given back
+    public long giveBack(long wanted, BooleanSupplier idle) {
+        ClaimedBlocks claimed = noClaims();
+        try {
+            claim(wanted, claimed);
+            return !claimed.isEmpty() && idle.getAsBoolean() ? giveBack(claimed) : 0;
+        } catch (CudaException refusal) {
+            keepRefused(refusal);
+            return 0;
+        } finally {
+            restore(claimed);
+        }
+    }
+
+    public ClaimedBlocks noClaims() {
+        return new ClaimedBlocks(heap.blocks);
+    }
+
+    /// Claims blocks that could go back to the driver. No thread allocates from them until they
+    /// are [free again][#restore].
+    ///
+    /// @param claimed receives the blocks, also those claimed before a failure
+    public void claim(long wanted, ClaimedBlocks claimed) {
+        try (ShortLock _ = lock.hold()) {
+            heap.claimIdle(wanted, claimed);
+        }
+    }
+
+    /// Gives back claimed blocks that no work uses any more, and removes them from the list.
+    ///
+    /// @return bytes given back
+    public long giveBack(ClaimedBlocks claimed) {
+        long bytes = 0;
+        try {
+            while (!claimed.isEmpty()) {
+                bytes += giveBackFirst(claimed);
+            }
+        } catch (CudaException refusal) {
+            keepRefused(refusal);
+        }
+        return bytes;
+    }
+
+    /// Gives back the first block; returns 0 if it has to stay for now.
+    private long giveBackFirst(ClaimedBlocks claimed) {
+        int block = claimed.first();
+        AddressRange range = heap.blocks.range[block];
+        long went = range.giveBack(heap.blocks.address[block], heap.blocks.end(block));
+        try (ShortLock _ = lock.hold()) {
+            claimed.remove();
+            if (went == AddressRange.STAYS) {
+                heap.makeFree(block);
+                return 0;
+            }
+            if (went > 0) {
+                counters.shrunk(went, !(range instanceof PageArena));
+            }
+            heap.gaveBack(block);
+            return went;
+        }
+    }
+
+    /// Logs that the driver refused; the memory becomes free again, and a later call gives it back.
+    public void keepRefused(CudaException refusal) {
+        if (refusal.result().endsContext()) {
+            throw refusal;
+        }
+        if (!refusalLogged) {
+            refusalLogged = true;
+            System.getLogger(Shard.class.getName())
+                    .log(Level.WARNING, "idle memory stays reserved for now: {0}", refusal.getMessage());
+        }
+    }
+
+    /// Makes claimed blocks free again. Also called without the driver lock.
+    public void restore(ClaimedBlocks claimed) {
+        try (ShortLock _ = lock.hold()) {
+            while (!claimed.isEmpty()) {
+                heap.makeFree(claimed.remove());
+            }
+        }
+    }
+
+    // The end of the stream.
+
+    /// Closes the shard, because its stream has ended: nothing is recorded on the stream any more.
+    ///
+    /// @param end the [end][Fences#end] after the stream's last work
+    void closed(long end) {
+        closingFence = end;
+        closed = true;
+    }
+
+    /// Like [#closed], but waits until no thread makes driver calls for this shard: it might be about to record
+    /// on the stream.
+    void closedAtRest(long end) {
+        driverLock.lock();
+        try {
+            closed(end);
+        } finally {
+            driverLock.unlock();
+        }
+    }
+
+    public boolean isClosed() {
+        return closed;
+    }
+
+    /// Gives this shard of an ended stream to another stream, unless a block is in use or a page must stay
+    /// where it is. The caller holds the driver lock.
+    ///
+    /// @param successor the timeline of the new stream, whose work comes after all work of the former one
+    /// @param anew whether that former work may still run, so that only fences from now on cover
+    ///     the free blocks
+    boolean passTo(StreamTimeline successor, boolean anew, Growth growth) {
+        if (!closed || !growth.passOn(this, successor, anew)) {
+            return false;
+        }
+        stream = successor.key;
+        closingFence = Fences.PASSED;
+        closed = false;
+        return true;
+    }
+
+    /// Gives the blocks and pages of a vacant shard to another stream; see [#passTo]. The caller holds the page table's
+    /// lock.
+    ///
+    /// @return whether the shard was vacant
+    public boolean passPagesTo(StreamTimeline successor, boolean anew) {
+        try (ShortLock _ = lock.hold()) {
+            if (!hasNothingInUse()) {
+                return false;
+            }
+            if (anew) {
+                freeAnew();
+            }
+            successor.newestIdle = Math.max(successor.newestIdle, timeline.newestIdle);
+            timeline = successor;
+            return true;
+        }
+    }
+
+    /// Whether the stream has ended, no block is in use, and every page with its home here may leave. Without the
+    /// page table's lock this is a guess.
+    boolean isVacant() {
+        if (!closed) {
+            return false;
+        }
+        try (ShortLock _ = lock.hold()) {
+            return hasNothingInUse();
+        }
+    }
+
+    private boolean hasNothingInUse() {
+        return heap.liveBytes() == 0 && heap.ranges().stream().allMatch(range -> isFree(range) && !range.isPinned());
+    }
+
+    private boolean isFree(AddressRange range) {
+        for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+            boolean taken = switch (blocks.state[block]) {
+                case Blocks.LENT -> aliased(block).isHome(); // another thread is moving the page
+                case Blocks.FREE, Blocks.HOLE, Blocks.RETIRED -> false;
+                default -> true;
+            };
+            if (taken) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private Mapping aliased(int block) {
+        PageArena arena = (PageArena) blocks.range[block];
+        return Objects.requireNonNull(arena.mappingAt(blocks.address[block]));
+    }
+
+    /// Makes all free blocks count as freed now, and aliased mappings as left now.
+    private void freeAnew() {
+        marks.stamp(freeRuns);
+        List<AddressRange> ranges = heap.ranges();
+        for (int i = 0; i < ranges.size(); i++) {
+            for (int block = ranges.get(i).firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
+                if (blocks.state[block] == Blocks.LENT) {
+                    marks.stamp(aliased(block));
+                }
+            }
+        }
+    }
+
+    /// Whether the work of the shard's stream has finished. The caller holds the driver lock.
+    public boolean quiet(Fences fences) {
+        if (!closed) {
+            return fences.quiet(stream);
+        }
+        if (fences.passed(closingFence)) {
+            closingFence = Fences.PASSED;
+        }
+        return closingFence == Fences.PASSED;
+    }
+
+    /// Returns a fence after the work of the shard's stream, to be [released][Fences#release]. The caller holds
+    /// the driver lock.
+    public long end(Fences fences) {
+        return closed ? closingFence : fences.record(stream);
+    }
+
+    /// Closes the address ranges of a shard without memory. The caller holds the driver lock.
+    ///
+    /// @return false if memory is left, in use or not
+    boolean dispose() {
+        List<AddressRange> ended;
+        try (ShortLock _ = lock.hold()) {
+            ended = heap.removeEmptyRegions();
+        }
+        if (ended == null) {
+            return false;
+        }
+        ended.forEach(AddressRange::close);
+        return true;
+    }
+
+    // Figures and checks.
+
+    /// Runs an action on this shard's counters, under the lock.
+    public void withCounters(Consumer<ShardCounters> action) {
+        try (ShortLock _ = lock.hold()) {
+            action.accept(counters);
+        }
+    }
+
+    /// Surveys the shard.
+    ///
+    /// @param tellReturnable whether to count the bytes that could go back; the caller then holds
+    ///     the driver lock
+    public ShardSurvey survey(boolean tellReturnable) {
+        try (ShortLock _ = lock.hold()) {
+            return ShardSurvey.of(this, heap.blocks, heap.ranges(), tellReturnable);
+        }
+    }
+
+    /// Returns the memory of this shard with its blocks.
+    public List<SegmentMemory> segments() {
+        try (ShortLock _ = lock.hold()) {
+            return ShardSegments.of(this, heap.blocks, heap.ranges());
+        }
+    }
+
+    public long largestFreeBytes() {
+        try (ShortLock _ = lock.hold()) {
+            return heap.largestFreeBytes();
+        }
+    }
+
+    /// Checks the shard's invariants.
+    ///
+    /// @return bytes that have memory
+    /// @throws IllegalStateException if an invariant does not hold
+    public long checkInvariants() {
+        transferCache.checkInvariants();
+        driverLock.lock();
+        try (ShortLock _ = lock.hold()) {
+            return new ShardCheck(heap, marks).check();
+        } finally {
+            driverLock.unlock();
+        }
+    }
+}
