@@ -3,6 +3,9 @@ package io.cistern.caching;
 import io.cistern.caching.internal.compact.Compaction;
 import io.cistern.caching.internal.compact.CompactionPlan;
 import io.cistern.caching.internal.page.PageTable;
+import io.cistern.caching.internal.page.Reserved;
+import io.cistern.caching.internal.shard.DeviceShards;
+import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
@@ -29,7 +32,10 @@ final class CacheCompaction {
 
     private static final String CAPTURED = "a stream is being captured";
 
-    private final CacheParts parts;
+    private final int device;
+    private final Reserved reserved;
+    private final DeviceShards shards;
+    private final Growth growth;
     private final CacheReturns returns;
     private final CudaDriver driver;
     private final long maxBytes;
@@ -37,21 +43,31 @@ final class CacheCompaction {
     private final long capBytes;
     private final FreeMemory freeMemory;
 
-    CacheCompaction(CacheParts parts, CacheReturns returns, CudaDriver driver, CachingOptions options) {
-        this.parts = parts;
+    CacheCompaction(
+            int device,
+            Reserved reserved,
+            DeviceShards shards,
+            Growth growth,
+            CacheReturns returns,
+            CudaDriver driver,
+            CachingOptions options) {
+        this.device = device;
+        this.reserved = reserved;
+        this.shards = shards;
+        this.growth = growth;
         this.returns = returns;
         this.driver = driver;
         this.maxBytes = options.pages().compactionBytes();
         this.hasFixedPages = options.pages().fixedBytes() != 0;
-        this.capBytes = options.limit().capBytes(parts.deviceBytes());
-        this.freeMemory = new FreeMemory(driver, parts.device());
+        this.capBytes = options.limit().capBytes(driver.devices().totalBytes(device));
+        this.freeMemory = new FreeMemory(driver, device);
     }
 
     /// Compacts.
     ///
     /// @param asked the bytes of a request, or 0 to free as much as possible
     CompactionResult compact(long asked) {
-        PageTable table = parts.growth().pages().orElse(null);
+        PageTable table = growth.pages().orElse(null);
         String obstacle = obstacle(table);
         if (table == null || !obstacle.isEmpty()) {
             return CompactionResult.nothing(obstacle);
@@ -61,7 +77,7 @@ final class CacheCompaction {
 
     /// Says what [#compact] would do.
     CompactionResult plan() {
-        PageTable table = parts.growth().pages().orElse(null);
+        PageTable table = growth.pages().orElse(null);
         String obstacle = obstacle(table);
         if (table == null || !obstacle.isEmpty()) {
             return CompactionResult.nothing(obstacle);
@@ -84,10 +100,10 @@ final class CacheCompaction {
         if (maxBytes == 0) {
             return "compaction_bytes=0 moves nothing";
         }
-        if (parts.asleepBytes() > 0) {
+        if (growth.asleepBytes() > 0) {
             return "the pool sleeps";
         }
-        return driver.graphs().isSheltered(parts.device()) ? CAPTURED : "";
+        return driver.graphs().isSheltered(device) ? CAPTURED : "";
     }
 
     private CompactionResult compact(PageTable table, long asked) {
@@ -103,10 +119,10 @@ final class CacheCompaction {
 
     private CompactionResult planAndRun(PageTable table, long asked) {
         long begun = driver.nanoTime();
-        driver.devices().synchronize(parts.device());
+        driver.devices().synchronize(device);
         table.pages.idle();
-        parts.growth().releaseRefused();
-        for (Shard shard : parts.allShards()) {
+        growth.releaseRefused();
+        for (Shard shard : shards.all()) {
             returns.settle(shard, false);
         }
         try (Compaction compaction = new Compaction(driver, table)) {
@@ -115,7 +131,7 @@ final class CacheCompaction {
     }
 
     private CompactionResult planAndRun(PageTable table, Compaction compaction, long asked, long begun) {
-        if (parts.hostBytes() > 0) {
+        if (growth.hostBytes() > 0) {
             returns.giveBackIdle(); // rather than move idle memory to the device
             compaction.returnFromHost();
         }
@@ -132,10 +148,10 @@ final class CacheCompaction {
 
     /// Returns the bytes of whole slots that new pages can take.
     private long room(PageTable table) {
-        long reserved = parts.reserved().bytes();
-        long left = capBytes - reserved;
+        long held = reserved.bytes();
+        long left = capBytes - held;
         if (table.pages.onDevice) {
-            left = Math.min(left, freeMemory.freeBytes(reserved));
+            left = Math.min(left, freeMemory.freeBytes(held));
         }
         return Math.max(0, left) & -table.pages.slotBytes;
     }
@@ -144,6 +160,6 @@ final class CacheCompaction {
     /// may refuse the last page that it counts as free; the request was refused, so it lacks a slot at least.
     private long lacking(PageTable table, long asked, long room) {
         long slot = table.pages.slotBytes;
-        return Math.max(slot, (parts.shards().rounded(asked) + slot - 1) / slot * slot - room);
+        return Math.max(slot, (shards.rounded(asked) + slot - 1) / slot * slot - room);
     }
 }

@@ -3,6 +3,7 @@ package io.cistern.caching;
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
@@ -25,18 +26,18 @@ final class CacheReturns {
     /// How many kinds of waiting may [give][#giveBackFor] something.
     static final int WAYS_TO_WAIT = 3;
 
-    private final CacheParts parts;
+    private final Reserved reserved;
     private final DeviceShards shards;
     private final ThreadCaches threadCaches;
     private final Growth growth;
     private final Fences fences;
 
-    CacheReturns(CacheParts parts) {
-        this.parts = parts;
-        this.shards = parts.shards();
-        this.threadCaches = parts.threadCaches();
-        this.growth = parts.growth();
-        this.fences = parts.fences();
+    CacheReturns(Reserved reserved, DeviceShards shards, ThreadCaches threadCaches, Growth growth, Fences fences) {
+        this.reserved = reserved;
+        this.shards = shards;
+        this.threadCaches = threadCaches;
+        this.growth = growth;
+        this.fences = fences;
     }
 
     /// Takes one reclaim step for a request that can't be served, until enough memory is given back or free.
@@ -58,7 +59,7 @@ final class CacheReturns {
     }
 
     private long giveBackAtOnce(Shard shard, long size) {
-        parts.counters().count(CacheEvent.RETRY);
+        reserved.counters.count(CacheEvent.RETRY);
         return releaseRefused() + giveBackOthers(shard, size, false);
     }
 
@@ -83,7 +84,7 @@ final class CacheReturns {
     /// @param wait whether to wait for the work of its stream
     /// @return bytes given back
     long giveBack(Shard shard, long wanted, boolean wait) {
-        threadCaches.empty(shard, 1);
+        threadCaches.empty(shard);
         return wait ? giveBackClaimed(shard, wanted) : giveBackNow(shard, wanted);
     }
 
@@ -161,9 +162,9 @@ final class CacheReturns {
         growth.releaseRefused();
         shards.endOrphans(1);
         long returned = 0;
-        long onHost = parts.hostBytes(); // nobody keeps idle memory there
+        long onHost = growth.hostBytes(); // nobody keeps idle memory there
         for (Shard shard : shards.all()) {
-            long excess = parts.reserved().bytes() + onHost - keepBytes;
+            long excess = reserved.bytes() + onHost - keepBytes;
             if (excess > 0) {
                 returned += giveBack(shard, excess, wait);
             }
@@ -207,7 +208,7 @@ final class CacheReturns {
     /// @param wait whether to wait for these streams
     /// @return bytes freed
     long settle(Shard shard, boolean wait) {
-        threadCaches.empty(shard, 1);
+        threadCaches.empty(shard);
         if (wait) {
             return shard.settleAfterWaiting(fences);
         }

@@ -6,8 +6,12 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.SharedPeak;
+import io.cistern.caching.internal.page.Reserved;
+import io.cistern.caching.internal.shard.DeviceShards;
+import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.ShardSurvey;
+import io.cistern.caching.internal.thread.ThreadCaches;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -55,16 +59,22 @@ final class CacheStatistics {
     private static final String SHARD_TIER = "tier.shard";
     private static final List<String> TIERS = List.of(THREAD_CACHE_TIER, SHARD_TIER, "tier.pages");
 
-    private final CacheParts parts;
+    private final Reserved reserved;
+    private final Growth growth;
+    private final DeviceShards shards;
+    private final ThreadCaches threadCaches;
     private final DeviceCounters counters;
     /// Totals at the last reset, by name.
     private volatile Map<String, Long> before = Map.of();
     /// Bytes of blocks at the last reset of peaks; more than was reserved if memory slept.
     private volatile long aliveAtReset;
 
-    CacheStatistics(CacheParts parts) {
-        this.parts = parts;
-        this.counters = parts.counters();
+    CacheStatistics(Reserved reserved, Growth growth, DeviceShards shards, ThreadCaches threadCaches) {
+        this.reserved = reserved;
+        this.growth = growth;
+        this.shards = shards;
+        this.threadCaches = threadCaches;
+        this.counters = reserved.counters;
     }
 
     Map<String, Long> map() {
@@ -84,12 +94,12 @@ final class CacheStatistics {
     /// Sets the peaks to the current values. Empties the thread caches first, because their blocks would
     /// count as allocated.
     void resetPeaks() {
-        parts.emptyThreadCaches();
-        parts.threadCaches().resetPeaks();
-        parts.allShards().forEach(shard -> shard.withCounters(ShardCounters::resetPeaks));
+        threadCaches.empty(shards.all());
+        threadCaches.resetPeaks();
+        shards.all().forEach(shard -> shard.withCounters(ShardCounters::resetPeaks));
         counters.resetPeaks();
         aliveAtReset = sinceOpening().getOrDefault(CacheStat.ACTIVE_BYTES.key() + ".all.current", 0L);
-        parts.reserved().resetPeak();
+        reserved.resetPeak();
     }
 
     /// Sets all totals to 0.
@@ -111,13 +121,13 @@ final class CacheStatistics {
         ShardTotals small = counters.gone(true);
         ShardTotals large = counters.gone(false);
         List<ShardSurvey> surveys = new ArrayList<>();
-        for (Shard shard : parts.allShards()) {
+        for (Shard shard : shards.all()) {
             ShardTotals totals = shard.small ? small : large;
             shard.withCounters(totals::add);
             shard.transferCache.addTo(totals);
-            surveys.add(shard.survey(false).withIdle(parts.threadCaches().bytesOf(shard)));
+            surveys.add(shard.survey(false).withIdle(threadCaches.bytesOf(shard)));
         }
-        parts.threadCaches().addTo(small, large);
+        threadCaches.addTo(small, large);
         ShardTotals all = new ShardTotals(small);
         all.add(large);
         Map<String, Long> figures = new LinkedHashMap<>();
@@ -144,10 +154,10 @@ final class CacheStatistics {
     /// Reports reserved bytes as counted for the driver: pages may for a while belong to no shard.
     private void putReserved(Map<String, Long> figures) {
         String name = CacheStat.RESERVED_BYTES.key() + ".all.";
-        long obtained = parts.reserved().obtainedBytes();
-        long present = parts.reserved().bytes();
+        long obtained = reserved.obtainedBytes();
+        long present = reserved.bytes();
         figures.put(name + "current", present);
-        figures.put(name + "peak", parts.reserved().peakBytes());
+        figures.put(name + "peak", reserved.peakBytes());
         figures.put(name + ALLOCATED, obtained);
         figures.put(name + FREED, obtained - present);
     }
@@ -161,7 +171,7 @@ final class CacheStatistics {
         long current = totals.current(stat);
         long peak = Math.min(totals.peak(stat), shared.apply(stat).peak());
         if (stat.isOfBlocks()) {
-            peak = Math.min(peak, Math.max(parts.reserved().peakBytes(), aliveAtReset));
+            peak = Math.min(peak, Math.max(reserved.peakBytes(), aliveAtReset));
         }
         if (stat == CacheStat.REQUESTED_BYTES) {
             // It has many parts, some below 0, so the sum of their peaks says little.
@@ -185,12 +195,12 @@ final class CacheStatistics {
         figures.put(
                 "largest_free_block",
                 Math.max(
-                        parts.threadCaches().largestBytes(),
+                        threadCaches.largestBytes(),
                         surveys.stream()
                                 .mapToLong(ShardSurvey::largestFreeBytes)
                                 .max()
                                 .orElse(0)));
-        figures.put("on_host_bytes", parts.hostBytes());
+        figures.put("on_host_bytes", growth.hostBytes());
         figures.put(
                 "rounding_loss_bytes", all.current(CacheStat.ALLOCATED_BYTES) - all.current(CacheStat.REQUESTED_BYTES));
         for (ShardSurvey survey : surveys) {

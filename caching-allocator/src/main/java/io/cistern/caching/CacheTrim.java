@@ -21,34 +21,31 @@ final class CacheTrim {
 
     private CacheTrim() {}
 
-    static TrimResult trim(CacheParts parts, CacheReturns returns, long keepBytes, TrimMode mode) {
+    static TrimResult trim(DeviceCache cache, long keepBytes, TrimMode mode) {
         boolean wait = mode == TrimMode.SYNCHRONIZE;
-        parts.emptyThreadCaches(); // so that their blocks don't count as in use
-        long returned = returns.trim(keepBytes, wait);
-        if (parts.asleepBytes() > 0) {
-            return left(parts, returned);
+        cache.threadCaches.empty(cache.shards.all()); // so that their blocks don't count as in use
+        long returned = cache.returns.trim(keepBytes, wait);
+        if (cache.growth.asleepBytes() > 0) {
+            return left(cache, returned);
         }
-        Reason ofWhole = parts.reserved().bytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
+        Reason ofWhole = cache.reserved.bytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
         CacheTrim trim = new CacheTrim();
-        for (Shard shard : parts.allShards()) {
-            trim.add(parts.shards().survey(shard), ofWhole);
+        for (Shard shard : cache.shards.all()) {
+            trim.add(cache.shards.survey(shard), ofWhole);
         }
-        return trim.result(parts, returned);
+        return trim.result(cache, returned);
     }
 
     /// Reports the memory that a sleeping cache still has.
-    static TrimResult left(CacheParts parts, long returned) {
+    static TrimResult left(DeviceCache cache, long returned) {
         CacheTrim trim = new CacheTrim();
-        trim.add(
-                Reason.PINNED,
-                OptionalLong.empty(),
-                parts.reserved().bytes() - parts.growth().refusedBytes());
-        return trim.result(parts, returned);
+        trim.add(Reason.PINNED, OptionalLong.empty(), cache.reserved.bytes() - cache.growth.refusedBytes());
+        return trim.result(cache, returned);
     }
 
-    private TrimResult result(CacheParts parts, long returned) {
-        add(Reason.REFUSED, OptionalLong.empty(), parts.growth().refusedBytes());
-        return new TrimResult(returned, OptionalLong.of(parts.reserved().bytes()), left);
+    private TrimResult result(DeviceCache cache, long returned) {
+        add(Reason.REFUSED, OptionalLong.empty(), cache.growth.refusedBytes());
+        return new TrimResult(returned, OptionalLong.of(cache.reserved.bytes()), left);
     }
 
     private void add(ShardSurvey shard, Reason ofWhole) {

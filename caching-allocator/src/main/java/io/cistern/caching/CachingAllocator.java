@@ -3,7 +3,6 @@ package io.cistern.caching;
 import io.cistern.caching.internal.check.VerifiableAllocator;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.thread.ThreadCache;
-import io.cistern.caching.internal.thread.ThreadCacheRefill;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.diagnostics.CompactionResult;
 import io.cistern.diagnostics.ReclaimStep;
@@ -61,7 +60,6 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     /// to a block.
     private final @Nullable ThreadCache[] threadCaches = new ThreadCache[ThreadTable.ENTRIES];
 
-    private final boolean usesThreadCaches;
     private final MemoryReclaim.Choice reclaimChoice;
     private final CacheSleep sleep;
 
@@ -87,7 +85,6 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         for (int device = 0; device < caches.length(); device++) {
             options.requireServable(device, context.devices().totalBytes(device));
         }
-        this.usesThreadCaches = options.usesThreadCaches();
         this.reclaimChoice = context.extension(MemoryReclaim.Choice.class)
                 .orElse(new MemoryReclaim.Choice(EnumSet.allOf(ReclaimStep.class)));
     }
@@ -107,21 +104,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
                 return address;
             }
         }
-        return allocateFromCache(threadCache, byteSize, device, stream);
-    }
-
-    private long allocateFromCache(@Nullable ThreadCache found, long byteSize, int device, long stream) {
-        DeviceCache cache = cache(device);
-        cache.obtainInitial(stream);
-        if (!usesThreadCaches) {
-            return cache.allocate(byteSize, stream);
-        }
-        ThreadCache threadCache = found != null ? found : cache.exchange.ownThreadCache();
-        if (threadCache == null) {
-            return cache.exchange.allocateShared(byteSize, stream);
-        }
-        long address = threadCache != found ? threadCache.take(byteSize, stream) : 0;
-        return address != 0 ? address : cache.exchange.allocate(threadCache, byteSize, stream);
+        return cache(device).allocate(threadCache, byteSize, stream);
     }
 
     @Override
@@ -130,39 +113,12 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         if (threadCache == null
                 || (recordsUses && isUsedElsewhere(address, device))
                 || !threadCache.keep(address, byteSize, stream)) {
-            freeToCache(threadCache, address, byteSize, device, stream);
+            cache(device).free(threadCache, address, byteSize, stream);
         }
     }
 
     private boolean isUsedElsewhere(long address, int device) {
         return cache(device).shards.isUsedElsewhere(address);
-    }
-
-    private void freeToCache(@Nullable ThreadCache found, long address, long byteSize, int device, long stream) {
-        DeviceCache cache = cache(device);
-        if (!usesThreadCaches) {
-            cache.free(address, byteSize, stream);
-            return;
-        }
-        if (found == null && Thread.currentThread().isVirtual()) {
-            cache.exchange.freeShared(address, byteSize, stream);
-            return;
-        }
-        ThreadCache threadCache = found != null ? found : tryMakeThreadCache(cache.exchange);
-        if (threadCache != null) {
-            cache.exchange.free(threadCache, address, byteSize, stream);
-        } else {
-            cache.free(address, byteSize, stream);
-        }
-    }
-
-    /// Returns null if the Java heap is too full for a thread cache; the free then goes without one.
-    private @Nullable ThreadCache tryMakeThreadCache(ThreadCacheRefill exchange) {
-        try {
-            return exchange.ownThreadCache();
-        } catch (OutOfMemoryError noThreadCache) {
-            return null;
-        }
     }
 
     @Override
@@ -186,12 +142,15 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     private synchronized DeviceCache openCache(int device) {
         DeviceCache cache = caches.get(device);
         if (cache == null) {
-            CacheParts parts = CacheParts.of(device, driver, streams, events, source, options, threadCaches);
-            cache = new DeviceCache(parts, options, reclaimChoice, driver);
+            cache = open(device, source);
             cache.sleep(driver).ifPresent(sleep::add);
             caches.set(device, cache);
         }
         return cache;
+    }
+
+    private DeviceCache open(int device, SegmentSource from) {
+        return new DeviceCache(device, driver, streams, events, from, options, reclaimChoice, threadCaches);
     }
 
     @Override
@@ -213,7 +172,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     @Override
     public List<UnusableMemory> unusable(int device) {
         DeviceCache cache = caches.get(device);
-        return cache == null ? List.of() : new UnusableSurvey(cache.parts, whyInPieces()).list();
+        return cache == null ? List.of() : new UnusableSurvey(cache, whyInPieces()).list();
     }
 
     private List<String> whyInPieces() {
@@ -224,13 +183,13 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     @Override
     public OptionalLong reservedBytes(int device) {
         DeviceCache cache = caches.get(device);
-        return OptionalLong.of(cache == null ? 0 : cache.parts.reserved().bytes());
+        return OptionalLong.of(cache == null ? 0 : cache.reserved.bytes());
     }
 
     @Override
     public OptionalLong reservedPeakBytes(int device) {
         DeviceCache cache = caches.get(device);
-        return OptionalLong.of(cache == null ? 0 : cache.parts.reserved().peakBytes());
+        return OptionalLong.of(cache == null ? 0 : cache.reserved.peakBytes());
     }
 
     /// Abilities that this allocator lacks are asked of its source.
@@ -252,8 +211,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     }
 
     private Map<String, Long> statisticsOfUnused(int device) {
-        CacheParts none = CacheParts.of(device, driver, streams, events, NoMemory.SOURCE, options, threadCaches);
-        return new CacheStatistics(none).map();
+        return open(device, NoMemory.SOURCE).statistics.map();
     }
 
     @Override
@@ -303,13 +261,13 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         return Optional.of(
                 cache == null
                         ? new TrimResult(0, OptionalLong.of(0), List.of())
-                        : CacheTrim.trim(cache.parts, cache.returns, keepBytes, mode));
+                        : CacheTrim.trim(cache, keepBytes, mode));
     }
 
     @Override
     public OptionalLong reclaim(ReclaimStep step, DeviceOutOfMemoryException refusal, long stream) {
         DeviceCache cache = caches.get(refusal.device());
-        return OptionalLong.of(cache == null ? 0 : cache.misses.reclaim(step, refusal, stream));
+        return OptionalLong.of(cache == null ? 0 : cache.reclaim.reclaim(step, refusal, stream));
     }
 
     @Override
@@ -334,7 +292,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     public void failed(DeviceOutOfMemoryException refusal) {
         DeviceCache cache = caches.get(refusal.device());
         if (cache != null) {
-            cache.misses.failed(refusal);
+            cache.reclaim.failed(refusal);
         }
     }
 
@@ -343,7 +301,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     void pin(int device, long address, long byteSize, Page.Pin reason) {
         DeviceCache cache = caches.get(device);
         if (cache != null) {
-            cache.parts.growth().pages().ifPresent(table -> table.pin(address, byteSize, reason));
+            cache.growth.pages().ifPresent(table -> table.pin(address, byteSize, reason));
         }
     }
 
@@ -352,7 +310,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
         for (int device = 0; device < caches.length(); device++) {
             DeviceCache cache = caches.get(device);
             if (cache != null) {
-                cache.parts.growth().pages().ifPresent(table -> table.unpinAll(reason));
+                cache.growth.pages().ifPresent(table -> table.unpinAll(reason));
             }
         }
     }

@@ -1,9 +1,26 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Invariant;
+import io.cistern.caching.internal.base.Sizes;
+import io.cistern.caching.internal.growth.PageGrowth;
+import io.cistern.caching.internal.growth.SegmentGrowth;
+import io.cistern.caching.internal.heap.AddressRangeMap;
+import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
+import io.cistern.caching.internal.order.MissClock;
+import io.cistern.caching.internal.page.MappedRanges;
+import io.cistern.caching.internal.page.PageTable;
+import io.cistern.caching.internal.page.PhysicalPages;
+import io.cistern.caching.internal.page.ReserveCap;
+import io.cistern.caching.internal.page.ReserveLimit;
+import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.DeviceShards;
+import io.cistern.caching.internal.shard.Growth;
+import io.cistern.caching.internal.shard.RecycledShards;
 import io.cistern.caching.internal.shard.Shard;
+import io.cistern.caching.internal.shard.Shards;
+import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.caching.internal.thread.ThreadCacheRefill;
 import io.cistern.caching.internal.thread.ThreadCaches;
 import io.cistern.caching.options.CachingOption;
@@ -11,30 +28,41 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.StreamMemory;
 import io.cistern.errors.DeviceOutOfMemoryException;
+import io.cistern.internal.names.StackRoom;
+import io.cistern.spi.EventSink;
 import io.cistern.spi.MemoryReclaim;
+import io.cistern.spi.PageSource;
+import io.cistern.spi.RangeSource;
+import io.cistern.spi.SegmentSource;
+import io.cistern.spi.StreamOrder;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
-/// The cache of one device: its shards, and the parts that they share.
+/// The cache of one device, and all its parts.
 ///
-/// **An allocation** takes up to four steps: 1. find the stream's shard, without a lock; 2. take the best fit
-/// under the shard's lock; 3. on a miss, under the shard's driver lock: free blocks whose fences have passed,
-/// then [grow][Growth]; 4. if the driver has no memory, run a [ReclaimSearch].
+/// **An allocation** asks, in this order: 1. the thread's [cache][ThreadCache]; 2. the stream's [shard][Shard], from
+/// which the thread cache is [refilled][ThreadCacheRefill]; 3. what the thread itself keeps, which goes back to the
+/// shards; 4. [growth][Growth]; 5. [reclaim][CacheReclaim]. Each calls only what lies below it.
 ///
-/// The [thread caches][ThreadCache] of threads come before the shards. Shards count their blocks as live; they
-/// are [emptied][ThreadCaches] when memory is to be given back or found.
+/// Shards count blocks in thread caches as live; these are [emptied][ThreadCaches] when memory is to be given back
+/// or found.
 final class DeviceCache {
-    final CacheStatistics statistics;
+    final int device;
+    final Reserved reserved;
+    final Growth growth;
     final DeviceShards shards;
     final ThreadCaches threadCaches;
-    final ThreadCacheRefill exchange;
-    final CacheMisses misses;
     final CacheReturns returns;
+    final CacheReclaim reclaim;
     final CacheCompaction compaction;
-    final CacheParts parts;
+    final CacheStatistics statistics;
+    private final Fences fences;
+    private final CrossStreamOrder order;
+    private final ThreadCacheRefill refill;
 
     /// The bytes obtained with the first request and free after it.
     private final long initialBytes;
@@ -42,36 +70,116 @@ final class DeviceCache {
     /// Whether these bytes are obtained, or a thread is obtaining them.
     private final AtomicBoolean hasInitial;
 
-    /// @param options used here for limits, thread caches and initial memory
-    DeviceCache(CacheParts parts, CachingOptions options, MemoryReclaim.Choice reclaimChoice, CudaDriver driver) {
-        this.parts = parts;
-        this.shards = parts.shards();
-        this.threadCaches = parts.threadCaches();
-        this.statistics = new CacheStatistics(parts);
-        this.returns = new CacheReturns(parts);
-        this.misses = new CacheMisses(parts, returns, options, reclaimChoice, driver::nanoTime);
-        this.compaction = new CacheCompaction(parts, returns, driver, options);
-        this.exchange = new ThreadCacheRefill(shards, threadCaches, misses);
+    /// @param threadCaches where threads find their thread caches, for all devices
+    DeviceCache(
+            int device,
+            CudaDriver driver,
+            StreamOrder streams,
+            EventSink events,
+            SegmentSource source,
+            CachingOptions options,
+            MemoryReclaim.Choice reclaimChoice,
+            @Nullable ThreadCache[] threadCaches) {
+        DeviceCounters counters = new DeviceCounters();
+        AddressRangeMap ranges = new AddressRangeMap();
+        MissClock clock = new MissClock();
+        this.device = device;
+        this.reserved = new Reserved(device, events, counters);
+        this.fences = new Fences(device, driver, streams, counters);
+        this.order = new CrossStreamOrder(fences, clock, options.pages().reuse(), counters);
+        this.growth = growth(driver, source, options, ranges, clock);
+        this.threadCaches =
+                new ThreadCaches(threadCaches, device, options.threadCaches().bytes(), counters, ranges);
+        Shards open = new Shards(growth.splitPolicy(), clock, reserved);
+        RecycledShards ended = new RecycledShards(growth, fences, order, open, ranges, this.threadCaches, counters);
+        this.shards = new DeviceShards(
+                ranges, open, ended, fences, options.blockUnit(), options.usesThreadCaches(), options.givesBack());
+        this.refill = new ThreadCacheRefill(shards, this.threadCaches, options.usesThreadCaches());
+        this.returns = new CacheReturns(reserved, shards, this.threadCaches, growth, fences);
+        this.reclaim = new CacheReclaim(
+                device, reserved, shards, this.threadCaches, growth, returns, reclaimChoice, options, driver::nanoTime);
+        this.compaction = new CacheCompaction(device, reserved, shards, growth, returns, driver, options);
+        this.statistics = new CacheStatistics(reserved, growth, shards, this.threadCaches);
         this.initialBytes = options.initialBytes();
         this.hasInitial = new AtomicBoolean(initialBytes == 0);
+    }
+
+    private Growth growth(
+            CudaDriver driver, SegmentSource source, CachingOptions options, AddressRangeMap ranges, MissClock clock) {
+        long deviceBytes = driver.devices().totalBytes(device);
+        ReserveLimit limit = options.limit();
+        long capBytes = limit.capBytes(deviceBytes);
+        SegmentSource capped = limit.isSet() ? new ReserveCap(device, capBytes, limit.option()).of(source) : source;
+        if (capped instanceof PageSource physical && options.growsByPages(true)) {
+            PhysicalPages pages = new PhysicalPages(device, driver, physical, reserved);
+            PageTable table = new PageTable(pages, ranges, options.pages().stableMapping());
+            return new PageGrowth(
+                    table,
+                    clock,
+                    order,
+                    fences,
+                    options.pages(),
+                    deviceBytes,
+                    capBytes,
+                    () -> driver.memory().freeBytes(device));
+        }
+        RangeSource plain = switch (capped) {
+            case PageSource physical -> new MappedRanges(driver.virtualMemory(), physical);
+            case RangeSource ready -> ready;
+        };
+        return new SegmentGrowth(device, plain, reserved, ranges, options.segments(), deviceBytes, fences);
+    }
+
+    /// Allocates for a request that no block in the calling thread's cache has served.
+    ///
+    /// @param found the calling thread's cache, if the caller knows it
+    long allocate(@Nullable ThreadCache found, long byteSize, long stream) {
+        StackRoom.require();
+        obtainInitial(stream);
+        ThreadCache threadCache = found != null ? found : refill.own();
+        Shard shard = shards.shard(Fences.key(stream), shards.rounded(byteSize));
+        long address = refill.allocate(threadCache, shard, byteSize, stream);
+        if (address != 0) {
+            return address;
+        }
+        refill.giveBack(threadCache, shard);
+        return allocateMissed(shard, byteSize);
+    }
+
+    private long allocateMissed(Shard shard, long asked) {
+        if (asked > Sizes.LARGEST) {
+            throw new DeviceOutOfMemoryException(asked, device, "more than any device has");
+        }
+        long size = shards.rounded(asked);
+        shard.missed();
+        long address;
+        try {
+            address = growth.grow(shard, size, false);
+        } catch (DeviceOutOfMemoryException | CudaException refusal) {
+            address = reclaim.allocate(shard, size, asked, refusal);
+        }
+        shards.requested(address, asked);
+        return address;
     }
 
     /// Obtains the initial memory for a stream, once. If that fails, the request fails; the next
     /// request tries again.
     ///
     /// @throws DeviceOutOfMemoryException if there is too little memory for it; names the option
-    void obtainInitial(long stream) {
+    private void obtainInitial(long stream) {
         if (hasInitial.get() || !hasInitial.compareAndSet(false, true)) {
             return;
         }
         boolean done = false;
         try {
-            free(allocate(initialBytes, stream), initialBytes, stream);
+            long key = Fences.key(stream);
+            long address = allocateMissed(shards.shard(key, shards.rounded(initialBytes)), initialBytes);
+            shards.free(shards.ranges.get(address), address, initialBytes, key);
             done = true;
         } catch (DeviceOutOfMemoryException refused) {
             throw new DeviceOutOfMemoryException(
                     initialBytes,
-                    parts.device(),
+                    device,
                     CachingOption.INITIAL_BYTES + "=" + initialBytes + " is obtained with the first request, and can't"
                             + " be had: lower it, or free memory; " + refused.detail(),
                     refused,
@@ -79,12 +187,6 @@ final class DeviceCache {
         } finally {
             hasInitial.set(done);
         }
-    }
-
-    long allocate(long byteSize, long stream) {
-        Shard shard = shards.shard(Fences.key(stream), shards.rounded(byteSize));
-        long address = shards.find(shard, byteSize);
-        return address != 0 ? address : misses.allocate(shard, byteSize);
     }
 
     /// Takes a free block of the stream if one fits; obtains no memory.
@@ -96,7 +198,7 @@ final class DeviceCache {
         List<Shard> own = shards.of(key);
         own.forEach(shards::settleIfDue);
         long address = shards.allocateFromAny(key, size, true);
-        if (address == 0 && parts.emptyThreadCaches(own) > 0) {
+        if (address == 0 && threadCaches.empty(own) > 0) {
             address = shards.allocateFromAny(key, size, true);
         }
         if (address != 0) {
@@ -105,8 +207,11 @@ final class DeviceCache {
         return address;
     }
 
-    void free(long address, long byteSize, long stream) {
-        shards.free(shards.ranges.get(address), address, byteSize, Fences.key(stream));
+    /// Frees a block that the calling thread's cache did not keep.
+    ///
+    /// @param found as for [#allocate]
+    void free(@Nullable ThreadCache found, long address, long byteSize, long stream) {
+        refill.free(found, address, byteSize, stream);
     }
 
     /// Returns the memory held for each stream; ended streams only if they have blocks in use.
@@ -130,23 +235,23 @@ final class DeviceCache {
 
     /// Access for other devices; empty if memory comes in whole segments.
     Optional<PagePeers> peers() {
-        return parts.growth().pages().map(table -> new PagePeers(shards, table));
+        return growth.pages().map(table -> new PagePeers(shards, table));
     }
 
     /// Sleep; empty if memory comes in whole segments.
     Optional<PageSleep> sleep(CudaDriver driver) {
-        return parts.growth().pages().map(table -> new PageSleep(driver, parts, returns, table));
+        return growth.pages().map(table -> new PageSleep(driver, this, table));
     }
 
     /// Gives back all memory; all blocks are free. If the driver refuses, it is asked once more, since no later
     /// call does. A dead context has taken the memory with it. Any other failure is thrown after all shards
     /// have been handled.
     void close() {
-        parts.fences().finishAll();
-        parts.growth().pages().ifPresent(table -> table.pages.idle());
+        fences.finishAll();
+        growth.pages().ifPresent(table -> table.pages.idle());
         CudaException failed = returns.giveBackAll();
-        parts.order().close();
-        parts.fences().releasePassed();
+        order.close();
+        fences.releasePassed();
         if (failed != null) {
             throw failed;
         }
@@ -157,13 +262,13 @@ final class DeviceCache {
     /// @throws IllegalStateException if an invariant does not hold
     void checkInvariants() {
         threadCaches.checkInvariants();
-        parts.growth().checkInvariants();
+        growth.checkInvariants();
         long mapped = 0;
         for (Shard shard : shards.all()) {
             mapped += shard.checkInvariants();
         }
-        long reserved = parts.reserved().bytes();
-        long known = mapped + parts.growth().refusedBytes() - parts.asleepBytes() - parts.hostBytes();
-        Invariant.check(known == reserved, "reserved bytes are those of the shards", known - reserved);
+        long held = reserved.bytes();
+        long known = mapped + growth.refusedBytes() - growth.asleepBytes() - growth.hostBytes();
+        Invariant.check(known == held, "reserved bytes are those of the shards", known - held);
     }
 }

@@ -31,17 +31,15 @@ import org.jspecify.annotations.Nullable;
 /// them; frees change only the blocks.
 final class PageSleep {
     private final CudaDriver driver;
-    private final CacheParts parts;
-    private final CacheReturns returns;
+    private final DeviceCache cache;
     private final PageTable table;
 
     /// Each element has the pages that fell asleep together and still sleep.
     private final List<SleepingPages> asleep = new ArrayList<>();
 
-    PageSleep(CudaDriver driver, CacheParts parts, CacheReturns returns, PageTable table) {
+    PageSleep(CudaDriver driver, DeviceCache cache, PageTable table) {
         this.driver = driver;
-        this.parts = parts;
-        this.returns = returns;
+        this.cache = cache;
         this.table = table;
     }
 
@@ -55,22 +53,22 @@ final class PageSleep {
         if (mode == SleepMode.DROP) {
             asleep.forEach(SleepingPages::dropKept);
         }
-        if (parts.reserved().bytes() == 0) {
-            return CacheTrim.left(parts, 0); // no wait: another's capture would forbid it
+        if (cache.reserved.bytes() == 0) {
+            return CacheTrim.left(cache, 0); // no wait: another's capture would forbid it
         }
-        driver.devices().synchronize(parts.device());
+        driver.devices().synchronize(cache.device);
         if (!asleep.isEmpty()) {
             takeBack();
         }
-        long returned = returns.trim(0, true);
+        long returned = cache.returns.trim(0, true);
         unmapAliased();
         returned += sleep(mode == SleepMode.KEEP ? host : null);
-        return CacheTrim.left(parts, returned);
+        return CacheTrim.left(cache, returned);
     }
 
     /// Unmaps aliased mappings, except those that the source needs. No work uses any of them.
     private void unmapAliased() {
-        for (Shard shard : parts.allShards()) {
+        for (Shard shard : cache.shards.all()) {
             shard.driverLock.lock();
             try {
                 table.lent.unmap(shard);
@@ -91,7 +89,7 @@ final class PageSleep {
 
     /// @param claimed receives the pages, sorted by address, also those claimed before a failure
     private void claim(Predicate<Page> which, List<@Nullable Page> claimed) {
-        for (Shard shard : parts.allShards()) {
+        for (Shard shard : cache.shards.all()) {
             shard.driverLock.lock();
             try {
                 table.beginChange(shard, which, claimed);
@@ -165,7 +163,7 @@ final class PageSleep {
         if (asleep.isEmpty()) {
             return;
         }
-        returns.giveBackIdle();
+        cache.returns.giveBackIdle();
         try {
             claimSleepers();
             for (int i = 0; i < asleep.size(); i++) {

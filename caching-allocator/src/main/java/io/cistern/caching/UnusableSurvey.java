@@ -31,20 +31,20 @@ import java.util.TreeMap;
 /// **Threads.** One thread's; it takes the locks of the page table and of the shards. Figures of different shards
 /// may be of different moments.
 final class UnusableSurvey {
-    private final CacheParts parts;
+    private final DeviceCache cache;
     private final String settings;
     private final Map<Reason, Map<Long, Long>> bytes = new EnumMap<>(Reason.class);
 
     /// @param settings the settings that keep pieces of idle memory apart, and what to set instead
-    UnusableSurvey(CacheParts parts, List<String> settings) {
-        this.parts = parts;
+    UnusableSurvey(DeviceCache cache, List<String> settings) {
+        this.cache = cache;
         this.settings = String.join("; ", settings);
     }
 
     /// Returns all of it, the most bytes first.
     List<UnusableMemory> list() {
         Map<Long, Long> explained = new TreeMap<>();
-        PageTable table = parts.growth().pages().orElse(null);
+        PageTable table = cache.growth.pages().orElse(null);
         if (table != null) {
             surveyPages(table, explained);
         }
@@ -95,7 +95,7 @@ final class UnusableSurvey {
 
     private void surveyShards(Reason ofTheRest, Map<Long, Long> explained) {
         ShardTotals all = new ShardTotals();
-        for (Shard shard : parts.allShards()) {
+        for (Shard shard : cache.shards.all()) {
             ShardTotals totals = new ShardTotals();
             shard.withCounters(totals::add);
             all.add(totals);
@@ -104,7 +104,7 @@ final class UnusableSurvey {
             add(ofTheRest, shard.stream, totals.current(CacheStat.RESERVED_BYTES) - active);
         }
         explained.forEach((stream, byteSize) -> add(ofTheRest, stream, -byteSize));
-        parts.threadCaches().addTo(all, all);
+        cache.threadCaches.addTo(all, all);
         long rounded = all.current(CacheStat.ALLOCATED_BYTES) - all.current(CacheStat.REQUESTED_BYTES);
         add(Reason.ROUNDING, 0, rounded);
     }

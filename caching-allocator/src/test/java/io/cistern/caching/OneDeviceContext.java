@@ -26,6 +26,7 @@ abstract class OneDeviceContext implements AllocatorContext, EventSink {
         DeviceEnvironment environment =
                 mock(DeviceEnvironment.class, withSettings().stubOnly());
         when(environment.deviceCount()).thenReturn(1);
+        when(environment.totalBytes(0)).thenReturn(TestContext.TOTAL_BYTES);
         return environment;
     }
 

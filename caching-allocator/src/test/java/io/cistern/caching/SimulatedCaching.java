@@ -64,7 +64,8 @@ final class SimulatedCaching implements AllocatorProvider, AutoCloseable {
 
     /// Bytes that the thread caches of all threads hold.
     long threadCacheBytes() {
-        return caching().cache(DEVICE).parts.threadCacheBytes();
+        DeviceCache cache = caching().cache(DEVICE);
+        return cache.threadCaches.bytesOf(cache.shards.all());
     }
 
     /// All memory has come back, and nothing was used out of order.

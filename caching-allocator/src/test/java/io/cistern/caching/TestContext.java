@@ -18,6 +18,7 @@ import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.growth.SegmentGrowth;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
+import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Reserved;
@@ -91,14 +92,16 @@ public final class TestContext extends OneDeviceContext {
     /// A segment of a shard of its own.
     public static AddressRange segment(long address, long byteSize, boolean small, AddressRangeMap ranges) {
         TestRanges source = new TestRanges(0);
+        Reserved reserved = reserved(source);
         SegmentGrowth maker = new SegmentGrowth(
                 0,
                 source,
-                reserved(source),
+                reserved,
                 ranges,
                 CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.USUAL)
                         .segments(),
-                TOTAL_BYTES);
+                TOTAL_BYTES,
+                new Fences(0, mock(CudaDriver.class), new TestOrder(), reserved.counters));
         return new PlainSegment(maker, shard(0, small), new Segment(address, byteSize, 0), address, byteSize);
     }
 

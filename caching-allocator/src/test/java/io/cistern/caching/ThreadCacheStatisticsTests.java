@@ -37,7 +37,8 @@ class ThreadCacheStatisticsTests {
         allocate(3 * KIB, STREAM);
         allocate(3 * KIB, STREAM);
         free(0, STREAM);
-        assertThat(caching.cache(0).parts.threadCacheBytes()).isPositive();
+        DeviceCache cache = caching.cache(0);
+        assertThat(cache.threadCaches.bytesOf(cache.shards.all())).isPositive();
         assertFigures();
         assertThat(figure("allocated_bytes.small_pool.current")).isEqualTo(3 * KIB);
         assertThat(figure("active_bytes.all.current")).isEqualTo(3 * KIB);

@@ -96,10 +96,11 @@ class ThreadCacheStressTests {
 
     private Void emptyThreadCaches() {
         for (int round = 0; working.get() > 0; round++) {
-            caching.caching().cache(SimulatedCaching.DEVICE).parts.emptyThreadCaches();
+            DeviceCache cache = caching.caching().cache(SimulatedCaching.DEVICE);
+            cache.threadCaches.empty(cache.shards.all());
             if (round % 16 == 0) {
                 caching.trim();
-                caching.caching().cache(SimulatedCaching.DEVICE).threadCaches.checkInvariants();
+                cache.threadCaches.checkInvariants();
             }
             Thread.yield();
         }

@@ -62,7 +62,7 @@ public final class ThreadCachesModelTests {
 
     @Operation
     public void empty() {
-        caching.cache(0).parts.emptyThreadCaches();
+        caching.cache(0).threadCaches.empty(caching.cache(0).shards.all());
     }
 
     @Validate

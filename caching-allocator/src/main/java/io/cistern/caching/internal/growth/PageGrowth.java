@@ -30,7 +30,7 @@ import java.util.function.LongSupplier;
 /// arenas would use up.
 /// So the more arenas there are, the smaller is a new one; if the driver has no addresses left, it is
 /// smaller still. A shard may have several.
-public final class PageGrowth implements Growth {
+public final class PageGrowth extends Growth {
     /// Captures that may begin between two surveys; more refusals have another reason.
     private static final int MAX_REFUSED = 16;
 
@@ -64,6 +64,7 @@ public final class PageGrowth implements Growth {
             long deviceBytes,
             long capBytes,
             LongSupplier freeBytes) {
+        super(fences);
         this.table = table;
         this.clock = clock;
         this.order = order;
@@ -80,7 +81,7 @@ public final class PageGrowth implements Growth {
     }
 
     @Override
-    public long growAndAllocate(Shard shard, long byteSize, boolean idleFirst) {
+    protected long growAndAllocate(Shard shard, long byteSize, boolean idleFirst) {
         WindowFill.Way way = way(idleFirst);
         if (byteSize > deviceBytes && table.pages.onDevice) {
             throw new DeviceOutOfMemoryException(

@@ -4,6 +4,7 @@ import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRangeMap;
+import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.Growth;
@@ -18,7 +19,7 @@ import java.util.Optional;
 /// 10 MiB share segments of 20 MiB; others get a segment of their own size. If the source has no room for a shared
 /// segment, the growth asks for one that is just large enough. If blocks are not split, each block has a segment of
 /// its own, in whole 2 MiB.
-public final class SegmentGrowth implements Growth {
+public final class SegmentGrowth extends Growth {
     /// The alignment that every allocator promises and every source can give; a wider one is made
     /// from more bytes.
     private static final long ALIGNMENT = 256;
@@ -46,7 +47,9 @@ public final class SegmentGrowth implements Growth {
             Reserved reserved,
             AddressRangeMap ranges,
             SegmentPolicy policy,
-            long deviceBytes) {
+            long deviceBytes,
+            Fences fences) {
+        super(fences);
         this.device = device;
         this.source = source;
         this.reserved = reserved;
@@ -57,7 +60,7 @@ public final class SegmentGrowth implements Growth {
     }
 
     @Override
-    public long growAndAllocate(Shard shard, long byteSize, boolean idleFirst) {
+    protected long growAndAllocate(Shard shard, long byteSize, boolean idleFirst) {
         long found = shard.allocate(byteSize);
         if (found != 0) {
             return found;

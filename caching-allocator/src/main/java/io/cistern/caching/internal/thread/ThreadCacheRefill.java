@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /// 1. **A miss** takes one block for the caller and some more for the thread cache. If another thread left a
 ///    batch in the shard's [TransferCache], it takes that. Else, if the class misses often, it takes up to 64
 ///    KiB from the shard, for which no new memory is obtained. If the shard has no block, the blocks of its own
-///    thread cache and of the transfer cache go back before the cache grows.
+///    thread cache and of the transfer cache [go back][#giveBack] before the cache grows.
 /// 2. **A full stack**: its older half goes to the transfer cache, if another thread misses such blocks, or
 ///    else back to the shard. See [ThreadCacheStreams] for the blocks that go when the bound is reached.
 /// 3. **Large blocks** go to their shard, so that best fit sees the same as without thread caches. Only if the
@@ -29,36 +29,46 @@ import org.jspecify.annotations.Nullable;
 public final class ThreadCacheRefill {
     private final DeviceShards shards;
     private final AddressRangeMap ranges;
-    private final MissHandler misses;
     private final ThreadCaches threadCaches;
 
+    /// Whether threads keep blocks at all.
+    private final boolean keeps;
+
     /// Makes the connection between a device's shards and its thread caches.
-    public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, MissHandler misses) {
+    public ThreadCacheRefill(DeviceShards shards, ThreadCaches threadCaches, boolean keeps) {
         this.shards = shards;
         this.ranges = shards.ranges;
-        this.misses = misses;
         this.threadCaches = threadCaches;
+        this.keeps = keeps;
     }
 
     /// Returns the calling thread's thread cache. If there is none, makes one or recycles that of an ended
-    /// thread. Returns null for a virtual thread, which has no thread cache of its own.
+    /// thread. Returns null for a virtual thread, which has no thread cache of its own, and if threads keep nothing.
     @Nullable
-    public ThreadCache ownThreadCache() {
-        ThreadCache threadCache = threadCaches.own();
+    public ThreadCache own() {
+        ThreadCache threadCache = keeps ? threadCaches.own() : null;
         if (threadCache != null) {
             threadCache.batch.freeAll(ranges);
         }
         return threadCache;
     }
 
-    /// Allocates for the owner of a thread cache.
-    public long allocate(ThreadCache threadCache, long byteSize, long stream) {
-        StackRoom.require();
+    /// Allocates from the shard, and fetches more blocks of the class for the thread cache.
+    ///
+    /// @param threadCache the calling thread's; null if it has none
+    /// @return the block's address, or 0 if no free block fits
+    public long allocate(@Nullable ThreadCache threadCache, Shard shard, long byteSize, long stream) {
         boolean small = SizeClasses.has(byteSize);
-        Shard shard = shards.shard(Fences.key(stream), byteSize);
-        if (!small) {
-            return allocateLarge(threadCache, shard, byteSize);
+        if (threadCache == null) {
+            long shared = small && keeps ? takeShared(byteSize, Fences.key(stream)) : 0;
+            return shared != 0 ? shared : shards.find(shard, byteSize);
         }
+        return small
+                ? allocateSmall(threadCache, shard, byteSize, stream)
+                : allocateLarge(threadCache, shard, byteSize);
+    }
+
+    private long allocateSmall(ThreadCache threadCache, Shard shard, long byteSize, long stream) {
         boolean wasSelected = threadCache.isOn(stream, shard);
         ThreadCacheBins bins = select(threadCache, stream, shard);
         long address = wasSelected || bins == null ? 0 : threadCache.take(byteSize, stream);
@@ -66,9 +76,7 @@ public final class ThreadCacheRefill {
             return address;
         }
         threadCache.small.missed();
-        return bins == null
-                ? allocateFromShard(threadCache, shard, byteSize)
-                : refill(threadCache, bins, shard, byteSize);
+        return bins == null ? shards.find(shard, byteSize) : refill(threadCache, bins, shard, byteSize);
     }
 
     private long allocateLarge(ThreadCache threadCache, Shard shard, long byteSize) {
@@ -77,7 +85,7 @@ public final class ThreadCacheRefill {
         if (threadCache.holdsLarge()) {
             giveBackLarge(threadCache);
         }
-        return allocateFromShard(threadCache, shard, byteSize);
+        return shards.find(shard, byteSize);
     }
 
     /// Makes a stream the thread cache's last used one.
@@ -130,7 +138,7 @@ public final class ThreadCacheRefill {
             shard.allocateMany(size, byteSize, wanted, batch);
         }
         if (batch.count == 0) {
-            return growAndAllocate(threadCache, shard, byteSize);
+            return 0;
         }
         long address = batch.addresses[--batch.count];
         if (fromTransferCache) {
@@ -157,24 +165,13 @@ public final class ThreadCacheRefill {
         }
     }
 
-    private long allocateFromShard(ThreadCache threadCache, Shard shard, long byteSize) {
-        long address = shards.find(shard, byteSize);
-        return address != 0 ? address : growAndAllocate(threadCache, shard, byteSize);
-    }
-
-    /// Grows. Before that, it empties the thread cache, for all streams, and the transfer cache, unless only pages
-    /// of this stream have to come back. So the search for pages sees the blocks as without thread caches. Thread
-    /// caches hold different blocks each time, and a program that repeats would else come to rest late.
-    private long growAndAllocate(ThreadCache threadCache, Shard shard, long byteSize) {
-        if (!shard.missedOwnPages()) {
+    /// Empties the thread cache, for all streams, and the transfer cache, before a growth, unless only pages of this
+    /// stream have to come back. So the search for pages sees the blocks as without thread caches. Thread caches hold
+    /// different blocks each time, and a program that repeats would else come to rest late.
+    public void giveBack(@Nullable ThreadCache threadCache, Shard shard) {
+        if (threadCache != null && !shard.missedOwnPages()) {
             emptyOwn(threadCache, shard);
         }
-        return misses.allocate(shard, byteSize);
-    }
-
-    private long allocate(Shard shard, long byteSize) {
-        long address = shards.find(shard, byteSize);
-        return address != 0 ? address : misses.allocate(shard, byteSize);
     }
 
     private void emptyOwn(ThreadCache threadCache, Shard shard) {
@@ -197,10 +194,34 @@ public final class ThreadCacheRefill {
         }
     }
 
-    /// Frees for the owner of a thread cache.
-    public void free(ThreadCache threadCache, long address, long byteSize, long stream) {
+    /// Frees a block, into the thread cache if it belongs there.
+    ///
+    /// @param found the calling thread's thread cache, if the caller knows it
+    public void free(@Nullable ThreadCache found, long address, long byteSize, long stream) {
         StackRoom.require();
         AddressRange range = ranges.get(address);
+        if (found == null && keeps && Thread.currentThread().isVirtual()) {
+            freeShared(range, address, byteSize, stream);
+            return;
+        }
+        ThreadCache threadCache = found != null ? found : tryOwn();
+        if (threadCache == null) {
+            shards.free(range, address, byteSize, Fences.key(stream));
+        } else {
+            free(threadCache, range, address, byteSize, stream);
+        }
+    }
+
+    /// Returns null if the Java heap is too full for a thread cache, too; the free then goes without one.
+    private @Nullable ThreadCache tryOwn() {
+        try {
+            return own();
+        } catch (OutOfMemoryError noThreadCache) {
+            return null;
+        }
+    }
+
+    private void free(ThreadCache threadCache, AddressRange range, long address, long byteSize, long stream) {
         Shard shard = Shard.of(range);
         ThreadCacheBins bins = binsFor(threadCache, address, byteSize, stream, shard);
         if (bins == null || !threadCache.tryEnter()) {
@@ -254,14 +275,6 @@ public final class ThreadCacheRefill {
                 && !shards.isUsedElsewhere(address);
     }
 
-    /// Allocates for a virtual thread.
-    public long allocateShared(long byteSize, long stream) {
-        StackRoom.require();
-        long key = Fences.key(stream);
-        long address = SizeClasses.has(byteSize) ? takeShared(byteSize, key) : 0;
-        return address != 0 ? address : allocate(shards.shard(key, byteSize), byteSize);
-    }
-
     private long takeShared(long byteSize, long key) {
         ThreadCache threadCache = threadCaches.enterShared();
         try {
@@ -279,9 +292,7 @@ public final class ThreadCacheRefill {
     }
 
     /// Frees for a virtual thread.
-    public void freeShared(long address, long byteSize, long stream) {
-        StackRoom.require();
-        AddressRange range = ranges.get(address);
+    private void freeShared(AddressRange range, long address, long byteSize, long stream) {
         Shard shard = Shard.of(range);
         long key = Fences.key(stream);
         boolean belongs = shard.small && belongsInThreadCache(address, shard, byteSize, key);

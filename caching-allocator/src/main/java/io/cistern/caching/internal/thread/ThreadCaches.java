@@ -84,12 +84,19 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
         return shards.stream().mapToLong(this::bytesOf).sum();
     }
 
-    /// Frees a shard's blocks in thread caches, if they have at least `worthIt` bytes.
+    /// Frees the blocks of shards in thread caches.
     ///
-    /// @return whether they were freed
-    public boolean empty(Shard shard, long worthIt) {
-        if (bytesOf(shard) < worthIt) {
-            return false;
+    /// @return bytes freed
+    public long empty(List<Shard> shards) {
+        long before = bytesOf(shards);
+        shards.forEach(this::empty);
+        return Math.max(0, before - bytesOf(shards));
+    }
+
+    /// Frees a shard's blocks in thread caches.
+    public void empty(Shard shard) {
+        if (bytesOf(shard) == 0) {
+            return;
         }
         AddressBatch evicted = new AddressBatch();
         try {
@@ -97,7 +104,6 @@ public final class ThreadCaches implements RecycledShards.BlockKeeper {
         } finally {
             evicted.freeAll(ranges);
         }
-        return true;
     }
 
     /// Evicts a shard's blocks from all thread caches and its transfer cache.

@@ -11,7 +11,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /// The steps that only look for memory that the cache has already: each where it alone helps.
-final class ReclaimSearchTests extends ReclaimFixture {
+final class CacheReclaimTests extends ReclaimFixture {
     /// What thread caches keep also while pages are missing.
     private static final long SMALL = 8 << 10;
 
