@@ -30,7 +30,7 @@ class CachingOptionsTests extends PoolFixture {
     @Test
     void aPyTorchStringIsTaken() {
         try (Allocator caching = memory.open("caching:pytorch=\"backend:native,expandable_segments:False,"
-                + "roundup_power2_divisions:[64:8,128:2,256:2,512:2,1024:1,>:1]\"")) {
+                + "max_split_size_mb:512,roundup_power2_divisions:[64:8,128:2,256:2,512:2,1024:1,>:1]\"")) {
             assertThat(reservedFor(caching, 3 * MIB)).isEqualTo(20 * MIB);
             assertThat(reservedFor(caching, 84 * MIB)).isEqualTo(84 * MIB);
         }
@@ -66,7 +66,6 @@ class CachingOptionsTests extends PoolFixture {
             strings = {
                 "roundup_bypass_threshold_mb:1024",
                 "roundup_power2_divisions:4",
-                "roundup_power2_divisions:[256:1,>:4]",
                 "max_split_size_mb:128",
                 "max_non_split_rounding_mb:16",
                 "large_segment_size_mb:32",

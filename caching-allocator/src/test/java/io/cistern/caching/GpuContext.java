@@ -37,7 +37,7 @@ public final class GpuContext extends OneDeviceContext {
     }
 
     CachingAllocator open(PageFit fit, PageReuse reuse, boolean stableMapping) {
-        PagePolicy pages = new PagePolicy(TestContext.PAGE_BYTES, fit, reuse, stableMapping, 0);
+        PagePolicy pages = new PagePolicy(0, fit, reuse, stableMapping, 0);
         return new CachingAllocator(this, CachingOptions.usual("test", pages, ThreadCacheLimit.NONE));
     }
 

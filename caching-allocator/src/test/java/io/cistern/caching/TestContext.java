@@ -38,7 +38,6 @@ import java.util.concurrent.atomic.AtomicLong;
 /// An environment of one device whose memory source and whose streams the test holds in its hands.
 public final class TestContext extends OneDeviceContext {
     /// The size of all pages of large blocks, so that tests can count them.
-    static final long PAGE_BYTES = 4 << 20;
 
     static final long TOTAL_BYTES = 1L << 36;
 
@@ -81,7 +80,7 @@ public final class TestContext extends OneDeviceContext {
 
     /// Without, every request sees what the shards do.
     CachingAllocator open(boolean threadCaches) {
-        PagePolicy pages = new PagePolicy(PAGE_BYTES, PageFit.USUAL, PageReuse.WAIT, false, 0);
+        PagePolicy pages = new PagePolicy(0, PageFit.USUAL, PageReuse.WAIT, false, 0);
         return open(CachingOptions.usual("test", pages, threadCaches ? ThreadCacheLimit.USUAL : ThreadCacheLimit.NONE));
     }
 

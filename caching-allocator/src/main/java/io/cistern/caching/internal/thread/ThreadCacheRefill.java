@@ -43,9 +43,8 @@ public final class ThreadCacheRefill {
     }
 
     /// Returns the calling thread's thread cache. If there is none, makes one or recycles that of an ended
-    /// thread. Returns null for a virtual thread, which has no thread cache of its own, and if threads keep nothing.
-    @Nullable
-    public ThreadCache own() {
+    /// thread. Returns null for a virtual thread, which has none of its own, and if threads keep nothing.
+    public @Nullable ThreadCache own() {
         ThreadCache threadCache = keeps ? threadCaches.own() : null;
         if (threadCache != null) {
             threadCache.batch.freeAll(ranges);
@@ -165,9 +164,9 @@ public final class ThreadCacheRefill {
         }
     }
 
-    /// Empties the thread cache, for all streams, and the transfer cache, before a growth, unless only pages of this
-    /// stream have to come back. So the search for pages sees the blocks as without thread caches. Thread caches hold
-    /// different blocks each time, and a program that repeats would else come to rest late.
+    /// Empties the thread cache, for all streams, and the transfer cache, before a growth, unless only pages
+    /// of this stream have to come back. So the search for pages sees the blocks as without thread caches.
+    /// Thread caches hold different blocks each time, and a program that repeats would else come to rest late.
     public void giveBack(@Nullable ThreadCache threadCache, Shard shard) {
         if (threadCache != null && !shard.missedOwnPages()) {
             emptyOwn(threadCache, shard);
