@@ -1,9 +1,9 @@
 package io.cistern.caching;
 
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.compact.Compaction;
 import io.cistern.caching.internal.compact.CompactionPlan;
 import io.cistern.caching.internal.page.PageTable;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
@@ -33,7 +33,7 @@ final class CacheCompaction {
     private static final String CAPTURED = "a stream is being captured";
 
     private final int device;
-    private final Reserved reserved;
+    private final DeviceCounters counters;
     private final DeviceShards shards;
     private final Growth growth;
     private final CacheReturns returns;
@@ -45,14 +45,14 @@ final class CacheCompaction {
 
     CacheCompaction(
             int device,
-            Reserved reserved,
+            DeviceCounters counters,
             DeviceShards shards,
             Growth growth,
             CacheReturns returns,
             CudaDriver driver,
             CachingOptions options) {
         this.device = device;
-        this.reserved = reserved;
+        this.counters = counters;
         this.shards = shards;
         this.growth = growth;
         this.returns = returns;
@@ -148,7 +148,7 @@ final class CacheCompaction {
 
     /// Returns the bytes of whole slots that new pages can take.
     private long room(PageTable table) {
-        long held = reserved.bytes();
+        long held = counters.reservedBytes();
         long left = capBytes - held;
         if (table.pages.onDevice) {
             left = Math.min(left, freeMemory.freeBytes(held));

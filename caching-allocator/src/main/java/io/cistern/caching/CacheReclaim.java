@@ -1,10 +1,10 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.ReserveCap;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
@@ -36,7 +36,7 @@ final class CacheReclaim {
     private static final Set<ReclaimStep> KEEP_ALL = EnumSet.of(ReclaimStep.OTHER_THREADS, ReclaimStep.PASSED_FENCES);
 
     private final int device;
-    private final Reserved reserved;
+    private final DeviceCounters counters;
     private final DeviceShards shards;
     private final ThreadCaches threadCaches;
     private final Growth growth;
@@ -51,7 +51,7 @@ final class CacheReclaim {
 
     CacheReclaim(
             int device,
-            Reserved reserved,
+            DeviceCounters counters,
             DeviceShards shards,
             ThreadCaches threadCaches,
             Growth growth,
@@ -60,7 +60,7 @@ final class CacheReclaim {
             CachingOptions options,
             LongSupplier nanoTime) {
         this.device = device;
-        this.reserved = reserved;
+        this.counters = counters;
         this.shards = shards;
         this.threadCaches = threadCaches;
         this.growth = growth;
@@ -109,7 +109,7 @@ final class CacheReclaim {
     }
 
     private long allocateAfterSteps(Shard shard, long size, long asked, RuntimeException refusal) {
-        long reservedBefore = reserved.bytes();
+        long reservedBefore = counters.reservedBytes();
         Set<ReclaimStep> allowed = allowed(refusal);
         boolean idleFirst = allowed.contains(ReclaimStep.IDLE_PAGES);
         List<TriedStep> tried = new ArrayList<>();
@@ -117,12 +117,12 @@ final class CacheReclaim {
             long given = allowed.contains(each.step()) ? 1 : 0;
             for (int turn = 0; turn < each.mostTurns() && given > 0; turn++) {
                 long begun = nanoTime.getAsLong();
-                long held = reserved.bytes();
+                long held = counters.reservedBytes();
                 given = each.taking().getAsLong();
                 long address = allocateFromAny(shard, size);
                 boolean isMore = given != 0
                         || each.step() == ReclaimStep.IDLE_PAGES
-                        || reserved.bytes() < held; // others may give back, too
+                        || counters.reservedBytes() < held; // others may give back, too
                 if (address == 0 && isMore) {
                     address = tryToGrow(shard, size, idleFirst);
                 }
@@ -174,7 +174,7 @@ final class CacheReclaim {
         List<Shard> all = shards.all();
         long allocated = all.stream().mapToLong(Shard::liveBytes).sum() - threadCaches.bytesOf(all);
         long largest = all.stream().mapToLong(Shard::largestFreeBytes).max().orElse(0);
-        return "caching had " + reservedBefore + " bytes reserved and has " + reserved.bytes() + ", of which "
+        return "caching had " + reservedBefore + " bytes reserved and has " + counters.reservedBytes() + ", of which "
                 + allocated + " are allocated; its largest free block is " + largest + " bytes; tried: "
                 + tried.stream()
                         .map(each -> each.step().text() + " (" + each.byteSize() + " bytes)")
@@ -196,6 +196,6 @@ final class CacheReclaim {
 
     /// See [MemoryReclaim#failed].
     void failed(DeviceOutOfMemoryException refusal) {
-        reserved.counters.count(isRejection(refusal) ? CacheEvent.REJECTION : CacheEvent.OUT_OF_MEMORY);
+        counters.count(isRejection(refusal) ? CacheEvent.REJECTION : CacheEvent.OUT_OF_MEMORY);
     }
 }

@@ -1,9 +1,9 @@
 package io.cistern.caching;
 
 import io.cistern.caching.internal.base.CacheEvent;
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
@@ -26,14 +26,15 @@ final class CacheReturns {
     /// How many kinds of waiting may [give][#giveBackFor] something.
     static final int WAYS_TO_WAIT = 3;
 
-    private final Reserved reserved;
+    private final DeviceCounters counters;
     private final DeviceShards shards;
     private final ThreadCaches threadCaches;
     private final Growth growth;
     private final Fences fences;
 
-    CacheReturns(Reserved reserved, DeviceShards shards, ThreadCaches threadCaches, Growth growth, Fences fences) {
-        this.reserved = reserved;
+    CacheReturns(
+            DeviceCounters counters, DeviceShards shards, ThreadCaches threadCaches, Growth growth, Fences fences) {
+        this.counters = counters;
         this.shards = shards;
         this.threadCaches = threadCaches;
         this.growth = growth;
@@ -59,7 +60,7 @@ final class CacheReturns {
     }
 
     private long giveBackAtOnce(Shard shard, long size) {
-        reserved.counters.count(CacheEvent.RETRY);
+        counters.count(CacheEvent.RETRY);
         return releaseRefused() + giveBackOthers(shard, size, false);
     }
 
@@ -164,7 +165,7 @@ final class CacheReturns {
         long returned = 0;
         long onHost = growth.hostBytes(); // nobody keeps idle memory there
         for (Shard shard : shards.all()) {
-            long excess = reserved.bytes() + onHost - keepBytes;
+            long excess = counters.reservedBytes() + onHost - keepBytes;
             if (excess > 0) {
                 returned += giveBack(shard, excess, wait);
             }

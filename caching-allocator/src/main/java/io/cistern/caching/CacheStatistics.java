@@ -6,7 +6,6 @@ import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.SharedPeak;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
@@ -59,7 +58,6 @@ final class CacheStatistics {
     private static final String SHARD_TIER = "tier.shard";
     private static final List<String> TIERS = List.of(THREAD_CACHE_TIER, SHARD_TIER, "tier.pages");
 
-    private final Reserved reserved;
     private final Growth growth;
     private final DeviceShards shards;
     private final ThreadCaches threadCaches;
@@ -69,12 +67,11 @@ final class CacheStatistics {
     /// Bytes of blocks at the last reset of peaks; more than was reserved if memory slept.
     private volatile long aliveAtReset;
 
-    CacheStatistics(Reserved reserved, Growth growth, DeviceShards shards, ThreadCaches threadCaches) {
-        this.reserved = reserved;
+    CacheStatistics(DeviceCounters counters, Growth growth, DeviceShards shards, ThreadCaches threadCaches) {
         this.growth = growth;
         this.shards = shards;
         this.threadCaches = threadCaches;
-        this.counters = reserved.counters;
+        this.counters = counters;
     }
 
     Map<String, Long> map() {
@@ -99,7 +96,6 @@ final class CacheStatistics {
         shards.all().forEach(shard -> shard.withCounters(ShardCounters::resetPeaks));
         counters.resetPeaks();
         aliveAtReset = sinceOpening().getOrDefault(CacheStat.ACTIVE_BYTES.key() + ".all.current", 0L);
-        reserved.resetPeak();
     }
 
     /// Sets all totals to 0.
@@ -154,10 +150,10 @@ final class CacheStatistics {
     /// Reports reserved bytes as counted for the driver: pages may for a while belong to no shard.
     private void putReserved(Map<String, Long> figures) {
         String name = CacheStat.RESERVED_BYTES.key() + ".all.";
-        long obtained = reserved.obtainedBytes();
-        long present = reserved.bytes();
+        long obtained = counters.obtainedBytes();
+        long present = counters.reservedBytes();
         figures.put(name + "current", present);
-        figures.put(name + "peak", reserved.peakBytes());
+        figures.put(name + "peak", counters.reservedPeakBytes());
         figures.put(name + ALLOCATED, obtained);
         figures.put(name + FREED, obtained - present);
     }
@@ -171,7 +167,7 @@ final class CacheStatistics {
         long current = totals.current(stat);
         long peak = Math.min(totals.peak(stat), shared.apply(stat).peak());
         if (stat.isOfBlocks()) {
-            peak = Math.min(peak, Math.max(reserved.peakBytes(), aliveAtReset));
+            peak = Math.min(peak, Math.max(counters.reservedPeakBytes(), aliveAtReset));
         }
         if (stat == CacheStat.REQUESTED_BYTES) {
             // It has many parts, some below 0, so the sum of their peaks says little.

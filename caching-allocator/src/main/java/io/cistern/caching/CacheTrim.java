@@ -28,7 +28,8 @@ final class CacheTrim {
         if (cache.growth.asleepBytes() > 0) {
             return left(cache, returned);
         }
-        Reason ofWhole = cache.reserved.bytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
+        Reason ofWhole =
+                cache.counters.reservedBytes() <= keepBytes ? Reason.KEPT : wait ? Reason.REFUSED : Reason.IN_FLIGHT;
         CacheTrim trim = new CacheTrim();
         for (Shard shard : cache.shards.all()) {
             trim.add(cache.shards.survey(shard), ofWhole);
@@ -39,13 +40,13 @@ final class CacheTrim {
     /// Reports the memory that a sleeping cache still has.
     static TrimResult left(DeviceCache cache, long returned) {
         CacheTrim trim = new CacheTrim();
-        trim.add(Reason.PINNED, OptionalLong.empty(), cache.reserved.bytes() - cache.growth.refusedBytes());
+        trim.add(Reason.PINNED, OptionalLong.empty(), cache.counters.reservedBytes() - cache.growth.refusedBytes());
         return trim.result(cache, returned);
     }
 
     private TrimResult result(DeviceCache cache, long returned) {
         add(Reason.REFUSED, OptionalLong.empty(), cache.growth.refusedBytes());
-        return new TrimResult(returned, OptionalLong.of(cache.reserved.bytes()), left);
+        return new TrimResult(returned, OptionalLong.of(cache.counters.reservedBytes()), left);
     }
 
     private void add(ShardSurvey shard, Reason ofWhole) {

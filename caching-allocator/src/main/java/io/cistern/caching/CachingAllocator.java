@@ -183,13 +183,13 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, S
     @Override
     public OptionalLong reservedBytes(int device) {
         DeviceCache cache = caches.get(device);
-        return OptionalLong.of(cache == null ? 0 : cache.reserved.bytes());
+        return OptionalLong.of(cache == null ? 0 : cache.counters.reservedBytes());
     }
 
     @Override
     public OptionalLong reservedPeakBytes(int device) {
         DeviceCache cache = caches.get(device);
-        return OptionalLong.of(cache == null ? 0 : cache.reserved.peakBytes());
+        return OptionalLong.of(cache == null ? 0 : cache.counters.reservedPeakBytes());
     }
 
     /// Abilities that this allocator lacks are asked of its source.

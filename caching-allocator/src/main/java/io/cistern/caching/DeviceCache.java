@@ -14,7 +14,6 @@ import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.page.ReserveCap;
 import io.cistern.caching.internal.page.ReserveLimit;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.DeviceShards;
 import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.RecycledShards;
@@ -52,7 +51,7 @@ import org.jspecify.annotations.Nullable;
 /// or found.
 final class DeviceCache {
     final int device;
-    final Reserved reserved;
+    final DeviceCounters counters;
     final Growth growth;
     final DeviceShards shards;
     final ThreadCaches threadCaches;
@@ -80,26 +79,25 @@ final class DeviceCache {
             CachingOptions options,
             MemoryReclaim.Choice reclaimChoice,
             @Nullable ThreadCache[] threadCaches) {
-        DeviceCounters counters = new DeviceCounters();
         AddressRangeMap ranges = new AddressRangeMap();
         MissClock clock = new MissClock();
         this.device = device;
-        this.reserved = new Reserved(device, events, counters);
+        this.counters = new DeviceCounters(device, events);
         this.fences = new Fences(device, driver, streams, counters);
         this.order = new CrossStreamOrder(fences, clock, options.pages().reuse(), counters);
         this.growth = growth(driver, source, options, ranges, clock);
         this.threadCaches =
                 new ThreadCaches(threadCaches, device, options.threadCaches().bytes(), counters, ranges);
-        Shards open = new Shards(growth.splitPolicy(), clock, reserved);
+        Shards open = new Shards(growth.splitPolicy(), clock, counters);
         RecycledShards ended = new RecycledShards(growth, fences, order, open, ranges, this.threadCaches, counters);
         this.shards = new DeviceShards(
                 ranges, open, ended, fences, options.blockUnit(), options.usesThreadCaches(), options.givesBack());
         this.refill = new ThreadCacheRefill(shards, this.threadCaches, options.usesThreadCaches());
-        this.returns = new CacheReturns(reserved, shards, this.threadCaches, growth, fences);
+        this.returns = new CacheReturns(counters, shards, this.threadCaches, growth, fences);
         this.reclaim = new CacheReclaim(
-                device, reserved, shards, this.threadCaches, growth, returns, reclaimChoice, options, driver::nanoTime);
-        this.compaction = new CacheCompaction(device, reserved, shards, growth, returns, driver, options);
-        this.statistics = new CacheStatistics(reserved, growth, shards, this.threadCaches);
+                device, counters, shards, this.threadCaches, growth, returns, reclaimChoice, options, driver::nanoTime);
+        this.compaction = new CacheCompaction(device, counters, shards, growth, returns, driver, options);
+        this.statistics = new CacheStatistics(counters, growth, shards, this.threadCaches);
         this.initialBytes = options.initialBytes();
         this.hasInitial = new AtomicBoolean(initialBytes == 0);
     }
@@ -111,7 +109,7 @@ final class DeviceCache {
         long capBytes = limit.capBytes(deviceBytes);
         SegmentSource capped = limit.isSet() ? new ReserveCap(device, capBytes, limit.option()).of(source) : source;
         if (capped instanceof PageSource physical && options.growsByPages(true)) {
-            PhysicalPages pages = new PhysicalPages(device, driver, physical, reserved);
+            PhysicalPages pages = new PhysicalPages(device, driver, physical, counters);
             PageTable table = new PageTable(pages, ranges, options.pages().stableMapping());
             return new PageGrowth(
                     table,
@@ -127,7 +125,7 @@ final class DeviceCache {
             case PageSource physical -> new MappedRanges(driver.virtualMemory(), physical);
             case RangeSource ready -> ready;
         };
-        return new SegmentGrowth(device, plain, reserved, ranges, options.segments(), deviceBytes, fences);
+        return new SegmentGrowth(device, plain, counters, ranges, options.segments(), deviceBytes, fences);
     }
 
     /// Allocates for a request that no block in the calling thread's cache has served.
@@ -137,8 +135,12 @@ final class DeviceCache {
         StackRoom.require();
         obtainInitial(stream);
         ThreadCache threadCache = found != null ? found : refill.own();
+        long address = found == null && threadCache != null ? threadCache.take(byteSize, stream) : 0;
+        if (address != 0) {
+            return address;
+        }
         Shard shard = shards.shard(Fences.key(stream), shards.rounded(byteSize));
-        long address = refill.allocate(threadCache, shard, byteSize, stream);
+        address = refill.allocate(threadCache, shard, byteSize, stream);
         if (address != 0) {
             return address;
         }
@@ -267,7 +269,7 @@ final class DeviceCache {
         for (Shard shard : shards.all()) {
             mapped += shard.checkInvariants();
         }
-        long held = reserved.bytes();
+        long held = counters.reservedBytes();
         long known = mapped + growth.refusedBytes() - growth.asleepBytes() - growth.hostBytes();
         Invariant.check(known == held, "reserved bytes are those of the shards", known - held);
     }

@@ -53,7 +53,7 @@ final class PageSleep {
         if (mode == SleepMode.DROP) {
             asleep.forEach(SleepingPages::dropKept);
         }
-        if (cache.reserved.bytes() == 0) {
+        if (cache.counters.reservedBytes() == 0) {
             return CacheTrim.left(cache, 0); // no wait: another's capture would forbid it
         }
         driver.devices().synchronize(cache.device);

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.Allocator;
 import io.cistern.MemoryPool;
-import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.diagnostics.ReclaimStep;
 import io.cistern.diagnostics.SegmentMemory;
@@ -93,7 +92,7 @@ final class RefusalTests extends PoolFixture {
         }
 
         private static long rounded(long byteSize) {
-            return SizeClasses.has(byteSize) ? SizeClasses.rounded(byteSize) : Sizes.rounded(byteSize, Sizes.GRANULE);
+            return Sizes.hasClass(byteSize) ? Sizes.roundedToClass(byteSize) : Sizes.rounded(byteSize, Sizes.GRANULE);
         }
     }
 

@@ -21,7 +21,6 @@ import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
 import io.cistern.caching.options.PageFit;
@@ -91,26 +90,26 @@ public final class TestContext extends OneDeviceContext {
     /// A segment of a shard of its own.
     public static AddressRange segment(long address, long byteSize, boolean small, AddressRangeMap ranges) {
         TestRanges source = new TestRanges(0);
-        Reserved reserved = reserved(source);
+        DeviceCounters counters = counters(source);
         SegmentGrowth maker = new SegmentGrowth(
                 0,
                 source,
-                reserved,
+                counters,
                 ranges,
                 CachingOptions.usual("test", PagePolicy.USUAL, ThreadCacheLimit.USUAL)
                         .segments(),
                 TOTAL_BYTES,
-                new Fences(0, mock(CudaDriver.class), new TestOrder(), reserved.counters));
+                new Fences(0, mock(CudaDriver.class), new TestOrder(), counters));
         return new PlainSegment(maker, shard(0, small), new Segment(address, byteSize, 0), address, byteSize);
     }
 
     /// What a cache holds, told to nobody who looks.
-    public static Reserved reserved() {
-        return reserved(new TestRanges(0));
+    public static DeviceCounters counters() {
+        return counters(new TestRanges(0));
     }
 
-    private static Reserved reserved(TestRanges source) {
-        return new Reserved(0, new TestContext(source), new DeviceCounters());
+    private static DeviceCounters counters(TestRanges source) {
+        return new DeviceCounters(0, new TestContext(source));
     }
 
     /// The timeline of a stream that begins with the clock.
@@ -120,7 +119,7 @@ public final class TestContext extends OneDeviceContext {
 
     /// A shard that belongs to no cache.
     static Shard shard(long stream, boolean small) {
-        return new Shard(timeline(stream), small, SplitPolicy.ANY, new MissClock(), reserved());
+        return new Shard(timeline(stream), small, SplitPolicy.ANY, new MissClock(), counters());
     }
 
     /// Bytes that the allocator said it has.

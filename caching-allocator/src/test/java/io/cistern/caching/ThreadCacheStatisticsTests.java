@@ -2,7 +2,6 @@ package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
 import java.util.ArrayList;
 import java.util.List;
@@ -121,6 +120,6 @@ class ThreadCacheStatisticsTests {
     }
 
     private static long rounded(long byteSize) {
-        return SizeClasses.has(byteSize) ? SizeClasses.rounded(byteSize) : Sizes.rounded(byteSize, Sizes.GRANULE);
+        return Sizes.hasClass(byteSize) ? Sizes.roundedToClass(byteSize) : Sizes.rounded(byteSize, Sizes.GRANULE);
     }
 }

@@ -1,14 +1,16 @@
 package io.cistern.caching;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.mockito.Mockito.mock;
 
 import io.cistern.DeviceMemory;
 import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.RecycledShards;
 import io.cistern.caching.internal.shard.TransferCache;
 import io.cistern.caching.internal.thread.ThreadCache;
+import io.cistern.spi.EventSink;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
@@ -341,7 +343,7 @@ class ThreadCachesTests {
         caching.memory.streamClosing(SimulatedCaching.DEVICE, a);
         assertThat(transferCache.bytes()).isZero();
         ThreadCache threadCache = sharedThreadCache();
-        assertThat(transferCache.leave(threadCache, SizeClasses.of(KIB), new long[] {KIB}, 0, 1))
+        assertThat(transferCache.leave(threadCache, Sizes.classOf(KIB), new long[] {KIB}, 0, 1))
                 .isZero();
         assertThat(caching.reservedBytes()).isZero();
     }
@@ -413,7 +415,7 @@ class ThreadCachesTests {
     }
 
     private static ThreadCache sharedThreadCache() {
-        return new ThreadCache(false, 8 * MIB, new DeviceCounters());
+        return new ThreadCache(false, 8 * MIB, new DeviceCounters(0, mock(EventSink.class)));
     }
 
     private long[] allocate(int count, long byteSize, long stream) {

@@ -7,7 +7,6 @@ import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.Shards;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
@@ -72,11 +71,11 @@ public final class OneGpu implements PageSource {
 
     /// A shard that belongs to no cache.
     public static Shard shard(long stream) {
-        return new Shard(timeline(stream), true, SplitPolicy.ANY, new MissClock(), reserved());
+        return new Shard(timeline(stream), true, SplitPolicy.ANY, new MissClock(), counters());
     }
 
-    private static Reserved reserved() {
-        return new Reserved(0, new Told(), new DeviceCounters());
+    public static DeviceCounters counters() {
+        return new DeviceCounters(0, new Told());
     }
 
     /// Events that nobody looks at.
@@ -94,7 +93,7 @@ public final class OneGpu implements PageSource {
 
     /// A table without shards.
     public static Shards shards() {
-        return new Shards(SplitPolicy.ANY, new MissClock(), reserved());
+        return new Shards(SplitPolicy.ANY, new MissClock(), counters());
     }
 
     /// The shard of a stream in a table, made if there is none.

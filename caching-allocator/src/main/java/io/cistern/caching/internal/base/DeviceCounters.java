@@ -1,13 +1,24 @@
 package io.cistern.caching.internal.base;
 
+import io.cistern.spi.EventSink;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAccumulator;
 
-/// Counters of one device's cache that belong to no live shard: [events][CacheEvent], peaks over all shards,
-/// and the totals of shards that are gone. **Threads.** Any.
+/// Counters of one device's cache that belong to no live shard: the bytes held from the driver, [events][CacheEvent],
+/// peaks over all shards, and the totals of shards that are gone. What comes and goes is announced here, too.
+///
+/// `reservedBytes = obtainedBytes − bytes given back`; its peak is exact, because every change is counted here.
+///
+/// **Threads.** Any.
 public final class DeviceCounters {
+    private final int device;
+    private final EventSink sink;
+    private final AtomicLong reserved = new AtomicLong();
+    private final AtomicLong obtained = new AtomicLong();
+    private final LongAccumulator reservedPeak = new LongAccumulator(Math::max, 0);
     private final Map<CacheEvent, AtomicLong> events = new EnumMap<>(CacheEvent.class);
     private final Map<CacheStat, SharedPeak> all = new EnumMap<>(CacheStat.class);
     private final Map<CacheStat, SharedPeak> small = new EnumMap<>(CacheStat.class);
@@ -16,7 +27,9 @@ public final class DeviceCounters {
     private final ShardTotals goneLarge = new ShardTotals();
 
     /// Makes counters at 0.
-    public DeviceCounters() {
+    public DeviceCounters(int device, EventSink sink) {
+        this.device = device;
+        this.sink = sink;
         for (CacheEvent event : CacheEvent.values()) {
             events.put(event, new AtomicLong());
         }
@@ -33,6 +46,90 @@ public final class DeviceCounters {
     private void addTo(CacheStat part, CacheStat whole) {
         small.put(part, new SharedPeak(peak(part), peak(whole, true)));
         large.put(part, new SharedPeak(peak(part), peak(whole, false)));
+    }
+
+    /// Counts a new page.
+    public void created(long byteSize) {
+        count(CacheEvent.PAGE_CREATED);
+        add(byteSize);
+    }
+
+    private void add(long byteSize) {
+        obtained.addAndGet(byteSize);
+        reservedPeak.accumulate(reserved.addAndGet(byteSize));
+        sink.reservedChanged(device, byteSize);
+    }
+
+    private void subtract(long byteSize) {
+        reserved.addAndGet(-byteSize);
+        sink.reservedChanged(device, -byteSize);
+    }
+
+    /// Counts a released page.
+    public void destroyed(long byteSize) {
+        count(CacheEvent.PAGE_RELEASED);
+        subtract(byteSize);
+    }
+
+    /// Announces that a range became usable, whose bytes were counted as [created][#created].
+    public void announceAcquired(long address, long byteSize) {
+        count(CacheEvent.PAGES_MAPPED);
+        sink.segmentAcquired(device, address, byteSize);
+    }
+
+    /// Announces that a range is not usable any more.
+    public void announceReleased(long address, long byteSize) {
+        count(CacheEvent.PAGES_UNMAPPED);
+        sink.segmentReleased(device, address, byteSize);
+    }
+
+    /// Announces that a page moved to another address and kept those that it had.
+    public void announceMoved(long former, long address, long byteSize) {
+        sink.pageMoved(device, former, address, byteSize);
+    }
+
+    /// Counts and announces a segment that came from the driver as a whole.
+    public void acquired(long address, long byteSize) {
+        add(byteSize);
+        sink.segmentAcquired(device, address, byteSize);
+    }
+
+    /// Announces that a segment goes back as a whole, before another thread can get its addresses from the driver.
+    public void releasing(long address, long byteSize) {
+        sink.segmentReleased(device, address, byteSize);
+    }
+
+    /// Counts a segment that went back.
+    public void released(long byteSize) {
+        subtract(byteSize);
+    }
+
+    /// Announces that a segment stays, since its source did not take it back.
+    public void stays(long address, long byteSize) {
+        sink.segmentAcquired(device, address, byteSize);
+    }
+
+    /// Announces that a freed block waits for other streams.
+    public void announceDeferred(long address, long byteSize) {
+        sink.freeDeferred(device, address, byteSize);
+    }
+
+    /// Announces that a block whose free was deferred is free.
+    public void announceCompleted(long address, long byteSize) {
+        sink.freeCompleted(device, address, byteSize);
+    }
+
+    public long reservedBytes() {
+        return reserved.get();
+    }
+
+    /// All bytes that were ever obtained.
+    public long obtainedBytes() {
+        return obtained.get();
+    }
+
+    public long reservedPeakBytes() {
+        return reservedPeak.get();
     }
 
     public void count(CacheEvent event) {
@@ -82,6 +179,8 @@ public final class DeviceCounters {
     }
 
     public synchronized void resetPeaks() {
+        reservedPeak.reset();
+        reservedPeak.accumulate(reserved.get());
         all.values().forEach(SharedPeak::reset);
         small.values().forEach(SharedPeak::reset);
         large.values().forEach(SharedPeak::reset);

@@ -226,10 +226,10 @@ final class PageSplit {
         if (page.isOnHost()) {
             home.owner.sleeps(page.byteSize, false);
         }
-        pages.reserved().announceReleased(home.address, page.byteSize);
+        pages.counters().announceReleased(home.address, page.byteSize);
         for (int i = 0; i < homes.size(); i++) { // an iterator would need the Java heap
             Page smaller = homes.get(i).page;
-            pages.reserved().announceAcquired(homes.get(i).address, smaller.byteSize);
+            pages.counters().announceAcquired(homes.get(i).address, smaller.byteSize);
             if (smaller.isOnHost()) {
                 home.owner.sleeps(smaller.byteSize, true);
             }

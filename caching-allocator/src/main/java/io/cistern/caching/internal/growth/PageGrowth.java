@@ -16,7 +16,6 @@ import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.function.LongSupplier;
 
@@ -30,7 +29,7 @@ import java.util.function.LongSupplier;
 /// arenas would use up.
 /// So the more arenas there are, the smaller is a new one; if the driver has no addresses left, it is
 /// smaller still. A shard may have several.
-public final class PageGrowth extends Growth {
+public final class PageGrowth implements Growth {
     /// Captures that may begin between two surveys; more refusals have another reason.
     private static final int MAX_REFUSED = 16;
 
@@ -64,7 +63,6 @@ public final class PageGrowth extends Growth {
             long deviceBytes,
             long capBytes,
             LongSupplier freeBytes) {
-        super(fences);
         this.table = table;
         this.clock = clock;
         this.order = order;
@@ -81,63 +79,127 @@ public final class PageGrowth extends Growth {
     }
 
     @Override
-    protected long growAndAllocate(Shard shard, long byteSize, boolean idleFirst) {
-        WindowFill.Way way = way(idleFirst);
+    public long grow(Shard shard, long byteSize, boolean idleFirst) {
+        shard.driverLock.lock();
+        try {
+            shard.settle(fences);
+            return growAndAllocate(shard, byteSize, idleFirst);
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    private long growAndAllocate(Shard shard, long byteSize, boolean idleFirst) {
         if (byteSize > deviceBytes && table.pages.onDevice) {
             throw new DeviceOutOfMemoryException(
                     byteSize, table.pages.device, "the device has " + deviceBytes + " bytes");
         }
         look();
-        int changed = 0;
-        boolean hasSettled = false;
-        boolean waits = true;
-        for (int refused = 0; ; ) { // both counts are bounded, and after a new arena there is a window
-            WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize);
-            switch (findOrPlan(shard, byteSize, waits, changed > MAX_CHANGED ? WindowFill.Way.CREATE : way, fill)) {
-                case FOUND -> {
-                    table.pages.reserved().counters.count(CacheEvent.PAGES_HIT);
-                    return fill.address();
-                }
-                case PLANNED -> {
-                    if (fill.lacksIdle() && !hasSettled) {
-                        hasSettled = true;
-                        fill.undo();
-                        settleAll();
-                        continue;
-                    }
-                    if (waits
-                            && way == WindowFill.Way.USUAL
-                            && growthPolicy.hasPlenty(table.pages.reserved().bytes())
-                            && fill.wouldWait(order)) {
-                        waits = false;
-                        fill.undo();
-                        continue;
-                    }
-                    try {
-                        fill.fill(order);
-                        table.pages.reserved().counters.count(CacheEvent.PAGES_MISS);
-                        unmapOld(shard, fill.address());
-                        return fill.address();
-                    } catch (CudaException failure) {
-                        // A giver's capture began after the survey; the next survey sees it.
-                        if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++refused > MAX_REFUSED) {
-                            throw failure;
-                        }
-                        clock.advance();
-                    }
-                }
-                case NO_WINDOW -> addArena(shard, byteSize);
-                case CHANGED -> {
-                    changed++;
-                    clock.advance();
-                }
-            }
+        Attempts attempts = new Attempts(way(idleFirst));
+        long address = 0;
+        while (address == 0) { // each kind of failure has its bound, and after a new arena there is a window
+            address = attempt(shard, byteSize, attempts);
         }
+        return address;
+    }
+
+    /// What the attempts of one request have met, and so what the next one does.
+    private static final class Attempts {
+        private final WindowFill.Way chosen;
+        private int changed;
+        private int refused;
+        private boolean hasSettled;
+
+        /// Whether the stream may be made to wait for others.
+        private boolean waits = true;
+
+        Attempts(WindowFill.Way chosen) {
+            this.chosen = chosen;
+        }
+
+        WindowFill.Way way() {
+            return changed > MAX_CHANGED ? WindowFill.Way.CREATE : chosen;
+        }
+    }
+
+    /// @return the block's address; 0 if another attempt is due
+    private long attempt(Shard shard, long byteSize, Attempts attempts) {
+        order.poll();
+        try (WindowFill fill = new WindowFill(table, idle, growthPolicy, shard, byteSize, attempts.way())) {
+            WindowFill.State state = plan(fill, shard, byteSize, attempts.waits);
+            return switch (state) {
+                case ALLOCATED -> {
+                    table.pages.counters().count(CacheEvent.PAGES_HIT);
+                    yield fill.keep();
+                }
+                case PLANNED -> fill(fill, attempts);
+                case NO_WINDOW -> {
+                    addArena(shard, byteSize);
+                    yield 0;
+                }
+                case CHANGED -> {
+                    attempts.changed++;
+                    clock.advance();
+                    yield 0;
+                }
+            };
+        }
+    }
+
+    private WindowFill.State plan(WindowFill fill, Shard shard, long byteSize, boolean waits) {
+        WindowFill.State state;
+        List<StreamTimeline> tooNew;
+        table.lock();
+        try {
+            clock.advance();
+            idle.look(table.owners(), shard, waits);
+            tooNew = waits ? idle.tooNew() : List.of();
+            growthPolicy.needed(idle.liveBytes() + byteSize, idle.haveSeveralStreams());
+            state = fill.plan(order);
+        } finally {
+            table.unlock();
+        }
+        if (!tooNew.isEmpty()) {
+            order.mark(tooNew);
+        }
+        return state;
+    }
+
+    private long fill(WindowFill fill, Attempts attempts) {
+        if (fill.lacksIdle() && !attempts.hasSettled) {
+            attempts.hasSettled = true;
+            fill.close();
+            settleAll();
+            return 0;
+        }
+        if (attempts.waits && wouldRatherCreate(fill, attempts)) {
+            attempts.waits = false;
+            return 0;
+        }
+        try {
+            fill.fill(order);
+        } catch (CudaException failure) {
+            // A giver's capture began after the survey; the next survey sees it.
+            if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++attempts.refused > MAX_REFUSED) {
+                throw failure;
+            }
+            clock.advance();
+            return 0;
+        }
+        table.pages.counters().count(CacheEvent.PAGES_MISS);
+        table.lent.unmapOld(order);
+        return fill.keep();
+    }
+
+    private boolean wouldRatherCreate(WindowFill fill, Attempts attempts) {
+        return attempts.chosen == WindowFill.Way.USUAL
+                && growthPolicy.hasPlenty(table.pages.counters().reservedBytes())
+                && fill.wouldWait(order);
     }
 
     /// Asks the driver how much of the device is left, once much of the last answer has been used.
     private void look() {
-        long reserved = table.pages.reserved().bytes();
+        long reserved = table.pages.counters().reservedBytes();
         if (!table.pages.onDevice || !growthPolicy.looksDue(reserved)) {
             return;
         }
@@ -164,92 +226,11 @@ public final class PageGrowth extends Growth {
         clock.advance();
     }
 
-    /// If this fails, no caller receives the block, so it is freed.
-    private void unmapOld(Shard shard, long address) {
-        try {
-            table.lent.unmapOld(order);
-        } catch (RuntimeException | Error failure) {
-            takeBack(shard, address);
-            throw failure;
-        }
-    }
-
-    private void takeBack(Shard shard, long address) {
-        shard.giveUp(Objects.requireNonNull(table.ranges.find(address)), address);
-    }
-
     private WindowFill.Way way(boolean idleFirst) {
         if (table.stable) {
             return WindowFill.Way.CREATE;
         }
         return idleFirst ? WindowFill.Way.MOVE : WindowFill.Way.USUAL;
-    }
-
-    private enum Look {
-        FOUND,
-        PLANNED,
-        NO_WINDOW,
-        /// Another thread took a page of the window meanwhile.
-        CHANGED
-    }
-
-    private Look findOrPlan(Shard shard, long byteSize, boolean waits, WindowFill.Way way, WindowFill fill) {
-        order.poll();
-        Look found;
-        List<StreamTimeline> tooNew;
-        table.lock();
-        try {
-            clock.advance();
-            idle.look(table.owners(), shard, waits);
-            tooNew = waits ? idle.tooNew() : List.of();
-            found = look(byteSize, way, fill);
-        } finally {
-            table.unlock();
-        }
-        mark(tooNew, shard, found, fill);
-        return found;
-    }
-
-    /// If this fails, the window or block that was found is given up.
-    private void mark(List<StreamTimeline> tooNew, Shard shard, Look found, WindowFill fill) {
-        if (tooNew.isEmpty()) {
-            return;
-        }
-        try {
-            order.mark(tooNew);
-        } catch (RuntimeException | Error failure) {
-            if (found == Look.PLANNED) {
-                fill.undo();
-            } else if (found == Look.FOUND) {
-                takeBack(shard, fill.address());
-            }
-            throw failure;
-        }
-    }
-
-    private Look look(long byteSize, WindowFill.Way way, WindowFill fill) {
-        growthPolicy.needed(idle.liveBytes() + byteSize, idle.haveSeveralStreams());
-        if (!fill.claim(way)) {
-            return Look.NO_WINDOW;
-        }
-        return fill.address() != 0 ? Look.FOUND : plan(fill);
-    }
-
-    private Look plan(WindowFill fill) {
-        try {
-            if (!fill.plan()) {
-                fill.undo();
-                return Look.CHANGED;
-            }
-        } catch (RuntimeException | Error failure) {
-            fill.undo();
-            throw failure;
-        }
-        if (!fill.isThere()) {
-            return Look.PLANNED;
-        }
-        fill.fill(order);
-        return Look.FOUND;
     }
 
     @Override

@@ -1,10 +1,10 @@
 package io.cistern.caching.internal.growth;
 
-import io.cistern.caching.internal.base.ReservedList;
-import io.cistern.caching.internal.page.Reserved;
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.cuda.CudaException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
+import java.util.ArrayList;
 import org.jspecify.annotations.Nullable;
 
 /// Segments that belong to no shard: the Java heap was full when they came, and their source would not take
@@ -16,18 +16,18 @@ import org.jspecify.annotations.Nullable;
 /// **Threads.** Any. No thread calls the source while it holds the lock.
 final class RefusedSegments {
     private final RangeSource source;
-    private final Reserved reserved;
-    private final ReservedList<Segment> segments = new ReservedList<>();
+    private final DeviceCounters counters;
+    private final ArrayList<Segment> segments = new ArrayList<>(0);
     private int onTheirWay;
 
-    RefusedSegments(RangeSource source, Reserved reserved) {
+    RefusedSegments(RangeSource source, DeviceCounters counters) {
         this.source = source;
-        this.reserved = reserved;
+        this.counters = counters;
     }
 
     /// Reserves room for a segment that is about to be acquired.
     synchronized void begin() {
-        segments.reserve(onTheirWay + 1);
+        segments.ensureCapacity(segments.size() + onTheirWay + 1);
         onTheirWay++;
     }
 
@@ -38,7 +38,7 @@ final class RefusedSegments {
 
     void keep(Segment segment) {
         add(segment);
-        reserved.acquired(segment.address(), segment.byteSize());
+        counters.acquired(segment.address(), segment.byteSize());
     }
 
     private synchronized void add(Segment segment) {
@@ -54,15 +54,15 @@ final class RefusedSegments {
             }
             boolean released = false;
             try {
-                reserved.releasing(segment.address(), segment.byteSize());
+                counters.releasing(segment.address(), segment.byteSize());
                 released = isReleased(segment);
             } finally {
                 settle(segment, released);
             }
             if (released) {
-                reserved.released(segment.byteSize());
+                counters.released(segment.byteSize());
             } else {
-                reserved.stays(segment.address(), segment.byteSize());
+                counters.stays(segment.address(), segment.byteSize());
             }
         }
     }
@@ -77,7 +77,7 @@ final class RefusedSegments {
             return null;
         }
         Segment first = segments.get(0);
-        segments.removeAt(0);
+        segments.remove(0);
         onTheirWay++;
         return first;
     }

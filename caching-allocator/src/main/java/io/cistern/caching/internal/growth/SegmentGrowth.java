@@ -1,12 +1,12 @@
 package io.cistern.caching.internal.growth;
 
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.MemoryRefusal;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.page.PageTable;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.Growth;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.CudaException;
@@ -19,7 +19,7 @@ import java.util.Optional;
 /// 10 MiB share segments of 20 MiB; others get a segment of their own size. If the source has no room for a shared
 /// segment, the growth asks for one that is just large enough. If blocks are not split, each block has a segment of
 /// its own, in whole 2 MiB.
-public final class SegmentGrowth extends Growth {
+public final class SegmentGrowth implements Growth {
     /// The alignment that every allocator promises and every source can give; a wider one is made
     /// from more bytes.
     private static final long ALIGNMENT = 256;
@@ -35,32 +35,43 @@ public final class SegmentGrowth extends Growth {
 
     private final int device;
     private final RangeSource source;
-    private final Reserved reserved;
+    private final DeviceCounters counters;
     private final AddressRangeMap ranges;
     private final SegmentPolicy policy;
     private final long deviceBytes;
+    private final Fences fences;
     private final RefusedSegments refused;
 
     public SegmentGrowth(
             int device,
             RangeSource source,
-            Reserved reserved,
+            DeviceCounters counters,
             AddressRangeMap ranges,
             SegmentPolicy policy,
             long deviceBytes,
             Fences fences) {
-        super(fences);
         this.device = device;
         this.source = source;
-        this.reserved = reserved;
+        this.counters = counters;
         this.ranges = ranges;
         this.policy = policy;
         this.deviceBytes = deviceBytes;
-        this.refused = new RefusedSegments(source, reserved);
+        this.fences = fences;
+        this.refused = new RefusedSegments(source, counters);
     }
 
     @Override
-    protected long growAndAllocate(Shard shard, long byteSize, boolean idleFirst) {
+    public long grow(Shard shard, long byteSize, boolean idleFirst) {
+        shard.driverLock.lock();
+        try {
+            shard.settle(fences);
+            return growAndAllocate(shard, byteSize);
+        } finally {
+            shard.driverLock.unlock();
+        }
+    }
+
+    private long growAndAllocate(Shard shard, long byteSize) {
         long found = shard.allocate(byteSize);
         if (found != 0) {
             return found;
@@ -108,7 +119,7 @@ public final class SegmentGrowth extends Growth {
             ranges.remove(range, range.address, range.byteSize);
             throw failure;
         }
-        reserved.acquired(segment.address(), segment.byteSize());
+        counters.acquired(segment.address(), segment.byteSize());
         return address;
     }
 
@@ -134,16 +145,16 @@ public final class SegmentGrowth extends Growth {
         ranges.remove(range, range.address, range.byteSize); // before another shard can get the addresses
         boolean released = false;
         try {
-            reserved.releasing(segment.address(), segment.byteSize());
+            counters.releasing(segment.address(), segment.byteSize());
             released = source.tryRelease(segment);
         } finally {
             if (!released) {
                 ranges.put(range, range.address, range.byteSize);
-                reserved.stays(segment.address(), segment.byteSize());
+                counters.stays(segment.address(), segment.byteSize());
             }
         }
         if (released) {
-            reserved.released(segment.byteSize());
+            counters.released(segment.byteSize());
         }
         return released;
     }

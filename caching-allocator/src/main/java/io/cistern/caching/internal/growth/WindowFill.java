@@ -1,13 +1,11 @@
 package io.cistern.caching.internal.growth;
 
 import io.cistern.caching.internal.base.CacheEvent;
-import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.Page;
-import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
 import io.cistern.caching.internal.shard.MappingWindow;
@@ -18,17 +16,16 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/// Claims a window for one request and puts pages under it.
+/// Claims a window for one request and puts pages under it. [#close] undoes all that was not [kept][#keep].
 ///
-/// 1. **Plan**, under the page table's lock: the idle pages of aliased blocks come home; each hole gets
-///    pieces, which are idle pages of other places or new pages. A page that is taken leaves its giver's free
-///    blocks at once.
+/// 1. **Plan**, under the page table's lock: the idle pages of aliased blocks come home; each hole gets idle pages of
+///    other places, or new pages. A page that is taken leaves its giver's free blocks at once.
 /// 2. **Act**, without that lock: make the stream wait for the streams that pages come from; create → map for
-///    each piece; one setAccess for each run of pieces.
-/// 3. **Publish**, under the lock again: the pages have their home here, or all changes are undone.
+///    each page; one setAccess for each run of pages.
+/// 3. **Publish**, under the lock again: the pages have their home here.
 ///
 /// Nothing is unmapped, except in a rollback.
-final class WindowFill {
+final class WindowFill implements AutoCloseable {
     /// Where the pages for holes come from.
     enum Way {
         /// Created or moved, as the [GrowthPolicy] decides.
@@ -39,90 +36,108 @@ final class WindowFill {
         CREATE
     }
 
-    /// New memory or an idle page for an address of a hole, and how many steps it has gone through.
-    private static final class Piece {
-        final long address;
-        long byteSize;
-
-        /// The idle page, taken out of its home's free blocks; null for new memory.
-        @Nullable
-        Page taken;
-
-        boolean isCreated;
-        boolean isMapped;
-        boolean isAnnounced;
-
-        Piece(long address) {
-            this.address = address;
-        }
+    /// How far the request is.
+    enum State {
+        /// No window is large enough.
+        NO_WINDOW,
+        /// Another thread took a page of the window meanwhile.
+        CHANGED,
+        /// [#fill] is next.
+        PLANNED,
+        /// There is a block.
+        ALLOCATED
     }
 
     private final PageTable table;
     private final IdlePages idle;
-    private final GrowthPolicy growthPolicy;
+    private final GrowthPolicy policy;
     private final Shard shard;
     private final long byteSize;
+    private final Way way;
 
-    /// Pages that return to a mapping that they left. The first [#returned] of them are out of their
-    /// homes' free blocks.
+    /// Mappings that their pages return to; the pages are out of their homes' free blocks.
     private final List<Mapping> returning = new ArrayList<>();
-    private int returned;
+
+    /// New mappings in holes, by address: of idle pages, out of their homes' free blocks, or of new pages. The first
+    /// [#created] have memory, the first [#mapped] are mapped, and the first [#announced] are known to the source.
+    private final ArrayList<Mapping> added = new ArrayList<>(0);
+
+    private int created;
+    private int mapped;
+    private int announced;
+
+    /// Those of [#added] that could not be unmapped.
+    private final ArrayList<Mapping> stuck = new ArrayList<>(0);
 
     /// Taken pages of other streams.
-    private final List<Page> foreign = new ArrayList<>();
+    private final ArrayList<Page> foreign = new ArrayList<>(0);
 
-    private final List<Piece> pieces = new ArrayList<>();
-
-    /// The mappings of the pieces, in their order.
-    private final ReservedList<Mapping> mappings = new ReservedList<>();
-
-    private final ReservedList<Mapping> stuck = new ReservedList<>();
     private @Nullable MappingWindow window;
-    private Way way = Way.USUAL;
-    private long needEnd;
-    private long planned;
 
-    /// Whether the device seems to have less memory left than the planned pages need.
-    private boolean seemsTooMuch;
-
-    /// Whether a page is to be created above the peak of live bytes, because none was idle.
-    private boolean lacksIdle;
+    /// Bytes of new pages.
+    private long createdBytes;
 
     /// Bytes of pages that are new or have their home in other shards.
     private long cameBytes;
 
-    /// Where the search among idle pages goes on.
-    private int next;
+    private boolean lacksIdle;
+
+    /// Whether the device seems to have less memory left than the new pages need.
+    private boolean seemsTooMuch;
 
     /// Where the window's pages end.
     private long end;
 
     private long address;
 
+    /// Whether the block was handed out, or all was undone.
+    private boolean isSettled;
+
     /// Makes a fill, before the first page is claimed: from then on, all that it does can be undone.
-    WindowFill(PageTable table, IdlePages idle, GrowthPolicy growthPolicy, Shard shard, long byteSize) {
+    WindowFill(PageTable table, IdlePages idle, GrowthPolicy policy, Shard shard, long byteSize, Way way) {
         this.table = table;
         this.idle = idle;
-        this.growthPolicy = growthPolicy;
+        this.policy = policy;
         this.shard = shard;
         this.byteSize = byteSize;
+        this.way = way;
     }
 
-    /// Step 0, under the page table's lock: allocates a block that needs no pages, or claims a window.
-    ///
-    /// @return false if no window is large enough
-    boolean claim(Way chosen) {
-        way = chosen;
+    /// Allocates a block that needs no driver call, or plans the pages of a window. The caller holds the page table's
+    /// lock.
+    State plan(CrossStreamOrder order) {
         address = shard.allocateAfterMiss(byteSize);
-        if (address == 0) {
-            window = shard.claimWindow(byteSize, way == Way.CREATE ? null : idle);
+        if (address != 0) {
+            return State.ALLOCATED;
         }
-        return address != 0 || window != null;
+        window = shard.claimWindow(byteSize, way == Way.CREATE ? null : idle);
+        if (window == null) {
+            return State.NO_WINDOW;
+        }
+        if (!plan(window)) {
+            return State.CHANGED;
+        }
+        if (!added.isEmpty() || !foreign.isEmpty()) {
+            return State.PLANNED;
+        }
+        fill(order); // all pages are present and of this stream
+        return State.ALLOCATED;
     }
 
-    /// The address of the block for the request; 0 before there is one.
-    long address() {
-        return address;
+    private boolean plan(MappingWindow claimed) {
+        end = claimed.end();
+        for (int i = 0; i < claimed.count; i++) {
+            if (claimed.states[i] == Blocks.LENT && !comeHome(claimed, claimed.start(i))) {
+                return false;
+            }
+        }
+        for (int i = 0; i < claimed.count; i++) {
+            if (claimed.states[i] == Blocks.HOLE) {
+                planHole(claimed, claimed.start(i), claimed.ends[i]);
+            }
+        }
+        seemsTooMuch = createdBytes > policy.leftBytes(table.pages.counters().reservedBytes());
+        return true;
     }
 
     /// Whether a page is to be created above the peak of live bytes, because no idle page fits.
@@ -130,142 +145,103 @@ final class WindowFill {
         return lacksIdle;
     }
 
-    /// Step 1: plans the pages.
-    ///
-    /// @return false if a page is not idle any more; the caller then [gives up][#undo] the window
-    boolean plan() {
-        MappingWindow claimed = window();
-        needEnd = claimed.address() + byteSize;
-        end = claimed.end();
-        for (int i = 0; i < claimed.count(); i++) {
-            if (claimed.state(i) == Blocks.LENT && !comeHome(claimed, claimed.start(i))) {
-                return false;
-            }
-        }
-        for (int i = 0; i < claimed.count(); i++) {
-            if (claimed.state(i) == Blocks.HOLE) {
-                planHole(claimed, claimed.start(i), claimed.end(i));
-            }
-        }
-        seemsTooMuch = planned > growthPolicy.leftBytes(table.pages.reserved().bytes());
-        return true;
-    }
-
-    private MappingWindow window() {
-        return Objects.requireNonNull(window);
-    }
-
-    private void noteForeign(Page page) {
-        if (page.home.owner.timeline() != shard.timeline()) {
-            foreign.add(page);
-        }
-    }
-
     private boolean comeHome(MappingWindow claimed, long at) {
-        Mapping mapping = Objects.requireNonNull(claimed.arena().mappingAt(at));
-        Mapping home = mapping.page.home;
-        returning.add(mapping);
-        if (!idle.has(mapping.page) || !home.owner.lend(home, shard)) {
-            return false;
-        }
-        returned++;
-        idle.taken(mapping.page);
-        noteForeign(mapping.page);
-        noteComing(home);
-        return true;
+        Mapping mapping = Objects.requireNonNull(claimed.arena.mappingAt(at));
+        return idle.has(mapping.page) && lend(mapping, returning);
     }
 
-    @SuppressWarnings("ReferenceEquality") // there is one object for each shard
-    private void noteComing(Mapping home) {
-        cameBytes += home.owner == shard ? 0 : home.page.byteSize;
+    /// Takes an idle page out of its home's free blocks, for a mapping.
+    ///
+    /// @param into receives the mapping first: a page that was lent is never without one
+    private boolean lend(Mapping mapping, List<Mapping> into) {
+        Page page = mapping.page;
+        Mapping home = page.home;
+        foreign.ensureCapacity(foreign.size() + 1);
+        into.add(mapping);
+        boolean isLent = false;
+        try {
+            isLent = home.owner.lend(home, shard);
+        } finally {
+            if (!isLent) {
+                into.removeLast();
+            }
+        }
+        if (isLent) {
+            idle.taken(page);
+            if (home.owner.timeline() != shard.timeline()) {
+                foreign.add(page);
+            }
+            cameBytes += home.owner.equals(shard) ? 0 : page.byteSize;
+        }
+        return isLent;
     }
 
     private void planHole(MappingWindow claimed, long from, long holeEnd) {
-        long wanted = Math.min(holeEnd, claimed.arena().slotStart(needEnd));
-        next = 0;
+        long wanted = Math.min(holeEnd, claimed.arena.slotStart(claimed.address + byteSize));
+        int next = 0; // among the idle pages
         long at = from;
         while (at < wanted) {
-            Piece piece = new Piece(at);
-            pieces.add(piece);
-            plan(piece, wanted - at, holeEnd - at);
-            at += piece.byteSize;
+            next = planPage(claimed, at, wanted - at, holeEnd - at, next);
+            at = added.getLast().end();
         }
         if (holeEnd == claimed.end()) {
             end = at;
         }
     }
 
-    private void plan(Piece piece, long missing, long space) {
-        long page = Math.min(
-                growthPolicy.pageBytes(shard.isSmall(), table.pages.reserved().bytes() + planned), space);
+    /// Adds a mapping of a page.
+    ///
+    /// @param next where the search among idle pages goes on
+    /// @return where it goes on after this page
+    private int planPage(MappingWindow claimed, long at, long missing, long space, int next) {
+        long reserved = table.pages.counters().reservedBytes() + createdBytes;
+        long usual = Math.min(policy.pageBytes(shard.isSmall(), reserved), space);
         boolean moves = way != Way.CREATE && !table.stable;
-        if (way == Way.USUAL
-                && moves
-                && growthPolicy.isNeeded(table.pages.reserved().bytes() + planned)) {
-            create(piece, page);
-            return;
+        if (way == Way.USUAL && moves && policy.isNeeded(reserved)) {
+            create(claimed, at, usual);
+            return next;
         }
-        long atMost = Math.min(Sizes.roundUp(missing, growthPolicy.unit()), space);
-        if (!moves || !takeIdle(piece, atMost)) {
+        long atMost = Math.min(Sizes.roundUp(missing, policy.unit()), space);
+        int taken = moves ? take(claimed, at, atMost, next) : Integer.MAX_VALUE;
+        if (taken == Integer.MAX_VALUE) {
             lacksIdle |= moves;
-            create(piece, Math.min(page, atMost));
+            create(claimed, at, Math.min(usual, atMost));
         }
+        return taken;
     }
 
-    private void create(Piece piece, long size) {
-        planned += size;
+    private void create(MappingWindow claimed, long at, long size) {
+        added.add(new Page(0, size, claimed.arena, at).home);
+        createdBytes += size;
         cameBytes += size;
-        piece.byteSize = size;
     }
 
-    /// Takes the largest idle page that is not larger than `missing`.
-    private boolean takeIdle(Piece piece, long missing) {
+    /// Takes the largest idle page, from number `next` on, that has at most so many bytes.
+    ///
+    /// @return where the search goes on; [Integer#MAX_VALUE] if there is none
+    private int take(MappingWindow claimed, long at, long atMost, int next) {
         List<Page> pages = idle.bySize();
-        for (; next < pages.size(); next++) {
-            Page page = pages.get(next);
-            if (page.byteSize <= missing && take(piece, page)) {
-                return true;
+        for (int i = next; i < pages.size(); i++) {
+            Page page = pages.get(i);
+            boolean fits = page.byteSize <= atMost && idle.has(page);
+            if (fits && lend(new Mapping(page, claimed.arena, at), added)) {
+                return i + 1;
             }
         }
-        return false;
-    }
-
-    private boolean take(Piece piece, Page page) {
-        if (!idle.has(page)) {
-            return false;
-        }
-        idle.taken(page);
-        if (!page.home.owner.lend(page.home, shard)) {
-            return false;
-        }
-        piece.taken = page;
-        piece.byteSize = page.byteSize;
-        noteForeign(page);
-        noteComing(page.home);
-        return true;
-    }
-
-    /// Whether all pages are present and of this stream: the remaining steps then make no driver call.
-    boolean isThere() {
-        return pieces.isEmpty() && foreign.isEmpty();
+        return Integer.MAX_VALUE;
     }
 
     /// Whether the stream would have to wait for running work of other streams.
     boolean wouldWait(CrossStreamOrder order) {
-        try {
-            Page newest = newestForeign();
-            if (newest == null) {
-                return false;
-            }
-            boolean waits = wouldWait(order, newest);
-            for (int i = 0; i < foreign.size() && !waits; i++) {
-                waits = wouldWait(order, foreign.get(i));
-            }
-            return waits;
-        } catch (RuntimeException | Error failure) {
-            undo();
-            throw failure;
+        Page newest = newestForeign();
+        if (newest == null) {
+            return false;
         }
+        boolean waits = wouldWait(order, newest);
+        for (int i = 0; i < foreign.size() && !waits; i++) {
+            waits = wouldWait(order, foreign.get(i));
+        }
+        return waits;
     }
 
     private boolean wouldWait(CrossStreamOrder order, Page page) {
@@ -281,40 +257,30 @@ final class WindowFill {
         return newest;
     }
 
-    /// Steps 2 and 3. After a failure, all changes are undone.
+    /// Acts and publishes. If that fails, nothing new is mapped, except what the driver would not unmap.
     void fill(CrossStreamOrder order) {
+        MappingWindow claimed = Objects.requireNonNull(window);
         try {
-            makeMappings();
+            shard.reserve(claimed.arena, end); // also for mappings that can't be unmapped
+            stuck.ensureCapacity(added.size());
             askForAll();
             precede(order);
             map();
-            publish();
+            publish(claimed);
         } catch (RuntimeException | Error failure) {
-            unmap(failure);
-            undo();
+            if (address == 0) {
+                unmap(failure);
+            }
             throw failure;
-        }
-    }
-
-    private void makeMappings() {
-        PageArena arena = window().arena();
-        shard.reserve(arena, end); // also for mappings that can't be unmapped
-        mappings.reserve(pieces.size());
-        stuck.reserve(pieces.size());
-        for (int i = 0; i < pieces.size(); i++) {
-            Piece piece = pieces.get(i);
-            mappings.add(
-                    piece.taken == null
-                            ? new Page(0, piece.byteSize, arena, piece.address).home
-                            : new Mapping(piece.taken, arena, piece.address));
         }
     }
 
     /// Asks for all planned memory at once if there seems to be less: a refusal then comes before many pages are
     /// created, mapped and given back.
     private void askForAll() {
-        if (seemsTooMuch && pieces.size() > 1) {
-            table.pages.release(table.pages.create(planned), planned);
+        PhysicalPages pages = table.pages;
+        if (seemsTooMuch && added.size() > 1) {
+            pages.release(pages.create(createdBytes), createdBytes);
         }
     }
 
@@ -333,49 +299,72 @@ final class WindowFill {
     private void map() {
         PhysicalPages pages = table.pages;
         int opened = 0;
-        for (int i = 0; i < pieces.size(); i++) {
-            Piece piece = pieces.get(i);
-            map(piece, mappings.get(i));
-            boolean runEnds = i + 1 == pieces.size() || pieces.get(i + 1).address != piece.address + piece.byteSize;
+        for (int i = 0; i < added.size(); i++) {
+            Mapping mapping = added.get(i);
+            map(pages, mapping);
+            boolean runEnds = i + 1 == added.size() || added.get(i + 1).address != mapping.end();
             if (runEnds) {
-                long from = pieces.get(opened).address;
-                long run = piece.address + piece.byteSize - from;
-                pages.memory.setAccess(pages.device, from, run, pages.accessors, AccessRights.READ_WRITE);
+                long from = added.get(opened).address;
+                pages.memory.setAccess(
+                        pages.device, from, mapping.end() - from, pages.accessors, AccessRights.READ_WRITE);
                 opened = i + 1;
             }
         }
-        for (int i = 0; i < pieces.size(); i++) {
-            pages.mapped(mappings.get(i));
-            pieces.get(i).isAnnounced = true;
+        while (announced < added.size()) {
+            pages.mapped(added.get(announced));
+            announced++;
         }
     }
 
-    private void map(Piece piece, Mapping mapping) {
-        PhysicalPages pages = table.pages;
-        if (piece.taken == null) {
-            mapping.page.handle = pages.create(piece.byteSize);
-            piece.isCreated = true;
+    private void map(PhysicalPages pages, Mapping mapping) {
+        if (mapping.isHome()) {
+            mapping.page.handle = pages.create(mapping.page.byteSize);
         }
-        pages.memory.map(pages.device, piece.address, piece.byteSize, mapping.page.handle);
-        piece.isMapped = true;
+        created++;
+        pages.memory.map(pages.device, mapping.address, mapping.page.byteSize, mapping.page.handle);
+        mapped++;
+    }
+
+    private void publish(MappingWindow claimed) {
+        table.lock();
+        try {
+            for (int i = 0; i < added.size(); i++) {
+                table.reserveFor(added.get(i), added.size());
+            }
+            for (int i = 0; i < added.size(); i++) {
+                Mapping mapping = added.get(i);
+                table.ranges.put(mapping.arena, mapping.address, mapping.page.byteSize);
+            }
+            address = shard.fillAndAllocate(claimed, added, cameBytes, end, byteSize);
+            for (int i = 0; i < returning.size(); i++) {
+                table.comesHome(returning.get(i));
+            }
+            for (int i = 0; i < added.size(); i++) {
+                table.comesHome(added.get(i));
+            }
+            if (createdBytes > 0) {
+                table.pages.counters().count(CacheEvent.DEVICE_ALLOC);
+            }
+        } finally {
+            table.unlock();
+        }
     }
 
     private void unmap(Throwable failure) {
-        for (int i = 0; i < mappings.size(); i++) {
-            Piece piece = pieces.get(i);
-            Mapping mapping = mappings.get(i);
-            table.ranges.remove(mapping.arena, mapping.address, piece.byteSize);
-            if (piece.isMapped && !tryUnmap(piece, mapping, failure)) {
+        for (int i = 0; i < added.size(); i++) {
+            Mapping mapping = added.get(i);
+            table.ranges.remove(mapping.arena, mapping.address, mapping.page.byteSize);
+            if (i < mapped && !tryUnmap(mapping, i < announced, failure)) {
                 stuck.add(mapping);
-            } else if (piece.isCreated) {
-                table.pages.release(mapping.page.handle, piece.byteSize);
+            } else if (i < created && mapping.isHome()) {
+                table.pages.release(mapping.page.handle, mapping.page.byteSize);
             }
         }
     }
 
-    private boolean tryUnmap(Piece piece, Mapping mapping, Throwable failure) {
+    private boolean tryUnmap(Mapping mapping, boolean isAnnounced, Throwable failure) {
         try {
-            if (piece.isAnnounced) {
+            if (isAnnounced) {
                 return table.pages.tryUnmap(mapping);
             }
             table.pages.memory.unmap(table.pages.device, mapping.address, mapping.page.byteSize);
@@ -386,57 +375,53 @@ final class WindowFill {
         }
     }
 
-    /// Undoes everything: all pages are where they were. Called with or without the page table's lock.
-    void undo() {
+    /// Hands the block to the caller, which owns it from now on.
+    ///
+    /// @return its address
+    long keep() {
+        isSettled = true;
+        return address;
+    }
+
+    /// Unless the block was handed out, gives it back, or undoes the plan: all pages are where they were. Makes no
+    /// driver call.
+    @Override
+    public void close() {
+        if (isSettled) {
+            return;
+        }
+        isSettled = true;
+        if (address != 0) {
+            shard.giveUp(Objects.requireNonNull(table.ranges.find(address)), address);
+            return;
+        }
         table.lock();
         try {
-            for (int i = 0; i < returned; i++) {
-                takeBack(returning.get(i).page.home);
-            }
-            for (int i = 0; i < pieces.size(); i++) {
-                Page taken = pieces.get(i).taken;
-                if (taken != null) {
-                    takeBack(taken.home);
-                }
-            }
-            if (window != null) {
-                shard.abandon(window);
-            }
-            for (int i = 0; i < stuck.size(); i++) {
-                shard.spend(stuck.get(i));
-                table.stuck(stuck.get(i));
-            }
+            undo();
         } finally {
             table.unlock();
+        }
+    }
+
+    private void undo() {
+        for (int i = 0; i < returning.size(); i++) {
+            takeBack(returning.get(i).page.home);
+        }
+        for (int i = 0; i < added.size(); i++) {
+            if (!added.get(i).isHome()) {
+                takeBack(added.get(i).page.home);
+            }
+        }
+        if (window != null) {
+            shard.abandon(window);
+        }
+        for (int i = 0; i < stuck.size(); i++) {
+            shard.spend(stuck.get(i));
+            table.stuck(stuck.get(i));
         }
     }
 
     private void takeBack(Mapping home) {
         home.owner.takeBack(home, shard);
-    }
-
-    private void publish() {
-        table.lock();
-        try {
-            for (int i = 0; i < mappings.size(); i++) {
-                table.reserveFor(mappings.get(i), mappings.size());
-            }
-            for (int i = 0; i < mappings.size(); i++) {
-                Mapping mapping = mappings.get(i);
-                table.ranges.put(mapping.arena, mapping.address, mapping.page.byteSize);
-            }
-            address = shard.fillAndAllocate(window(), mappings, cameBytes, end, byteSize);
-            for (int i = 0; i < returning.size(); i++) {
-                table.comesHome(returning.get(i));
-            }
-            for (int i = 0; i < mappings.size(); i++) {
-                table.comesHome(mappings.get(i));
-            }
-            if (planned > 0) {
-                table.pages.reserved().counters.count(CacheEvent.DEVICE_ALLOC);
-            }
-        } finally {
-            table.unlock();
-        }
     }
 }

@@ -2,8 +2,8 @@ package io.cistern.caching.internal.order;
 
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.options.PageReuse;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -30,7 +30,7 @@ public final class CrossStreamOrder {
     private final MissClock clock;
     private final PageReuse reuse;
     private final DeviceCounters counters;
-    private final ReservedList<StreamTimeline> withFences = new ReservedList<>();
+    private final ArrayList<StreamTimeline> withFences = new ArrayList<>(0);
 
     public CrossStreamOrder(Fences fences, MissClock clock, PageReuse reuse, DeviceCounters counters) {
         this.counters = counters;
@@ -51,7 +51,7 @@ public final class CrossStreamOrder {
     /// other ended streams.
     private synchronized void pollAll() {
         int late = 0;
-        for (StreamTimeline each : withFences.copy()) {
+        for (StreamTimeline each : List.copyOf(withFences)) {
             if (!each.closed || late < Fences.MAX_LATE) {
                 poll(each);
                 late += each.closed && each.fence != Fences.PASSED ? 1 : 0;
@@ -179,7 +179,7 @@ public final class CrossStreamOrder {
     }
 
     private void record(StreamTimeline giver) {
-        withFences.reserve(1);
+        withFences.ensureCapacity(withFences.size() + 1);
         long time = clock.advance();
         long fence = fences.record(giver.key);
         replace(giver, fence, time);
@@ -229,7 +229,7 @@ public final class CrossStreamOrder {
     /// @param end the [end][Fences#end] after its last work
     public synchronized void closing(StreamTimeline ended, long end) {
         clock.advance();
-        withFences.reserve(1);
+        withFences.ensureCapacity(withFences.size() + 1);
         try {
             noteAwaited(ended);
         } finally {
@@ -262,7 +262,7 @@ public final class CrossStreamOrder {
 
     /// Releases all fences.
     public synchronized void close() {
-        for (StreamTimeline timeline : withFences.copy()) {
+        for (StreamTimeline timeline : List.copyOf(withFences)) {
             replace(timeline, Fences.PASSED, timeline.fenceTime);
         }
     }

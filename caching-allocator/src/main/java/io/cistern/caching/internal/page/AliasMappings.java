@@ -230,7 +230,7 @@ public final class AliasMappings {
         try {
             remove(mapping);
             table.unmapped(mapping);
-            table.pages.reserved().counters.countAlone(CacheEvent.PAGE_UNALIASED);
+            table.pages.counters().countAlone(CacheEvent.PAGE_UNALIASED);
         } finally {
             table.unlock();
         }

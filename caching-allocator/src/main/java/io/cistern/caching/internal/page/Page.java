@@ -1,6 +1,6 @@
 package io.cistern.caching.internal.page;
 
-import io.cistern.caching.internal.base.ReservedList;
+import java.util.ArrayList;
 
 /// Physical memory under one handle, and the addresses at which it is mapped.
 ///
@@ -34,7 +34,7 @@ public final class Page {
     /// Its index in [PageTable#all], or -1.
     int number = -1;
     /// All mappings, the home among them; the oldest first.
-    final ReservedList<Mapping> mappings = new ReservedList<>();
+    final ArrayList<Mapping> mappings = new ArrayList<>(0);
     /// One bit for each [Pin].
     private int pins;
 
@@ -57,7 +57,7 @@ public final class Page {
         this.handle = handle;
         this.byteSize = byteSize;
         this.home = new Mapping(this, arena, address);
-        mappings.reserve(1);
+        mappings.ensureCapacity(mappings.size() + 1);
         add(home);
     }
 
@@ -66,7 +66,7 @@ public final class Page {
         return number;
     }
 
-    /// Adds a mapping; the caller has [reserved][ReservedList#reserve] room.
+    /// Adds a mapping; the caller has [reserved][ArrayList#ensureCapacity] room.
     ///
     /// @return whether the mapping was not in the list before
     boolean add(Mapping mapping) {

@@ -3,7 +3,6 @@ package io.cistern.caching.internal.page;
 import io.cistern.caching.internal.base.CacheEvent;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Invariant;
-import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.cuda.CudaException;
@@ -33,7 +32,7 @@ public final class PageTable {
     private final ReentrantLock lock = new ReentrantLock();
     private final List<PageArena> arenas = new ArrayList<>();
     private final List<PageOwner> owners = new ArrayList<>();
-    private final ReservedList<Page> all = new ReservedList<>();
+    private final ArrayList<Page> all = new ArrayList<>(0);
 
     /// Pages that the next [#exchange] may add; others leave room for them.
     private int promised;
@@ -102,9 +101,9 @@ public final class PageTable {
     public void reserveFor(Mapping mapping, int newPages) {
         ranges.reserve(mapping.address, mapping.page.byteSize);
         if (mapping.isHome()) {
-            all.reserve(newPages + promised);
+            all.ensureCapacity(all.size() + newPages + promised);
         } else {
-            mapping.page.mappings.reserve(1);
+            mapping.page.mappings.ensureCapacity(mapping.page.mappings.size() + 1);
         }
     }
 
@@ -114,7 +113,7 @@ public final class PageTable {
         Page page = mapping.page;
         if (mapping.isHome()) {
             add(page);
-            pages.reserved().announceAcquired(mapping.address, page.byteSize);
+            pages.counters().announceAcquired(mapping.address, page.byteSize);
         } else {
             moves(page, mapping);
         }
@@ -122,7 +121,7 @@ public final class PageTable {
     }
 
     private void moves(Page page, Mapping to) {
-        DeviceCounters counters = pages.reserved().counters;
+        DeviceCounters counters = pages.counters();
         counters.countAlone(CacheEvent.PAGE_TAKEN);
         if (page.home.owner.timeline() != to.owner.timeline()) {
             counters.countAlone(CacheEvent.STEAL);
@@ -133,7 +132,7 @@ public final class PageTable {
         } else {
             lent.remove(to);
         }
-        pages.reserved().announceMoved(page.home.address, to.address, page.byteSize);
+        pages.counters().announceMoved(page.home.address, to.address, page.byteSize);
     }
 
     private void add(Page page) {
@@ -142,9 +141,10 @@ public final class PageTable {
     }
 
     void remove(Page page) {
-        all.removeAt(page.number);
-        if (page.number < all.size()) {
-            all.get(page.number).number = page.number;
+        Page last = all.removeLast();
+        if (last != page) {
+            all.set(page.number, last);
+            last.number = page.number;
         }
         page.number = -1;
     }
@@ -156,10 +156,10 @@ public final class PageTable {
             stuck.add(mapping);
         }
         if (mapping.page.number < 0) {
-            all.reserve(1 + promised);
+            all.ensureCapacity(all.size() + 1 + promised);
             add(mapping.page);
         }
-        mapping.page.mappings.reserve(1);
+        mapping.page.mappings.ensureCapacity(mapping.page.mappings.size() + 1);
         mapping.page.add(mapping);
     }
 
@@ -182,7 +182,7 @@ public final class PageTable {
         if (page.isAsleep()) {
             return 0;
         }
-        pages.reserved().announceReleased(from, to - from);
+        pages.counters().announceReleased(from, to - from);
         return page.isOnHost() ? 0 : to - from;
     }
 
@@ -227,7 +227,7 @@ public final class PageTable {
     public void reserve(int more) {
         lock.lock();
         try {
-            all.reserve(more);
+            all.ensureCapacity(all.size() + more);
             promised = more;
         } finally {
             lock.unlock();
@@ -264,7 +264,7 @@ public final class PageTable {
     }
 
     /// All pages. The caller holds the lock.
-    ReservedList<Page> all() {
+    ArrayList<Page> all() {
         return all;
     }
 
@@ -374,7 +374,7 @@ public final class PageTable {
     public List<Page> onHost() {
         lock.lock();
         try {
-            return all.copy().stream().filter(Page::isOnHost).toList();
+            return List.copyOf(all).stream().filter(Page::isOnHost).toList();
         } finally {
             lock.unlock();
         }

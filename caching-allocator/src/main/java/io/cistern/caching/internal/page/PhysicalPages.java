@@ -1,7 +1,7 @@
 package io.cistern.caching.internal.page;
 
 import io.cistern.caching.internal.base.CacheEvent;
-import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
@@ -11,6 +11,7 @@ import io.cistern.cuda.VirtualMemory;
 import io.cistern.spi.PageSource;
 import io.cistern.spi.PageTraits;
 import java.lang.System.Logger.Level;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -28,10 +29,10 @@ public final class PhysicalPages {
     /// lock of `PagePeers`.
     public volatile List<MemoryLocation> accessors;
     private final PageSource source;
-    private final Reserved reserved;
+    private final DeviceCounters counters;
     private final HostPages host;
     private final RefusedHandles refused = new RefusedHandles((handle, byteSize) -> refusal(handle, byteSize) == null);
-    private final ReservedList<Stranded> stranded = new ReservedList<>();
+    private final ArrayList<Stranded> stranded = new ArrayList<>(0);
 
     /// Whether a copy to a stranded page may be under way.
     private boolean strandedInUse;
@@ -43,12 +44,12 @@ public final class PhysicalPages {
     }
 
     /// Makes the physical memory of a device over a source.
-    public PhysicalPages(int device, CudaDriver driver, PageSource source, Reserved reserved) {
+    public PhysicalPages(int device, CudaDriver driver, PageSource source, DeviceCounters counters) {
         this.device = device;
         this.memory = driver.virtualMemory();
         this.host = new HostPages(driver, device);
         this.source = source;
-        this.reserved = reserved;
+        this.counters = counters;
         this.accessors = source.accessors(device);
         PageTraits traits = source.traits(device);
         this.onDevice = traits.location().equals("device");
@@ -58,7 +59,7 @@ public final class PhysicalPages {
     public long create(long byteSize) {
         long handle = source.create(byteSize, device);
         try {
-            reserved.created(byteSize);
+            counters.created(byteSize);
             return handle;
         } catch (RuntimeException | Error failure) {
             release(handle, byteSize);
@@ -77,7 +78,7 @@ public final class PhysicalPages {
     public void createOnHost(Page page) {
         page.handle = host.create(page.byteSize);
         page.pin(Page.Pin.ON_HOST);
-        reserved.counters.count(CacheEvent.PAGE_ON_HOST);
+        counters.count(CacheEvent.PAGE_ON_HOST);
     }
 
     /// Tells the source that a page got a mapping, which all [#accessors] may use. It does not know memory on the
@@ -130,7 +131,7 @@ public final class PhysicalPages {
 
     /// Makes room so that `more` pages can be [stranded][#strand] without memory of the Java heap.
     public synchronized void reserveStranded(int more) {
-        stranded.reserve(more);
+        stranded.ensureCapacity(stranded.size() + more);
     }
 
     private void releaseStranded() {
@@ -142,7 +143,7 @@ public final class PhysicalPages {
             } catch (CudaException refusal) {
                 continue; // retried later
             }
-            stranded.removeAt(i);
+            stranded.remove(i);
             release(page);
         }
     }
@@ -188,7 +189,7 @@ public final class PhysicalPages {
                 return failure;
             }
         }
-        reserved.destroyed(byteSize);
+        counters.destroyed(byteSize);
         return null;
     }
 
@@ -208,7 +209,7 @@ public final class PhysicalPages {
         return sum;
     }
 
-    public Reserved reserved() {
-        return reserved;
+    public DeviceCounters counters() {
+        return counters;
     }
 }

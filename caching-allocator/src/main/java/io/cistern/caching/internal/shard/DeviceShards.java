@@ -1,6 +1,5 @@
 package io.cistern.caching.internal.shard;
 
-import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
@@ -25,7 +24,7 @@ public final class DeviceShards {
     /// The unit of all block sizes, a power of two.
     private final long unit;
 
-    /// Whether small blocks have the sizes of [SizeClasses], as thread caches keep them.
+    /// Whether small blocks have the sizes of [Sizes], as thread caches keep them.
     private final boolean hasClasses;
 
     /// Whether streams of ended threads are ended; not if memory is never given back, as for graphs.
@@ -75,8 +74,8 @@ public final class DeviceShards {
 
     /// Returns the size of the block for a request; for a request that is too large, any size.
     public long rounded(long byteSize) {
-        return hasClasses && SizeClasses.has(byteSize)
-                ? SizeClasses.rounded(byteSize)
+        return hasClasses && Sizes.hasClass(byteSize)
+                ? Sizes.roundedToClass(byteSize)
                 : Sizes.rounded(Math.min(byteSize, Sizes.LARGEST), unit);
     }
 
@@ -97,7 +96,7 @@ public final class DeviceShards {
     /// @param takesWhole as in [io.cistern.caching.internal.heap.BlockHeap#allocateFromAny]
     /// @return its address, or 0 if none fits
     public long allocateFromAny(long key, long size, boolean takesWhole) {
-        boolean small = SizeClasses.has(size);
+        boolean small = Sizes.hasClass(size);
         long address = allocateFromAny(open.find(key, small), size, takesWhole);
         return address != 0 ? address : allocateFromAny(open.find(key, !small), size, takesWhole);
     }
@@ -154,7 +153,7 @@ public final class DeviceShards {
 
     /// Whether a shard holds blocks of this size, provided that its stream is the right one.
     public boolean isOf(Shard shard, long byteSize) {
-        return SizeClasses.has(byteSize) == shard.small;
+        return Sizes.hasClass(byteSize) == shard.small;
     }
 
     /// Returns all shards, those of ended streams first.

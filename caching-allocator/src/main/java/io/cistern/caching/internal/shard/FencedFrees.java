@@ -1,10 +1,10 @@
 package io.cistern.caching.internal.shard;
 
-import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.RecordedUses;
+import java.util.ArrayList;
 import java.util.Arrays;
 
 /// Blocks of a shard that were last used on other streams; they wait until these streams have passed the free.
@@ -38,7 +38,7 @@ final class FencedFrees {
     private int recordedCount;
 
     /// The threads that wait for fences; guarded by the driver lock.
-    private final ReservedList<FenceWait> waits = new ReservedList<>();
+    private final ArrayList<FenceWait> waits = new ArrayList<>(0);
 
     /// The number of blocks that wait; guarded by the shard's lock.
     private int waiting;
@@ -62,7 +62,7 @@ final class FencedFrees {
         openHead = block;
         waiting++;
         untilPoll = 0;
-        shard.reserved.announceDeferred(blocks.address[block], blocks.byteSize[block]);
+        shard.ofDevice.announceDeferred(blocks.address[block], blocks.byteSize[block]);
     }
 
     /// Whether no block waits. The caller holds the shard's lock.
@@ -124,7 +124,7 @@ final class FencedFrees {
 
     private void free(int block) {
         shard.counters.waited(blocks.byteSize[block]);
-        shard.reserved.announceCompleted(blocks.address[block], blocks.byteSize[block]);
+        shard.ofDevice.announceCompleted(blocks.address[block], blocks.byteSize[block]);
         shard.heap.makeFree(block);
     }
 
@@ -248,7 +248,7 @@ final class FencedFrees {
                 asked = with(asked, other);
             }
         }
-        waits.reserve(1);
+        waits.ensureCapacity(waits.size() + 1);
         FenceWait wait = new FenceWait(asked);
         waits.add(wait);
         return wait;

@@ -1,19 +1,12 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.SplitPolicy;
-import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.PageTable;
 import java.util.Optional;
 
 /// Gets more memory for a shard. Holds no short lock across a driver call.
-public abstract class Growth {
-    private final Fences fences;
-
-    protected Growth(Fences fences) {
-        this.fences = fences;
-    }
-
+public interface Growth {
     /// Frees blocks whose fences have passed, searches once more, and then grows, under the shard's driver lock.
     ///
     /// @param byteSize whole granules
@@ -22,40 +15,29 @@ public abstract class Growth {
     /// @return the block's address
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if the source has no more memory
     /// @throws io.cistern.cuda.CudaException if another driver call fails; then nothing has changed
-    public final long grow(Shard shard, long byteSize, boolean idleFirst) {
-        shard.driverLock.lock();
-        try {
-            shard.settle(fences);
-            return growAndAllocate(shard, byteSize, idleFirst);
-        } finally {
-            shard.driverLock.unlock();
-        }
-    }
+    long grow(Shard shard, long byteSize, boolean idleFirst);
 
     /// Whether memory moves between shards, in pages.
-    public boolean movesPages() {
+    default boolean movesPages() {
         return false;
     }
-
-    /// Does what [#grow] says, with the driver lock held.
-    protected abstract long growAndAllocate(Shard shard, long byteSize, boolean idleFirst);
 
     /// Checks the invariants of the growth's own tables.
     ///
     /// @throws IllegalStateException if an invariant does not hold
-    public abstract void checkInvariants();
+    void checkInvariants();
 
     /// Reserved bytes that belong to no shard, because the driver would not take them back.
-    public abstract long refusedBytes();
+    long refusedBytes();
 
     /// Tries again to give these bytes back.
-    public abstract void releaseRefused();
+    void releaseRefused();
 
     /// Unmaps the aliased mappings of a shard that has no work. The caller holds its driver lock.
     ///
     /// @return false if the source needs some of the memory where it is
     /// @throws io.cistern.cuda.CudaException if the driver refuses
-    public abstract boolean unmapLent(Shard shard);
+    boolean unmapLent(Shard shard);
 
     /// Gives a vacant shard to another stream, if this growth [moves pages][#movesPages]. The caller holds the
     /// shard's driver lock.
@@ -63,20 +45,20 @@ public abstract class Growth {
     /// @param successor as in [Shard#passTo]
     /// @param anew as in [Shard#passTo]
     /// @return false if the shard is not vacant
-    public boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
+    default boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
         return false;
     }
 
     /// The table of the pages that the memory consists of; empty if memory comes in whole segments.
-    public abstract Optional<PageTable> pages();
+    Optional<PageTable> pages();
 
     /// Bytes of pages that have no memory, because they sleep.
-    public final long asleepBytes() {
+    default long asleepBytes() {
         return pages().map(PageTable::asleepBytes).orElse(0L);
     }
 
     /// Bytes of pages whose memory is on the host.
-    public final long hostBytes() {
+    default long hostBytes() {
         return pages().stream()
                 .flatMap(table -> table.onHost().stream())
                 .mapToLong(page -> page.byteSize)
@@ -84,5 +66,5 @@ public abstract class Growth {
     }
 
     /// The policy for splitting free blocks of this memory.
-    public abstract SplitPolicy splitPolicy();
+    SplitPolicy splitPolicy();
 }

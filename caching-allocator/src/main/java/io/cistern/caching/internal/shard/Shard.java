@@ -1,7 +1,7 @@
 package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.internal.base.CacheStat;
-import io.cistern.caching.internal.base.ReservedList;
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.ShardCounters;
 import io.cistern.caching.internal.base.ShortLock;
 import io.cistern.caching.internal.base.Sizes;
@@ -20,7 +20,6 @@ import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.cuda.CudaException;
 import io.cistern.diagnostics.SegmentMemory;
 import java.lang.System.Logger.Level;
@@ -64,7 +63,7 @@ public final class Shard implements PageOwner {
     final ShortLock lock = new ShortLock();
     final BlockHeap heap;
     final ShardCounters counters;
-    final Reserved reserved;
+    final DeviceCounters ofDevice;
     private final Blocks blocks;
     private final FreeRuns freeRuns;
     private final IdleMarks marks;
@@ -87,13 +86,14 @@ public final class Shard implements PageOwner {
     ///
     /// @param splitPolicy see [Growth#splitPolicy]
     /// @param clock the device's clock
-    /// @param reserved the device's counter of reserved bytes
-    public Shard(StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, Reserved reserved) {
+    /// @param ofDevice the counters of the device
+    public Shard(
+            StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, DeviceCounters ofDevice) {
         this.stream = timeline.key;
         this.small = small;
         this.timeline = timeline;
-        this.reserved = reserved;
-        this.counters = new ShardCounters(small, reserved.counters);
+        this.ofDevice = ofDevice;
+        this.counters = new ShardCounters(small, ofDevice);
         this.blocks = new Blocks();
         this.marks = new IdleMarks(blocks, clock);
         this.heap = new BlockHeap(blocks, splitPolicy, marks, small ? SmallerRuns.NONE : this::smallerRun, counters);
@@ -353,8 +353,7 @@ public final class Shard implements PageOwner {
         }
     }
 
-    /// Claims the window in the smallest free run that has one; the previous window must be done with. The caller holds
-    /// the page table's lock.
+    /// Claims the window in the smallest free run that has one. The caller holds the page table's lock.
     ///
     /// @param idle pages that count as present, or null for none
     /// @return null if no window is large enough
@@ -363,7 +362,7 @@ public final class Shard implements PageOwner {
         try (ShortLock _ = lock.hold()) {
             MappingWindow window = search.best(freeRuns, idle, byteSize);
             if (window != null) {
-                freeRuns.claim(window.gap(), window.first(), window.last());
+                freeRuns.claim(window.gap, window.blocks[0], window.blocks[window.count - 1]);
             }
             return window;
         }
@@ -383,14 +382,14 @@ public final class Shard implements PageOwner {
     /// @param cameBytes the bytes of its pages that are new or had their home elsewhere
     /// @param end where the window's pages end
     /// @return the block's address
-    public long fillAndAllocate(
-            MappingWindow window, ReservedList<Mapping> entered, long cameBytes, long end, long byteSize) {
+    public long fillAndAllocate(MappingWindow window, List<Mapping> entered, long cameBytes, long end, long byteSize) {
         try (ShortLock _ = lock.hold()) {
-            heap.reserve(window.first(), 2);
+            int first = window.blocks[0];
+            heap.reserve(first, 2);
             for (int i = 0; i < entered.size(); i++) {
-                window.arena().enter(entered.get(i));
+                window.arena.enter(entered.get(i));
             }
-            long address = heap.fillAndAllocate(window.first(), window.count(), end, byteSize);
+            long address = heap.fillAndAllocate(first, window.count, end, byteSize);
             if (cameBytes > 0) {
                 counters.came(cameBytes);
             }
@@ -401,8 +400,8 @@ public final class Shard implements PageOwner {
     /// Gives up a claimed window.
     public void abandon(MappingWindow window) {
         try (ShortLock _ = lock.hold()) {
-            for (int i = 0; i < window.count(); i++) {
-                heap.unclaim(window.block(i), window.state(i));
+            for (int i = 0; i < window.count; i++) {
+                heap.unclaim(window.blocks[i], window.states[i]);
             }
         }
     }

@@ -1,10 +1,10 @@
 package io.cistern.caching.internal.shard;
 
-import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.base.DeviceCounters;
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
-import io.cistern.caching.internal.page.Reserved;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -30,23 +30,23 @@ public final class Shards {
 
     private final SplitPolicy splitPolicy;
     private final MissClock clock;
-    private final Reserved reserved;
+    private final DeviceCounters counters;
     /// Never modified after it is published.
     private volatile @Nullable Shard[] table = new Shard[SMALLEST];
     /// The timelines of streams that have shards. Guarded by itself, a lock that is taken before
     /// this object's monitor.
     private final Map<Long, StreamTimeline> timelines = new HashMap<>();
 
-    public Shards(SplitPolicy splitPolicy, MissClock clock, Reserved reserved) {
+    public Shards(SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
         this.splitPolicy = splitPolicy;
         this.clock = clock;
-        this.reserved = reserved;
+        this.counters = counters;
     }
 
     /// Returns the shard of a stream for blocks of a size, or null.
     @Nullable
     Shard find(long key, long byteSize) {
-        return find(key, SizeClasses.has(byteSize));
+        return find(key, Sizes.hasClass(byteSize));
     }
 
     /// Returns the shard of a stream for small blocks or for large ones, or null.
@@ -64,7 +64,7 @@ public final class Shards {
 
     /// Returns the shard of a stream for blocks of a size. A stream without one takes one over, or gets a new one.
     Shard open(long key, long byteSize, RecycledShards ended) {
-        return open(timeline(key, ended.areMany()), SizeClasses.has(byteSize), ended::takeOver);
+        return open(timeline(key, ended.areMany()), Sizes.hasClass(byteSize), ended::takeOver);
     }
 
     private StreamTimeline timeline(long key, boolean oneOfMany) {
@@ -79,7 +79,7 @@ public final class Shards {
         Shard shard = find(timeline.key, small);
         if (shard == null) {
             Shard left = ended.takeOver(timeline, small);
-            shard = left != null ? left : new Shard(timeline, small, splitPolicy, clock, reserved);
+            shard = left != null ? left : new Shard(timeline, small, splitPolicy, clock, counters);
             List<Shard> all = all();
             all.add(shard);
             table = tableOf(all);

@@ -3,7 +3,7 @@ package io.cistern.caching.internal.shard;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.ShardTotals;
 import io.cistern.caching.internal.base.ShortLock;
-import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.internal.threads.ThreadState;
 import org.jspecify.annotations.Nullable;
 
@@ -39,7 +39,7 @@ public final class TransferCache {
         ThreadState missing;
 
         Batches(int sizeClass, ThreadState missing) {
-            long fitting = SHELF_BYTES / SizeClasses.byteSize(sizeClass);
+            long fitting = SHELF_BYTES / Sizes.byteSize(sizeClass);
             this.addresses = new long[Math.clamp(fitting, 1, SHELF_BLOCKS)];
             this.missing = missing;
         }
@@ -47,7 +47,7 @@ public final class TransferCache {
 
     private final ShortLock lock = new ShortLock();
     private final Shard shard;
-    private final @Nullable Batches[] shelves = new Batches[SizeClasses.COUNT];
+    private final @Nullable Batches[] shelves = new Batches[Sizes.CLASSES];
 
     /// Read without the lock as a guess; exact if the reader came after the writer.
     private long bytes;
@@ -60,7 +60,7 @@ public final class TransferCache {
 
     /// Returns how many blocks of a class should move at once.
     public static int batch(int sizeClass) {
-        return Math.clamp(BATCH_BYTES / SizeClasses.byteSize(sizeClass), 1, BATCH_BLOCKS);
+        return Math.clamp(BATCH_BYTES / Sizes.byteSize(sizeClass), 1, BATCH_BLOCKS);
     }
 
     /// Takes blocks for a thread cache that is empty.
@@ -93,7 +93,7 @@ public final class TransferCache {
             return 0;
         }
         try {
-            long byteSize = SizeClasses.byteSize(sizeClass);
+            long byteSize = Sizes.byteSize(sizeClass);
             long room = Math.min(shelf.addresses.length - shelf.count, (BOUND - bytes) / byteSize);
             int left = shard.isClosed() ? 0 : (int) Math.min(room, count); // its closer empties this later
             System.arraycopy(blocks, start, shelf.addresses, shelf.count, left);
@@ -126,7 +126,7 @@ public final class TransferCache {
     private void move(Batches shelf, int sizeClass, int count, AddressBatch into) {
         into.addAll(shelf.addresses, shelf.count - count, shelf.count);
         shelf.count -= count;
-        bytes -= count * SizeClasses.byteSize(sizeClass);
+        bytes -= count * Sizes.byteSize(sizeClass);
         blockCount -= count;
     }
 
@@ -149,7 +149,7 @@ public final class TransferCache {
             long sum = 0;
             for (int sizeClass = 0; sizeClass < shelves.length; sizeClass++) {
                 Batches shelf = shelves[sizeClass];
-                sum += shelf == null ? 0 : check(shelf, SizeClasses.byteSize(sizeClass));
+                sum += shelf == null ? 0 : check(shelf, Sizes.byteSize(sizeClass));
             }
             Invariant.check(sum == bytes, "bytes on shelves", sum - bytes);
             Invariant.check(sum <= BOUND, "a transfer cache keeps its bound", sum);

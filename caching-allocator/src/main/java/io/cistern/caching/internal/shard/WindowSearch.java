@@ -32,11 +32,15 @@ final class WindowSearch {
     private static final int FEW = 32;
 
     private final Blocks blocks;
-    private final MappingWindow window;
-    private final SeenPages seen = new SeenPages();
     private final IntPredicate searchGap = this::searchGap;
     /// The pages that may come back to their aliased blocks; null for none.
     private @Nullable UsablePages usable;
+
+    /// By a page's number: the last search that met it, and the address where it did.
+    private long[] searches = new long[64];
+
+    private long[] addresses = new long[64];
+    private long search;
 
     private long byteSize;
     private int first = Blocks.NONE;
@@ -58,22 +62,17 @@ final class WindowSearch {
 
     WindowSearch(Blocks blocks) {
         this.blocks = blocks;
-        this.window = new MappingWindow(blocks);
     }
 
     /// Searches all free runs.
     ///
     /// @param pages pages that may come back to their aliased blocks, or null for none
-    /// @return the window, valid until the next search; null if none is long enough
+    /// @return the window; null if none is long enough
     @Nullable
     MappingWindow best(FreeRuns freeRuns, @Nullable UsablePages pages, long bytes) {
         begin(pages, bytes, Integer.MAX_VALUE);
         freeRuns.forEachGap(bytes, Long.MAX_VALUE, searchGap);
-        if (bestFirst == Blocks.NONE) {
-            return null;
-        }
-        window.look(bestStart, bestFirst, bestLast);
-        return window;
+        return bestFirst == Blocks.NONE ? null : new MappingWindow(blocks, bestStart, bestFirst, bestLast);
     }
 
     /// Searches for a window for which no page is missing, in a free run that is smaller than a block's.
@@ -111,7 +110,7 @@ final class WindowSearch {
         byteSize = bytes;
         bestFirst = Blocks.NONE;
         bestGap = Long.MAX_VALUE;
-        seen.clear();
+        search++;
     }
 
     /// Searches one free run; returns whether to stop after the runs of about its size.
@@ -149,7 +148,7 @@ final class WindowSearch {
         int block = from;
         while (blocks.address[block] + byteSize <= gapEnd) {
             Mapping mapping = arena.mappingAt(blocks.address[block] + byteSize - 1);
-            if (mapping == null || mapping.isHome() || isUsable(mapping.page)) {
+            if (mapping == null || !isLent(mapping) || isUsable(mapping.page)) {
                 return block;
             }
             if (mapping.end() == gapEnd) {
@@ -158,6 +157,12 @@ final class WindowSearch {
             block = blocks.next[mapping.block];
         }
         return Blocks.NONE;
+    }
+
+    /// Whether an aliased block lies there. The blocks decide: a page that comes home just now has its block before
+    /// its home.
+    private boolean isLent(Mapping mapping) {
+        return blocks.is(mapping.block, Blocks.LENT) && blocks.address[mapping.block] == mapping.address;
     }
 
     private boolean isUsable(Page page) {
@@ -200,7 +205,7 @@ final class WindowSearch {
         if (home.arena == arena && home.address < lent.address) {
             dropUpTo(home.address);
         }
-        long before = seen.meet(page, lent.address);
+        long before = meet(page, lent.address);
         if (before < lent.address) {
             dropUpTo(before);
         }
@@ -208,6 +213,21 @@ final class WindowSearch {
             addAhead(block);
         }
         return true;
+    }
+
+    /// Records that the search meets a page.
+    ///
+    /// @return the address where it met the page before; 0 if it did not
+    private long meet(Page page, long address) {
+        int number = Math.max(0, page.number()); // a page that is being removed has none: the guess is wrong then
+        if (number >= searches.length) {
+            addresses = Arrays.copyOf(addresses, 2 * number);
+            searches = Arrays.copyOf(searches, 2 * number);
+        }
+        long before = searches[number] == search ? addresses[number] : 0;
+        searches[number] = search;
+        addresses[number] = address;
+        return before;
     }
 
     private void clearForFree(int block) {

@@ -1,6 +1,5 @@
 package io.cistern.caching.internal.sleep;
 
-import io.cistern.caching.internal.base.ReservedList;
 import io.cistern.caching.internal.page.Page;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
@@ -41,7 +40,7 @@ public final class SleepingPages {
     private final CudaDriver driver;
     private final PageTable table;
     private final PhysicalPages pages;
-    private final ReservedList<SleepingPage> sleepers = new ReservedList<>();
+    private final ArrayList<SleepingPage> sleepers = new ArrayList<>(0);
     private long offset;
     private @Nullable KeptBytes kept;
 
@@ -53,7 +52,7 @@ public final class SleepingPages {
 
     /// Makes room for `more` pages, so that [#add] needs no memory of the Java heap.
     public void reserve(int more) {
-        sleepers.reserve(more);
+        sleepers.ensureCapacity(sleepers.size() + more);
     }
 
     /// Adds a claimed page that is to sleep. Pages are added by address.
@@ -96,7 +95,14 @@ public final class SleepingPages {
                 sleepers.set(left++, sleeper);
             }
         }
-        sleepers.truncate(left);
+        shorten(left);
+    }
+
+    /// Drops the last elements, until so many are left.
+    private void shorten(int left) {
+        while (sleepers.size() > left) {
+            sleepers.removeLast();
+        }
     }
 
     /// Gives the memory of all pages back. After a failure some pages are whole and others are not: see
@@ -106,7 +112,7 @@ public final class SleepingPages {
     /// @throws io.cistern.cuda.CudaException if the driver refuses, or can't pin so much
     public void fallAsleep(@Nullable HostMemory host) {
         kept = host == null ? null : new KeptBytes(host, byteSize());
-        List<List<SleepingPage>> batches = batches(sleepers.copy());
+        List<List<SleepingPage>> batches = batches(List.copyOf(sleepers));
         try (SleepCopies copies = new SleepCopies(driver, pages.device, kept)) {
             for (int i = 0; i <= batches.size(); i++) {
                 if (i < batches.size()) {
@@ -127,7 +133,7 @@ public final class SleepingPages {
         sleeper.isWhole = false;
         sleeper.hasGone = true;
         page.home.owner.sleeps(page.byteSize, true);
-        pages.reserved().announceReleased(sleeper.address(), page.byteSize);
+        pages.counters().announceReleased(sleeper.address(), page.byteSize);
         pages.release(page);
         page.hasMemory = false;
     }
@@ -137,8 +143,9 @@ public final class SleepingPages {
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void wake() {
-        List<SleepingPage> asleep =
-                sleepers.copy().stream().filter(sleeper -> !sleeper.isWhole).toList();
+        List<SleepingPage> asleep = List.copyOf(sleepers).stream()
+                .filter(sleeper -> !sleeper.isWhole)
+                .toList();
         if (asleep.isEmpty()) {
             return;
         }
@@ -232,7 +239,7 @@ public final class SleepingPages {
                 sleepers.set(asleep++, sleeper);
             }
         }
-        sleepers.truncate(asleep);
+        shorten(asleep);
         if (asleep == 0) {
             dropKept();
         }
@@ -247,7 +254,7 @@ public final class SleepingPages {
         pages.mapped(page.home);
         if (sleeper.hasGone) {
             page.home.owner.sleeps(page.byteSize, false);
-            pages.reserved().announceAcquired(sleeper.address(), page.byteSize);
+            pages.counters().announceAcquired(sleeper.address(), page.byteSize);
         }
         return true;
     }

@@ -3,7 +3,6 @@ package io.cistern.caching.internal.thread;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.ShardTotals;
-import io.cistern.caching.internal.base.SizeClasses;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.order.Fences;
 import io.cistern.caching.internal.shard.AddressBatch;
@@ -98,7 +97,7 @@ public final class ThreadCache extends ThreadState {
     ///
     /// @return its address, or 0
     public long take(long byteSize, long stream) {
-        boolean ofSmall = SizeClasses.has(byteSize);
+        boolean ofSmall = Sizes.hasClass(byteSize);
         if (stream != lastStream || !(ofSmall || keepsLarge()) || !tryEnter()) {
             return 0;
         }
@@ -110,7 +109,7 @@ public final class ThreadCache extends ThreadState {
     }
 
     private long takeSmall(long byteSize) {
-        int sizeClass = SizeClasses.of(byteSize);
+        int sizeClass = Sizes.classOf(byteSize);
         long taken;
         if (sizeClass == key) {
             last.countHit(sizeClass);
@@ -161,7 +160,7 @@ public final class ThreadCache extends ThreadState {
     ///
     /// @return false if there is no room, or the block may belong to another stream
     public boolean keep(long block, long byteSize, long stream) {
-        boolean ofSmall = SizeClasses.has(byteSize);
+        boolean ofSmall = Sizes.hasClass(byteSize);
         if (stream != lastStream || !(ofSmall || keepsLarge()) || !tryEnter()) {
             return false;
         }
@@ -175,7 +174,7 @@ public final class ThreadCache extends ThreadState {
     private boolean keepSmall(long block, long byteSize) {
         boolean kept = last.knowsSmall(block) && moveToStack();
         if (kept) {
-            setLast(SizeClasses.of(byteSize), block);
+            setLast(Sizes.classOf(byteSize), block);
             small.gave(byteSize);
         }
         return kept;
@@ -219,8 +218,8 @@ public final class ThreadCache extends ThreadState {
             int sizeClass = (int) key;
             streams.keep(into, takeLast(), sizeClass, evicted);
         }
-        if (SizeClasses.has(byteSize)) {
-            setLast(SizeClasses.of(byteSize), block);
+        if (Sizes.hasClass(byteSize)) {
+            setLast(Sizes.classOf(byteSize), block);
         } else if (mayKeepLarge(byteSize)) {
             setLast(rounded(byteSize), block);
         } else {
@@ -325,7 +324,7 @@ public final class ThreadCache extends ThreadState {
 
     /// Whether the block freed last is a large one.
     boolean holdsLarge() {
-        return key >= SizeClasses.COUNT;
+        return key >= Sizes.CLASSES;
     }
 
     private static long rounded(long byteSize) {
@@ -337,7 +336,7 @@ public final class ThreadCache extends ThreadState {
         if (now == NOTHING) {
             return null;
         }
-        return now < SizeClasses.COUNT ? last.small : last.large;
+        return now < Sizes.CLASSES ? last.small : last.large;
     }
 
     private long bytesOfLast() {
@@ -345,7 +344,7 @@ public final class ThreadCache extends ThreadState {
         if (now == NOTHING) {
             return 0;
         }
-        return now < SizeClasses.COUNT ? SizeClasses.byteSize((int) now) : now;
+        return now < Sizes.CLASSES ? Sizes.byteSize((int) now) : now;
     }
 
     /// Bytes of a shard's blocks in this thread cache.

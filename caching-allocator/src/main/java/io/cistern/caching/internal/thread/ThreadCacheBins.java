@@ -2,7 +2,7 @@ package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.internal.base.Invariant;
 import io.cistern.caching.internal.base.ShardTotals;
-import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.page.PageArena;
@@ -12,7 +12,7 @@ import io.cistern.caching.internal.shard.TransferCache;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/// Keeps the small blocks of one stream in one thread cache: a stack for each [size class][SizeClasses]. All
+/// Keeps the small blocks of one stream in one thread cache: a stack for each [size class][Sizes]. All
 /// stacks are in one array, so that a block is three reads away.
 ///
 /// ```
@@ -45,7 +45,7 @@ final class ThreadCacheBins {
     private static final int HITS = 3;
     private static final int HEAD = 4;
 
-    private static final int ZERO = SizeClasses.COUNT * HEAD;
+    private static final int ZERO = Sizes.CLASSES * HEAD;
 
     /// A stack's first limit and the most that a miss fetches, in bytes and in blocks.
     private static final long BATCH_BYTES = 64 << 10;
@@ -92,23 +92,23 @@ final class ThreadCacheBins {
     private int end = ZERO + 1;
 
     /// The cell of the 0 below each stack, and the number of cells after it.
-    private final int[] bottoms = new int[SizeClasses.COUNT];
+    private final int[] bottoms = new int[Sizes.CLASSES];
 
-    private final int[] capacities = new int[SizeClasses.COUNT];
+    private final int[] capacities = new int[Sizes.CLASSES];
 
     /// How many blocks the next miss of a class fetches, and whether the class missed since its
     /// limit last rose.
-    private final int[] batches = new int[SizeClasses.COUNT];
+    private final int[] batches = new int[Sizes.CLASSES];
 
-    private final boolean[] missed = new boolean[SizeClasses.COUNT];
+    private final boolean[] missed = new boolean[Sizes.CLASSES];
 
     ThreadCacheBins(long key) {
         this.key = key;
         Arrays.fill(bottoms, ZERO);
-        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
+        for (int sizeClass = 0; sizeClass < Sizes.CLASSES; sizeClass++) {
             cells[sizeClass * HEAD + TOP] = ZERO;
             cells[sizeClass * HEAD + LIMIT] = ZERO;
-            cells[sizeClass * HEAD + BYTE_SIZE] = SizeClasses.byteSize(sizeClass);
+            cells[sizeClass * HEAD + BYTE_SIZE] = Sizes.byteSize(sizeClass);
             batches[sizeClass] = firstBatch(sizeClass);
         }
     }
@@ -238,7 +238,7 @@ final class ThreadCacheBins {
     /// @return how many blocks to fetch: one for the caller, and no more than fit
     int missed(int sizeClass) {
         missed[sizeClass] = true;
-        int batch = (int) Math.min(batches[sizeClass], 1 + (bound - bytes) / SizeClasses.byteSize(sizeClass));
+        int batch = (int) Math.min(batches[sizeClass], 1 + (bound - bytes) / Sizes.byteSize(sizeClass));
         batches[sizeClass] = Math.min(batch * 2, firstLimit(sizeClass));
         return batch;
     }
@@ -283,7 +283,7 @@ final class ThreadCacheBins {
         if (bytes == 0) {
             return;
         }
-        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
+        for (int sizeClass = 0; sizeClass < Sizes.CLASSES; sizeClass++) {
             if (depth(sizeClass) > 0) {
                 evict(sizeClass, depth(sizeClass), evicted);
                 batches[sizeClass] = firstBatch(sizeClass);
@@ -324,7 +324,7 @@ final class ThreadCacheBins {
     }
 
     private static int firstLimit(int sizeClass) {
-        return Math.clamp(BATCH_BYTES / SizeClasses.byteSize(sizeClass), 1, BATCH_BLOCKS);
+        return Math.clamp(BATCH_BYTES / Sizes.byteSize(sizeClass), 1, BATCH_BLOCKS);
     }
 
     private void setLimit(int sizeClass, int limit) {
@@ -348,7 +348,7 @@ final class ThreadCacheBins {
 
     /// The size of the largest block in these bins, or 0.
     long largestBytes() {
-        for (int sizeClass = SizeClasses.COUNT - 1; sizeClass >= 0; sizeClass--) {
+        for (int sizeClass = Sizes.CLASSES - 1; sizeClass >= 0; sizeClass--) {
             if (depth(sizeClass) > 0) {
                 return cells[sizeClass * HEAD + BYTE_SIZE];
             }
@@ -359,7 +359,7 @@ final class ThreadCacheBins {
     /// Adds the blocks here and the blocks that were popped.
     void addTo(ShardTotals totals) {
         long blocks = 0;
-        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
+        for (int sizeClass = 0; sizeClass < Sizes.CLASSES; sizeClass++) {
             long hits = cells[sizeClass * HEAD + HITS];
             blocks += depth(sizeClass);
             totals.threadCacheHits += hits;
@@ -370,7 +370,7 @@ final class ThreadCacheBins {
 
     /// Adds the blocks that were popped.
     void addTo(ThreadCacheCounters counters) {
-        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
+        for (int sizeClass = 0; sizeClass < Sizes.CLASSES; sizeClass++) {
             counters.hit(cells[sizeClass * HEAD + HITS], cells[sizeClass * HEAD + BYTE_SIZE]);
         }
     }
@@ -381,9 +381,9 @@ final class ThreadCacheBins {
     void checkInvariants() {
         Invariant.check(bytes <= bound, "bins keep their bound", bytes - bound);
         long held = 0;
-        for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
+        for (int sizeClass = 0; sizeClass < Sizes.CLASSES; sizeClass++) {
             int bottom = bottoms[sizeClass];
-            long byteSize = SizeClasses.byteSize(sizeClass);
+            long byteSize = Sizes.byteSize(sizeClass);
             Invariant.check(depth(sizeClass) <= limit(sizeClass), "a stack keeps its limit", sizeClass);
             Invariant.check(cells[bottom] == 0, "no address stands below a stack", sizeClass);
             for (int at = bottom + 1; at <= bottom + depth(sizeClass); at++) {

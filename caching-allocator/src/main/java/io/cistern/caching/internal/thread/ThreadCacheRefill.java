@@ -1,6 +1,6 @@
 package io.cistern.caching.internal.thread;
 
-import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
@@ -27,6 +27,10 @@ import org.jspecify.annotations.Nullable;
 /// Virtual threads take blocks that shared thread caches have, and use the shards directly for the rest,
 /// block by block.
 public final class ThreadCacheRefill {
+    /// Emptying other threads' thread caches costs less than the driver calls of growth, but also takes
+    /// their next blocks.
+    private static final long WORTH_EMPTYING = 512L << 10;
+
     private final DeviceShards shards;
     private final AddressRangeMap ranges;
     private final ThreadCaches threadCaches;
@@ -57,7 +61,7 @@ public final class ThreadCacheRefill {
     /// @param threadCache the calling thread's; null if it has none
     /// @return the block's address, or 0 if no free block fits
     public long allocate(@Nullable ThreadCache threadCache, Shard shard, long byteSize, long stream) {
-        boolean small = SizeClasses.has(byteSize);
+        boolean small = Sizes.hasClass(byteSize);
         if (threadCache == null) {
             long shared = small && keeps ? takeShared(byteSize, Fences.key(stream)) : 0;
             return shared != 0 ? shared : shards.find(shard, byteSize);
@@ -126,8 +130,8 @@ public final class ThreadCacheRefill {
     }
 
     private long takeBatch(ThreadCache threadCache, ThreadCacheBins bins, Shard shard, long byteSize) {
-        int sizeClass = SizeClasses.of(byteSize);
-        long size = SizeClasses.byteSize(sizeClass);
+        int sizeClass = Sizes.classOf(byteSize);
+        long size = Sizes.byteSize(sizeClass);
         AddressBatch batch = threadCache.batch;
         shards.settleIfDue(shard);
         int wanted = threadCache.missed(bins, sizeClass);
@@ -167,9 +171,16 @@ public final class ThreadCacheRefill {
     /// Empties the thread cache, for all streams, and the transfer cache, before a growth, unless only pages
     /// of this stream have to come back. So the search for pages sees the blocks as without thread caches.
     /// Thread caches hold different blocks each time, and a program that repeats would else come to rest late.
+    /// Other threads' caches are emptied of blocks of the shard, if they hold enough.
     public void giveBack(@Nullable ThreadCache threadCache, Shard shard) {
-        if (threadCache != null && !shard.missedOwnPages()) {
+        if (shard.missedOwnPages()) {
+            return;
+        }
+        if (threadCache != null) {
             emptyOwn(threadCache, shard);
+        }
+        if (threadCaches.bytesOf(shard) >= (shard.small ? WORTH_EMPTYING : 1)) {
+            threadCaches.empty(shard);
         }
     }
 
@@ -278,7 +289,7 @@ public final class ThreadCacheRefill {
         ThreadCache threadCache = threadCaches.enterShared();
         try {
             ThreadCacheBins bins = threadCache.streams.find(key);
-            long address = bins == null ? 0 : bins.pop(SizeClasses.of(byteSize));
+            long address = bins == null ? 0 : bins.pop(Sizes.classOf(byteSize));
             if (address != 0) {
                 threadCache.small.took(byteSize);
             } else {
@@ -313,7 +324,7 @@ public final class ThreadCacheRefill {
         ThreadCache threadCache = threadCaches.enterShared();
         try {
             ThreadCacheBins bins = threadCache.streams.of(shard);
-            boolean kept = bins != null && threadCache.streams.keepIfRoom(bins, address, SizeClasses.of(byteSize));
+            boolean kept = bins != null && threadCache.streams.keepIfRoom(bins, address, Sizes.classOf(byteSize));
             if (kept) {
                 threadCache.small.gave(byteSize);
             }

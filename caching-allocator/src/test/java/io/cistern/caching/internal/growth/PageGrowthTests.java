@@ -15,7 +15,6 @@ import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
-import io.cistern.caching.internal.page.Reserved;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.options.PageFit;
 import io.cistern.caching.options.PageReuse;
@@ -34,21 +33,21 @@ class PageGrowthTests {
     private final SimulatedGpu gpu =
             SimulatedGpu.builder().capacityBytes(1L << 30).build();
     private final AddressRangeMap ranges = new AddressRangeMap();
-    private final Reserved reserved = new Reserved(0, mock(EventSink.class), new DeviceCounters());
+    private final DeviceCounters counters = new DeviceCounters(0, mock(EventSink.class));
     private final PageTable table =
-            new PageTable(new PhysicalPages(0, gpu, new GpuContext.GpuPages(gpu), reserved), ranges, false);
+            new PageTable(new PhysicalPages(0, gpu, new GpuContext.GpuPages(gpu), counters), ranges, false);
     private final MissClock clock = new MissClock();
-    private final Fences fences = new Fences(0, gpu, new TestOrder(), reserved.counters);
+    private final Fences fences = new Fences(0, gpu, new TestOrder(), counters);
     private final PageGrowth growth = new PageGrowth(
             table,
             clock,
-            new CrossStreamOrder(fences, clock, PageReuse.WAIT, reserved.counters),
+            new CrossStreamOrder(fences, clock, PageReuse.WAIT, counters),
             fences,
             new PagePolicy(2 * MIB, PageFit.USUAL, PageReuse.WAIT, false, 0),
             1L << 30,
             Long.MAX_VALUE,
             () -> 1L << 30);
-    private final Shard shard = new Shard(TestContext.timeline(0), false, SplitPolicy.ANY, clock, reserved);
+    private final Shard shard = new Shard(TestContext.timeline(0), false, SplitPolicy.ANY, clock, counters);
 
     @AfterEach
     void close() {
@@ -59,20 +58,20 @@ class PageGrowthTests {
 
     @Test
     void aBlockFreedAfterTheSearchIsTakenAndNothingIsMapped() {
-        long address = growth.growAndAllocate(shard, 4 * MIB, false);
+        long address = growth.grow(shard, 4 * MIB, false);
         free(address);
-        assertThat(growth.growAndAllocate(shard, 4 * MIB, false)).isEqualTo(address);
+        assertThat(growth.grow(shard, 4 * MIB, false)).isEqualTo(address);
         free(address);
-        assertThat(growth.growAndAllocate(shard, 3 * MIB, false)).isEqualTo(address);
-        assertThat(reserved.bytes()).isEqualTo(4 * MIB);
+        assertThat(growth.grow(shard, 3 * MIB, false)).isEqualTo(address);
+        assertThat(counters.reservedBytes()).isEqualTo(4 * MIB);
     }
 
     @Test
     void aBlockFreedAfterTheSearchThatIsTooSmallIsMadeLarger() {
-        long address = growth.growAndAllocate(shard, 4 * MIB, false);
+        long address = growth.grow(shard, 4 * MIB, false);
         free(address);
-        assertThat(growth.growAndAllocate(shard, 6 * MIB, false)).isEqualTo(address);
-        assertThat(reserved.bytes()).isEqualTo(6 * MIB);
+        assertThat(growth.grow(shard, 6 * MIB, false)).isEqualTo(address);
+        assertThat(counters.reservedBytes()).isEqualTo(6 * MIB);
         assertThat(gpu.virtualMemory().access(0, address + 6 * MIB - 1, MemoryLocation.device(0)))
                 .isEqualTo(AccessRights.READ_WRITE);
     }

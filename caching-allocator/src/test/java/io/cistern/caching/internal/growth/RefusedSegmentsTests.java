@@ -7,7 +7,7 @@ import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.never;
 import static org.mockito.Mockito.verify;
 
-import io.cistern.caching.internal.page.Reserved;
+import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
@@ -19,8 +19,8 @@ class RefusedSegmentsTests {
     private static final Segment SEGMENT = new Segment(1 << 20, 2 << 20, 0);
 
     private final RangeSource source = mock(RangeSource.class);
-    private final Reserved reserved = mock(Reserved.class);
-    private final RefusedSegments refused = new RefusedSegments(source, reserved);
+    private final DeviceCounters counters = mock(DeviceCounters.class);
+    private final RefusedSegments refused = new RefusedSegments(source, counters);
 
     private void keep() {
         refused.begin();
@@ -35,15 +35,15 @@ class RefusedSegmentsTests {
                 .when(source)
                 .release(SEGMENT);
         keep();
-        verify(reserved).acquired(SEGMENT.address(), SEGMENT.byteSize());
+        verify(counters).acquired(SEGMENT.address(), SEGMENT.byteSize());
 
         refused.releaseAll();
         assertThat(refused.byteSize()).isEqualTo(SEGMENT.byteSize());
-        verify(reserved, never()).released(SEGMENT.byteSize());
+        verify(counters, never()).released(SEGMENT.byteSize());
 
         refused.releaseAll();
         assertThat(refused.byteSize()).isZero();
-        verify(reserved).released(SEGMENT.byteSize());
+        verify(counters).released(SEGMENT.byteSize());
     }
 
     @Test

@@ -7,6 +7,7 @@ import io.cistern.caching.TestOrder;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.options.PageReuse;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.spi.EventSink;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -14,7 +15,7 @@ import org.junit.jupiter.api.Test;
 
 /// What is remembered of waits between streams.
 class CrossStreamOrderTests {
-    private final DeviceCounters counters = new DeviceCounters();
+    private final DeviceCounters counters = new DeviceCounters(0, mock(EventSink.class));
     private final TestOrder streams = new TestOrder();
     private final Fences fences = new Fences(0, mock(CudaDriver.class), streams, counters);
     private final MissClock clock = new MissClock();

@@ -8,7 +8,7 @@ import io.cistern.caching.internal.order.MissClock;
 import org.junit.jupiter.api.Test;
 
 class ShardsTests {
-    private final Shards table = new Shards(SplitPolicy.ANY, new MissClock(), TestContext.reserved());
+    private final Shards table = new Shards(SplitPolicy.ANY, new MissClock(), TestContext.counters());
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {

@@ -2,12 +2,14 @@ package io.cistern.caching.internal.thread;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.mockito.Mockito.mock;
 
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.internal.threads.ThreadTable;
+import io.cistern.spi.EventSink;
 import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,7 +25,11 @@ class FailedClaimsTests {
     private static final int THREADS = 3;
 
     private final ThreadCaches threadCaches = new ThreadCaches(
-            new ThreadCache[ThreadTable.ENTRIES], 0, 32L << 20, new DeviceCounters(), new AddressRangeMap());
+            new ThreadCache[ThreadTable.ENTRIES],
+            0,
+            32L << 20,
+            new DeviceCounters(0, mock(EventSink.class)),
+            new AddressRangeMap());
 
     @Test
     void everyThreadCacheIsItsThreadsAgain() throws Exception {

@@ -2,8 +2,7 @@ package io.cistern.caching.internal.shard;
 
 import io.cistern.caching.BlockPlaces;
 import io.cistern.caching.OneGpu;
-import io.cistern.caching.internal.base.DeviceCounters;
-import io.cistern.caching.internal.base.SizeClasses;
+import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.thread.ThreadCache;
 import io.cistern.internal.routing.Interleavings;
 import org.jetbrains.lincheck.datastructures.IntGen;
@@ -17,7 +16,7 @@ import org.junit.jupiter.api.Test;
 @Param(name = "block", gen = IntGen.class, conf = "1:4")
 public class TransferCacheModelTests {
     private static final long BYTE_SIZE = 1024;
-    private static final int SIZE_CLASS = SizeClasses.of(BYTE_SIZE);
+    private static final int SIZE_CLASS = Sizes.classOf(BYTE_SIZE);
     private static final int BLOCKS = 4;
 
     private final TransferCache transferCache = OneGpu.shard(7).transferCache;
@@ -30,7 +29,7 @@ public class TransferCacheModelTests {
     }
 
     private static ThreadCache threadCache() {
-        return new ThreadCache(true, 1 << 20, new DeviceCounters());
+        return new ThreadCache(true, 1 << 20, OneGpu.counters());
     }
 
     /// Leaves a block that is in nobody's hands but its own.

@@ -2,7 +2,6 @@ package io.cistern.caching.internal.thread;
 
 import io.cistern.caching.BlockPlaces;
 import io.cistern.caching.OneGpu;
-import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.shard.AddressBatch;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.cuda.process.ProcessFence;
@@ -26,7 +25,7 @@ public class ThreadCacheClaimModelTests {
     private static final int BLOCKS = 3;
 
     private final Shard shard = OneGpu.shard(STREAM);
-    private final ThreadCache threadCache = new ThreadCache(true, 1 << 20, new DeviceCounters());
+    private final ThreadCache threadCache = new ThreadCache(true, 1 << 20, OneGpu.counters());
     private final BlockPlaces places = new BlockPlaces(BLOCKS);
 
     /// Begins with the stream's bins.
