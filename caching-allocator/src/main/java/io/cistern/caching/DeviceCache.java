@@ -8,7 +8,6 @@ import io.cistern.caching.internal.growth.SegmentGrowth;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.page.MappedRanges;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
@@ -39,6 +38,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /// The cache of one device, and all its parts.
@@ -80,7 +80,7 @@ final class DeviceCache {
             MemoryReclaim.Choice reclaimChoice,
             @Nullable ThreadCache[] threadCaches) {
         AddressRangeMap ranges = new AddressRangeMap();
-        MissClock clock = new MissClock();
+        AtomicLong clock = new AtomicLong();
         this.device = device;
         this.counters = new DeviceCounters(device, events);
         this.fences = new Fences(device, driver, streams, counters);
@@ -103,7 +103,7 @@ final class DeviceCache {
     }
 
     private Growth growth(
-            CudaDriver driver, SegmentSource source, CachingOptions options, AddressRangeMap ranges, MissClock clock) {
+            CudaDriver driver, SegmentSource source, CachingOptions options, AddressRangeMap ranges, AtomicLong clock) {
         long deviceBytes = driver.devices().totalBytes(device);
         ReserveLimit limit = options.limit();
         long capBytes = limit.capBytes(deviceBytes);

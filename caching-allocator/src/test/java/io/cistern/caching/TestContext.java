@@ -19,7 +19,6 @@ import io.cistern.caching.internal.growth.SegmentGrowth;
 import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.thread.ThreadCacheLimit;
@@ -119,7 +118,7 @@ public final class TestContext extends OneDeviceContext {
 
     /// A shard that belongs to no cache.
     static Shard shard(long stream, boolean small) {
-        return new Shard(timeline(stream), small, SplitPolicy.ANY, new MissClock(), counters());
+        return new Shard(timeline(stream), small, SplitPolicy.ANY, new AtomicLong(), counters());
     }
 
     /// Bytes that the allocator said it has.

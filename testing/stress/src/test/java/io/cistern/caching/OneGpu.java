@@ -5,7 +5,6 @@ import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.growth.PagePolicy;
 import io.cistern.caching.internal.growth.PlainSegment;
 import io.cistern.caching.internal.heap.AddressRange;
-import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.shard.Shard;
 import io.cistern.caching.internal.shard.Shards;
@@ -71,7 +70,7 @@ public final class OneGpu implements PageSource {
 
     /// A shard that belongs to no cache.
     public static Shard shard(long stream) {
-        return new Shard(timeline(stream), true, SplitPolicy.ANY, new MissClock(), counters());
+        return new Shard(timeline(stream), true, SplitPolicy.ANY, new AtomicLong(), counters());
     }
 
     public static DeviceCounters counters() {
@@ -93,7 +92,7 @@ public final class OneGpu implements PageSource {
 
     /// A table without shards.
     public static Shards shards() {
-        return new Shards(SplitPolicy.ANY, new MissClock(), counters());
+        return new Shards(SplitPolicy.ANY, new AtomicLong(), counters());
     }
 
     /// The shard of a stream in a table, made if there is none.

@@ -5,7 +5,6 @@ import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.PageArena;
 import io.cistern.caching.internal.page.PageOwner;
@@ -17,6 +16,7 @@ import io.cistern.cuda.CudaResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
 /// Grows by pages: into the window in the smallest free run of the shard's arenas that has one, or else into a
@@ -44,7 +44,7 @@ public final class PageGrowth implements Growth {
     private static final long LEAST_ROOM_BYTES = 128L << 30;
 
     private final PageTable table;
-    private final MissClock clock;
+    private final AtomicLong clock;
     private final CrossStreamOrder order;
     private final Fences fences;
     private final GrowthPolicy growthPolicy;
@@ -56,7 +56,7 @@ public final class PageGrowth implements Growth {
     /// @param freeBytes returns the bytes that the device has free
     public PageGrowth(
             PageTable table,
-            MissClock clock,
+            AtomicLong clock,
             CrossStreamOrder order,
             Fences fences,
             PagePolicy policy,
@@ -139,7 +139,7 @@ public final class PageGrowth implements Growth {
                 }
                 case CHANGED -> {
                     attempts.changed++;
-                    clock.advance();
+                    clock.getAndIncrement();
                     yield 0;
                 }
             };
@@ -151,7 +151,7 @@ public final class PageGrowth implements Growth {
         List<StreamTimeline> tooNew;
         table.lock();
         try {
-            clock.advance();
+            clock.getAndIncrement();
             idle.look(table.owners(), shard, waits);
             tooNew = waits ? idle.tooNew() : List.of();
             growthPolicy.needed(idle.liveBytes() + byteSize, idle.haveSeveralStreams());
@@ -183,7 +183,7 @@ public final class PageGrowth implements Growth {
             if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++attempts.refused > MAX_REFUSED) {
                 throw failure;
             }
-            clock.advance();
+            clock.getAndIncrement();
             return 0;
         }
         table.pages.counters().count(CacheEvent.PAGES_MISS);
@@ -223,7 +223,7 @@ public final class PageGrowth implements Growth {
             table.unlock();
         }
         all.forEach(each -> each.trySettle(fences));
-        clock.advance();
+        clock.getAndIncrement();
     }
 
     private WindowFill.Way way(boolean idleFirst) {

@@ -6,6 +6,7 @@ import io.cistern.caching.options.PageReuse;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 
 /// Orders a stream that takes a page (the taker) after the stream that the page comes from (the giver).
 ///
@@ -27,12 +28,12 @@ public final class CrossStreamOrder {
     private static final int PAUSE = 16;
 
     private final Fences fences;
-    private final MissClock clock;
+    private final AtomicLong clock;
     private final PageReuse reuse;
     private final DeviceCounters counters;
     private final ArrayList<StreamTimeline> withFences = new ArrayList<>(0);
 
-    public CrossStreamOrder(Fences fences, MissClock clock, PageReuse reuse, DeviceCounters counters) {
+    public CrossStreamOrder(Fences fences, AtomicLong clock, PageReuse reuse, DeviceCounters counters) {
         this.counters = counters;
         this.fences = fences;
         this.clock = clock;
@@ -161,7 +162,7 @@ public final class CrossStreamOrder {
         if (giver.closed || --giver.untilAsked >= 0 || !fences.recordable(giver.key) || !isIndependent(giver)) {
             return false;
         }
-        long time = clock.advance();
+        long time = clock.getAndIncrement();
         if (!fences.finished(giver.key)) {
             giver.untilAsked = PAUSE;
             return false;
@@ -180,7 +181,7 @@ public final class CrossStreamOrder {
 
     private void record(StreamTimeline giver) {
         withFences.ensureCapacity(withFences.size() + 1);
-        long time = clock.advance();
+        long time = clock.getAndIncrement();
         long fence = fences.record(giver.key);
         replace(giver, fence, time);
         noteAwaited(giver);
@@ -228,7 +229,7 @@ public final class CrossStreamOrder {
     ///
     /// @param end the [end][Fences#end] after its last work
     public synchronized void closing(StreamTimeline ended, long end) {
-        clock.advance();
+        clock.getAndIncrement();
         withFences.ensureCapacity(withFences.size() + 1);
         try {
             noteAwaited(ended);

@@ -5,8 +5,12 @@ import java.util.Map;
 import java.util.WeakHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// How far one stream is known to have got, in the time of the [MissClock], over one life of the stream: a
-/// later stream of the same handle has another timeline. Guarded by [CrossStreamOrder].
+/// How far one stream is known to have got, over one life of the stream: a later stream of the same handle has
+/// another timeline. Guarded by [CrossStreamOrder].
+///
+/// **Time** is that of the device's miss clock, a number that advances by one at each miss and each fence. Frees are
+/// stamped with it: a fence recorded after the clock left time `t` covers all frees stamped `t` or less, and of two
+/// idle pages the one with the lower stamp has been idle for longer.
 public final class StreamTimeline {
     /// See [Fences#key].
     public final long key;

@@ -40,8 +40,8 @@ final class FencedFrees {
     /// The threads that wait for fences; guarded by the driver lock.
     private final ArrayList<FenceWait> waits = new ArrayList<>(0);
 
-    /// The number of blocks that wait; guarded by the shard's lock.
-    private int waiting;
+    /// The number of blocks that wait; guarded by the shard's lock, and read without it as a guess.
+    int waiting;
 
     private int untilPoll;
     private int pause = 1;
@@ -63,11 +63,6 @@ final class FencedFrees {
         waiting++;
         untilPoll = 0;
         shard.ofDevice.announceDeferred(blocks.address[block], blocks.byteSize[block]);
-    }
-
-    /// Whether no block waits. The caller holds the shard's lock.
-    boolean isEmpty() {
-        return waiting == 0;
     }
 
     /// Whether an allocation should poll now. The caller holds the shard's lock.

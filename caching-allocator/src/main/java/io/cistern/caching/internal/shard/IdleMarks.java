@@ -5,9 +5,9 @@ import io.cistern.caching.internal.heap.AddressRange;
 import io.cistern.caching.internal.heap.Blocks;
 import io.cistern.caching.internal.heap.FreeBlockObserver;
 import io.cistern.caching.internal.heap.FreeRuns;
-import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.page.Mapping;
 import io.cistern.caching.internal.page.PageArena;
+import java.util.concurrent.atomic.AtomicLong;
 
 /// Marks the pages with their home in one shard that lie wholly in a free block, and since when. A
 /// [search][WindowSearch] reads a mark in constant time.
@@ -26,11 +26,11 @@ public final class IdleMarks implements FreeBlockObserver {
     private static final int UNASKED = 1024;
 
     private final Blocks blocks;
-    private final MissClock clock;
+    private final AtomicLong clock;
     private boolean kept = true;
     private int takings;
 
-    IdleMarks(Blocks blocks, MissClock clock) {
+    IdleMarks(Blocks blocks, AtomicLong clock) {
         this.blocks = blocks;
         this.clock = clock;
     }
@@ -77,7 +77,7 @@ public final class IdleMarks implements FreeBlockObserver {
 
     /// Makes an aliased mapping count as left now.
     void stamp(Mapping lent) {
-        lent.freedAt = clock.now();
+        lent.freedAt = clock.get();
     }
 
     /// A range became part of a free block; pages that lie partly in the range may now be wholly free.
@@ -91,7 +91,7 @@ public final class IdleMarks implements FreeBlockObserver {
         if (end - start < arena.slotBytes) { // no page is so small
             return;
         }
-        long now = clock.now();
+        long now = clock.get();
         boolean any = false;
         for (long at = from; at < to; ) {
             Mapping home = arena.homeAt(at);

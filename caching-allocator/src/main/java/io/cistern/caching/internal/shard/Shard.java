@@ -14,7 +14,6 @@ import io.cistern.caching.internal.heap.ClaimedBlocks;
 import io.cistern.caching.internal.heap.FreeRuns;
 import io.cistern.caching.internal.heap.SmallerRuns;
 import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.order.StreamTimeline;
 import io.cistern.caching.internal.page.Mapping;
@@ -25,6 +24,7 @@ import io.cistern.diagnostics.SegmentMemory;
 import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
@@ -88,7 +88,11 @@ public final class Shard implements PageOwner {
     /// @param clock the device's clock
     /// @param ofDevice the counters of the device
     public Shard(
-            StreamTimeline timeline, boolean small, SplitPolicy splitPolicy, MissClock clock, DeviceCounters ofDevice) {
+            StreamTimeline timeline,
+            boolean small,
+            SplitPolicy splitPolicy,
+            AtomicLong clock,
+            DeviceCounters ofDevice) {
         this.stream = timeline.key;
         this.small = small;
         this.timeline = timeline;
@@ -243,7 +247,7 @@ public final class Shard implements PageOwner {
 
     /// Whether an allocation should [settle][#settle] first.
     boolean settlingIsDue() {
-        if (fenced.isEmpty()) { // read without the lock: a block freed now waits for the next allocation
+        if (fenced.waiting == 0) { // read without the lock: a block freed now waits for the next allocation
             return false;
         }
         try (ShortLock _ = lock.hold()) {
@@ -255,7 +259,7 @@ public final class Shard implements PageOwner {
     ///
     /// @return bytes freed
     public long settle(Fences fences) {
-        if (fenced.isEmpty()) { // read without the lock: a block freed now waits for the next call
+        if (fenced.waiting == 0) { // read without the lock: a block freed now waits for the next call
             return 0;
         }
         recordFences(fences);
@@ -264,7 +268,7 @@ public final class Shard implements PageOwner {
 
     @Override
     public void trySettle(Fences fences) {
-        if (!fenced.isEmpty() && driverLock.tryLock()) {
+        if (fenced.waiting != 0 && driverLock.tryLock()) {
             try {
                 settle(fences);
             } finally {

@@ -3,12 +3,12 @@ package io.cistern.caching.internal.shard;
 import io.cistern.caching.internal.base.DeviceCounters;
 import io.cistern.caching.internal.base.Sizes;
 import io.cistern.caching.internal.base.SplitPolicy;
-import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.StreamTimeline;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /// The shards of one device's streams that have not ended. Each stream has one shard for small blocks and one
@@ -29,7 +29,7 @@ public final class Shards {
     static final int SMALLEST = 16;
 
     private final SplitPolicy splitPolicy;
-    private final MissClock clock;
+    private final AtomicLong clock;
     private final DeviceCounters counters;
     /// Never modified after it is published.
     private volatile @Nullable Shard[] table = new Shard[SMALLEST];
@@ -37,7 +37,7 @@ public final class Shards {
     /// this object's monitor.
     private final Map<Long, StreamTimeline> timelines = new HashMap<>();
 
-    public Shards(SplitPolicy splitPolicy, MissClock clock, DeviceCounters counters) {
+    public Shards(SplitPolicy splitPolicy, AtomicLong clock, DeviceCounters counters) {
         this.splitPolicy = splitPolicy;
         this.clock = clock;
         this.counters = counters;
@@ -69,7 +69,7 @@ public final class Shards {
 
     private StreamTimeline timeline(long key, boolean oneOfMany) {
         synchronized (timelines) {
-            return timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.now(), oneOfMany));
+            return timelines.computeIfAbsent(key, _ -> new StreamTimeline(key, clock.get(), oneOfMany));
         }
     }
 

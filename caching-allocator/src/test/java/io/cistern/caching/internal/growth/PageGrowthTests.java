@@ -11,7 +11,6 @@ import io.cistern.caching.internal.base.SplitPolicy;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import io.cistern.caching.internal.order.CrossStreamOrder;
 import io.cistern.caching.internal.order.Fences;
-import io.cistern.caching.internal.order.MissClock;
 import io.cistern.caching.internal.order.RecordedUses;
 import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.page.PhysicalPages;
@@ -22,6 +21,7 @@ import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.MemoryLocation;
 import io.cistern.simulated.SimulatedGpu;
 import io.cistern.spi.EventSink;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -36,7 +36,7 @@ class PageGrowthTests {
     private final DeviceCounters counters = new DeviceCounters(0, mock(EventSink.class));
     private final PageTable table =
             new PageTable(new PhysicalPages(0, gpu, new GpuContext.GpuPages(gpu), counters), ranges, false);
-    private final MissClock clock = new MissClock();
+    private final AtomicLong clock = new AtomicLong();
     private final Fences fences = new Fences(0, gpu, new TestOrder(), counters);
     private final PageGrowth growth = new PageGrowth(
             table,

@@ -10,6 +10,7 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.spi.EventSink;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -18,7 +19,7 @@ class CrossStreamOrderTests {
     private final DeviceCounters counters = new DeviceCounters(0, mock(EventSink.class));
     private final TestOrder streams = new TestOrder();
     private final Fences fences = new Fences(0, mock(CudaDriver.class), streams, counters);
-    private final MissClock clock = new MissClock();
+    private final AtomicLong clock = new AtomicLong();
     private final CrossStreamOrder order = new CrossStreamOrder(fences, clock, PageReuse.WAIT, counters);
     private final StreamTimeline lasting = begin(1);
 
@@ -35,8 +36,8 @@ class CrossStreamOrderTests {
         List<StreamTimeline> ended = new ArrayList<>(); // so that it is not the garbage collector who forgets them
         for (long key = 2; key < 100; key++) {
             StreamTimeline next = begin(key);
-            order.precede(lasting, next, clock.now());
-            order.precede(next, lasting, clock.now());
+            order.precede(lasting, next, clock.get());
+            order.precede(next, lasting, clock.get());
             order.closing(next, fences.end(key));
             order.forget(next);
             ended.add(next);
@@ -50,10 +51,10 @@ class CrossStreamOrderTests {
     void aWaitForWorkThatGoesOnIsPassedOnHoweverManyFencesCome() {
         StreamTimeline first = begin(2);
         StreamTimeline last = begin(3);
-        long freedAt = clock.now();
+        long freedAt = clock.get();
         order.precede(lasting, first, freedAt);
         for (int i = 0; i < 4; i++) {
-            order.precede(last, lasting, clock.now());
+            order.precede(last, lasting, clock.get());
         }
         assertThat(order.coveredTime(last, first)).isGreaterThanOrEqualTo(freedAt);
         assertThat(streams.waits).doesNotContain("2→3");
@@ -61,6 +62,6 @@ class CrossStreamOrderTests {
 
     private StreamTimeline begin(long key) {
         streams.busy.add(key);
-        return new StreamTimeline(key, clock.now(), false);
+        return new StreamTimeline(key, clock.get(), false);
     }
 }

@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cistern.caching.TestContext;
 import io.cistern.caching.internal.base.SplitPolicy;
-import io.cistern.caching.internal.order.MissClock;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 class ShardsTests {
-    private final Shards table = new Shards(SplitPolicy.ANY, new MissClock(), TestContext.counters());
+    private final Shards table = new Shards(SplitPolicy.ANY, new AtomicLong(), TestContext.counters());
 
     @Test
     void aStreamKeepsItsShardWhileOthersComeAndGo() {
