@@ -162,7 +162,7 @@ public final class LockAgent implements ClassFileTransformer {
                 return;
             }
             switch (call.name().stringValue()) {
-                case "lock", "lockInterruptibly" -> {
+                case "lock", "lockInterruptibly", "hold" -> {
                     builder.dup();
                     call(builder, "entering");
                 }

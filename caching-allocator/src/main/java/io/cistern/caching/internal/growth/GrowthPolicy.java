@@ -20,26 +20,26 @@ import io.cistern.caching.options.PageReuse;
 /// 5. When little of the device is left, pages are smaller: the part of a page that its blocks do not use
 ///    can't serve others.
 ///
+/// **The constants.** Each weighs one cost against another: a driver call against bytes that a page leaves unused
+/// ([#USUAL_SHARE], [#FINEST_SHARE]), a wait against bytes ([#EIGHTH_SHIFT], [#PLENTY_SHIFT]), and a driver call against
+/// a refusal ([#LEFT_SHIFT]). What a program pays for a byte or a wait is its own; so they are measured, not derived.
+///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
 final class GrowthPolicy {
     private static final int USUAL_SHARE = 96;
-    private static final int TIGHT_SHARE = 1024;
 
-    /// A 1024th of the device is too little to save.
-    private static final int LITTLE_SHIFT = 10;
+    /// A 1024th is too little to save: of the device, or, of the peak, with tight pages.
+    private static final int FINEST_SHARE = 1024;
 
-    /// More than an eighth above the peak made no program faster.
-    private static final int SPARE_SHIFT = 3;
+    /// More than an eighth above the peak made no program faster. The driver is asked again how much is left once an
+    /// eighth of the last answer is used: before the size of a page could change.
+    private static final int EIGHTH_SHIFT = 3;
 
     /// A sixteenth of the memory leaves fifteen for others.
     private static final int PLENTY_SHIFT = 4;
 
     /// A page takes at most this share of the bytes that are left.
     private static final int LEFT_SHIFT = 5;
-
-    /// The share of the bytes left that may be used before the driver is asked again: others use
-    /// the device too.
-    private static final int LOOK_SHIFT = 3;
 
     /// All page sizes are multiples of this.
     private final long slotBytes;
@@ -66,9 +66,9 @@ final class GrowthPolicy {
         this.slotBytes = slotBytes;
         this.fixedBytes = Sizes.roundUp(policy.fixedBytes(), slotBytes);
         boolean isTight = policy.fit() == PageFit.TIGHT;
-        this.share = isTight ? TIGHT_SHARE : USUAL_SHARE;
+        this.share = isTight ? FINEST_SHARE : USUAL_SHARE;
         this.takesPlenty = policy.reuse() == PageReuse.ADAPTIVE && !isTight;
-        this.peakBytes = isTight ? 0 : deviceBytes >> LITTLE_SHIFT;
+        this.peakBytes = isTight ? 0 : deviceBytes / FINEST_SHARE;
         this.capBytes = capBytes;
         this.roomBytes = Math.min(deviceBytes, capBytes);
     }
@@ -83,7 +83,7 @@ final class GrowthPolicy {
     /// @param freeBytes the bytes that the device has free
     void left(long reservedBytes, long freeBytes) {
         roomBytes = Math.min(reservedBytes + freeBytes, capBytes);
-        lookAtBytes = reservedBytes + Math.max(slotBytes, (roomBytes - reservedBytes) >> LOOK_SHIFT);
+        lookAtBytes = reservedBytes + Math.max(slotBytes, (roomBytes - reservedBytes) >> EIGHTH_SHIFT);
     }
 
     /// Raises the peak of live bytes.
@@ -101,7 +101,7 @@ final class GrowthPolicy {
 
     /// Whether so little is reserved that memory costs less than time.
     boolean hasPlenty(long reservedBytes) {
-        long spared = peakBytes + (peakBytes >> SPARE_SHIFT);
+        long spared = peakBytes + (peakBytes >> EIGHTH_SHIFT);
         return takesPlenty && reservedBytes < Math.min(spared, roomBytes >> PLENTY_SHIFT);
     }
 
