@@ -7,6 +7,7 @@ import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.graph.CudaGraph;
 import io.cistern.graph.GraphCapture;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -64,6 +65,17 @@ class GivenUpCapturesTests extends AsyncFixture {
         }
         memory.free(block, stream); // a misuse, if the end of the captures freed it
         assertThat(gpu.calls().of(DriverCall.GRAPH_DESTROY)).isEqualTo(2);
+    }
+
+    @Test
+    void aResultThatWasFreedBeforeTheCloseFreesNobodyElsesBlock() {
+        CudaGraph graph = captureWithABlock().endAndInstantiate();
+        memory.free(block, stream);
+        try (GraphCapture _ = GraphCapture.begin(memory, DEVICE, other, CaptureMode.THREAD_LOCAL)) {
+            graph.close();
+            block = memory.allocate(MIB, DEVICE, stream);
+        }
+        memory.free(block, stream); // a misuse, if the end of the captures freed it
     }
 
     @Test

@@ -562,10 +562,10 @@ public final class Captures implements CaptureRoutes {
     /// collects, so the memory goes back now.
     ///
     /// @param destroying destroys the graph
-    /// @param wasLaunched false if no launch can have allocated the graph's memory: then the driver gives the
-    ///     addresses of live blocks to the next graph, unless this one stays until they are freed
+    /// @param wasLaunched false if no launch can have allocated the graph's memory: then the driver would give the
+    ///     addresses of its blocks to the next graph, so this one stays until they are given back
     public void graphClosed(StreamCapture capture, Runnable destroying, boolean wasLaunched) {
-        if (!wasLaunched && capture.memory.hasLiveBlocks()) {
+        if (!wasLaunched) {
             capture.memory.giveUp(capture, destroying);
             capture.release();
             collect();

@@ -80,7 +80,7 @@ public final class GraphBlocks {
     /// Actions to run when the graphs are gone.
     private final Set<Runnable> whenGone = new LinkedHashSet<>();
 
-    /// Graphs that were given up while blocks were alive. They keep the blocks' addresses from others.
+    /// Graphs that were given up. They keep the blocks' addresses from others.
     private final NodeQueue<StreamCapture> givenUp = new NodeQueue<>();
 
     /// Captures under way, and graphs that are not gone.
@@ -313,36 +313,17 @@ public final class GraphBlocks {
         }
     }
 
-    /// Destroys a graph that nobody will launch, once no block is alive: if the allocator's blocks are nodes of
-    /// the graph, the driver may give their addresses to others after that.
+    /// Destroys a graph that nobody will launch, once the private allocators have drained: if their blocks are nodes
+    /// of the graph, the driver may give the addresses to others after that.
     ///
     /// @param destroying destroys it
     void giveUp(StreamCapture capture, Runnable destroying) {
         capture.givenUp = destroying;
-        synchronized (this) {
-            if (hasLiveBlocks()) {
-                givenUp.add(capture.whenGivenUp);
-                return;
-            }
-        }
-        destroy(capture);
+        givenUp.add(capture.whenGivenUp);
+        drained();
     }
 
-    /// If the Java heap is too full for the check, the graph stays until the private allocators have drained.
-    boolean hasLiveBlocks() {
-        try {
-            for (OpenAllocator pool : own) {
-                if (pool.hasLiveBlocks()) {
-                    return true;
-                }
-            }
-            return false;
-        } catch (OutOfMemoryError full) {
-            return true;
-        }
-    }
-
-    /// Called when a private allocator has given its memory back.
+    /// Called when a private allocator has given its memory back, or may have.
     private void drained() {
         for (OpenAllocator pool : own) {
             if (!pool.isDrained()) {

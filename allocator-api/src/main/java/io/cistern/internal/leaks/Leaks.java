@@ -58,13 +58,6 @@ public final class Leaks {
         return sites;
     }
 
-    /// Returns whether some routes have live blocks, including blocks that only graphs keep.
-    public boolean anyAlive(Predicate<Route> wanted) {
-        boolean[] any = {false};
-        router.forEachLive((_, _, route) -> any[0] |= wanted.test(route));
-        return any[0];
-    }
-
     /// Returns the live blocks of some routes, without those that programs have freed and graphs keep.
     public List<LiveBlock> blocks(Predicate<Route> wanted) {
         List<LiveBlock> blocks = new ArrayList<>();

@@ -442,11 +442,6 @@ public final class OpenAllocator {
                 + " in one waits for: close it after that call, or on another thread that the call doesn't wait for");
     }
 
-    /// Returns whether any block is alive, including blocks that only a graph keeps.
-    public boolean hasLiveBlocks() {
-        return leaks.anyAlive(this::leads);
-    }
-
     public boolean isClosed() {
         return closing.get();
     }
