@@ -75,13 +75,13 @@ public final class CudaGraph implements AutoCloseable {
         if (closed.get()) {
             throw new IllegalStateException(this + " is closed");
         }
-        wasLaunched = true;
         try {
             graphs.launch(device, executable, stream);
         } catch (CudaException failure) {
             Runnable again = () -> graphs.launch(device, executable, stream);
             outOfMemory.callAgain(failure, device, bytes(), stream, "the driver has none to launch " + this, again);
         }
+        wasLaunched = true; // a refused launch allocates nothing
     }
 
     /// Returns the bytes that a launch may need.

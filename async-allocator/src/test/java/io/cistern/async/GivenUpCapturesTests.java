@@ -79,6 +79,16 @@ class GivenUpCapturesTests extends AsyncFixture {
     }
 
     @Test
+    void aRefusedLaunchIsNone() {
+        CudaGraph graph = captureWithABlock().endAndInstantiate();
+        gpu.faults().failOn(DriverCall.GRAPH_LAUNCH, 0, 1, CudaResult.UNKNOWN);
+        assertThatThrownBy(() -> graph.launch(stream)).isInstanceOf(CudaException.class);
+        graph.close();
+        assertOthersGetOtherAddresses();
+        memory.free(block, stream);
+    }
+
+    @Test
     void withoutBlocksTheGraphGoesAtOnce() {
         GraphCapture capture = captureWithABlock();
         memory.free(block, stream);
