@@ -108,6 +108,18 @@ class CurrentOwnershipTests {
     }
 
     @Test
+    void soItDoesIfItsPlugInSetsItAsItOpens() {
+        List<Allocator> inside = new ArrayList<>();
+        two.whileOpening = () -> {
+            two.whileOpening = () -> {};
+            inside.add(memory.setCurrent("two"));
+        };
+        Allocator set = memory.setCurrent("two");
+        assertThat(inside).containsExactly(set);
+        assertThat(memory.allocators()).containsExactly(set);
+    }
+
+    @Test
     void whatTheProgramOpenedIsAnotherAllocatorOfThatSpec() {
         Allocator own = memory.open("one");
         memory.currents().set(own);

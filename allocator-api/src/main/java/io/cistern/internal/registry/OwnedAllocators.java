@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /// The allocators that the framework opened because a spec was to be current: the program's, or that of the
 /// configuration. They belong to the framework, which closes those that are current nowhere any more. Devices
@@ -50,14 +51,27 @@ final class OwnedAllocators {
     /// @throws ConfigurationException if the spec can't be followed
     /// @throws IllegalStateException if the device memory is closed
     OpenAllocator get(AllocatorSpec spec) {
+        OpenAllocator present = find(spec);
+        if (present != null) {
+            return present;
+        }
+        OpenAllocator opened = registry.open(spec, null);
+        present = find(spec);
+        if (present != null) { // the plug-in has made its own spec current meanwhile
+            opened.close();
+            return present;
+        }
+        bySpec.add(opened);
+        return opened;
+    }
+
+    private @Nullable OpenAllocator find(AllocatorSpec spec) {
         for (OpenAllocator present : bySpec) {
             if (!present.isClosed() && present.spec().text().equals(spec.text())) {
                 return present;
             }
         }
-        OpenAllocator opened = registry.open(spec, null);
-        bySpec.add(opened);
-        return opened;
+        return null;
     }
 
     /// Returns the allocator that the configuration names for a device.
