@@ -46,6 +46,12 @@ class AsyncOptionsTests extends AsyncFixture {
         memory.open(spec).close();
     }
 
+    @Test
+    void theLargestMaxSizeServesAsNone() {
+        Allocator async = memory.open("async:max_size=" + Long.MAX_VALUE);
+        memory.free(async.allocate(MIB, DEVICE, stream), stream);
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             pool=mine                           | pool                | 0x

@@ -12,7 +12,8 @@ final class PoolGrowth {
 
     /// Returns the most bytes that a pool may reserve if this maximum was asked for; 0 means no maximum.
     static long limit(long maxByteSize) {
-        return maxByteSize == 0 ? Long.MAX_VALUE : LinearPlacement.roundUp(maxByteSize, PAGE_BYTES);
+        boolean rounds = maxByteSize != 0 && maxByteSize <= Long.MAX_VALUE - PAGE_BYTES;
+        return rounds ? LinearPlacement.roundUp(maxByteSize, PAGE_BYTES) : Long.MAX_VALUE;
     }
 
     static long pageOf(long address) {
