@@ -282,13 +282,12 @@ record CachingOptions(
                     "the " + deviceBytes + " bytes of device " + device,
                     "not one page fits; legal: at least 2MiB, at most the device");
         }
-        long room = TAKE_FROM_DEVICE.contains(source) ? Math.min(cap, deviceBytes) : cap;
-        long initial = initialBytes == 0 ? 0 : Sizes.roundUp(initialBytes, page);
-        if (initial > room) {
+        long room = Math.min(cap, TAKE_FROM_DEVICE.contains(source) ? deviceBytes : Sizes.LARGEST);
+        if (initialBytes > room / page * page) {
             throw contradiction(
                     "initial_bytes=" + initialBytes,
                     room == cap ? limit.option().key() : "the size of device " + device,
-                    "they take " + initial + " bytes in whole pages of " + page + ", where " + room + " can be had");
+                    "they take whole pages of " + page + " bytes, where " + room + " can be had");
         }
     }
 

@@ -126,6 +126,8 @@ class OptionErrorsTests extends PoolFixture {
             value = {
                 "max_bytes=1GiB,per_process_memory_fraction=0.5 | max_bytes | per_process_memory_fraction | leave one of them out",
                 "initial_bytes=9MiB,max_bytes=8MiB      | initial_bytes | 9437184 | max_bytes",
+                "initial_bytes=9223372036854775807      | initial_bytes | the size of device 0 | can be had",
+                "initial_bytes=9223372036854775807,source=managed | initial_bytes | the size of device 0 | can be had",
                 "splits=false,expandable_segments=true  | splits=false | expandable_segments=true | leave one of them out",
                 "page_size=2MiB,expandable_segments=false | page_size | expandable_segments=false | splits=true",
                 "fit=tight,expandable_segments=false    | fit | expandable_segments=false | splits=true",
