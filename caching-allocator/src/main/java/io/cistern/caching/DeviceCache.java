@@ -44,8 +44,8 @@ import org.jspecify.annotations.Nullable;
 /// The cache of one device, and all its parts.
 ///
 /// **An allocation** asks, in this order: 1. the thread's [cache][ThreadCache]; 2. the stream's [shard][Shard], from
-/// which the thread cache is [refilled][ThreadCacheRefill]; 3. what the thread itself keeps, which goes back to the
-/// shards; 4. [growth][Growth]; 5. [reclaim][CacheReclaim]. Each calls only what lies below it.
+/// which the thread cache is [refilled][ThreadCacheRefill]; 3. what threads keep for the shard, which goes back to it;
+/// 4. [growth][Growth]; 5. [reclaim][CacheReclaim], which grows again. None calls back up.
 ///
 /// Shards count blocks in thread caches as live; these are [emptied][ThreadCaches] when memory is to be given back
 /// or found.
@@ -139,20 +139,20 @@ final class DeviceCache {
         if (address != 0) {
             return address;
         }
-        Shard shard = shards.shard(Fences.key(stream), shards.rounded(byteSize));
+        long size = shards.rounded(byteSize);
+        Shard shard = shards.shard(Fences.key(stream), size);
         address = refill.allocate(threadCache, shard, byteSize, stream);
         if (address != 0) {
             return address;
         }
         refill.giveBack(threadCache, shard);
-        return allocateMissed(shard, byteSize);
+        return allocateMissed(shard, size, byteSize);
     }
 
-    private long allocateMissed(Shard shard, long asked) {
+    private long allocateMissed(Shard shard, long size, long asked) {
         if (asked > Sizes.LARGEST) {
             throw new DeviceOutOfMemoryException(asked, device, "more than any device has");
         }
-        long size = shards.rounded(asked);
         shard.missed();
         long address;
         try {
@@ -175,7 +175,8 @@ final class DeviceCache {
         boolean done = false;
         try {
             long key = Fences.key(stream);
-            long address = allocateMissed(shards.shard(key, shards.rounded(initialBytes)), initialBytes);
+            long size = shards.rounded(initialBytes);
+            long address = allocateMissed(shards.shard(key, size), size, initialBytes);
             shards.free(shards.ranges.get(address), address, initialBytes, key);
             done = true;
         } catch (DeviceOutOfMemoryException refused) {

@@ -55,7 +55,7 @@ public final class Sizes {
         return Long.compareUnsigned(byteSize - 1, SMALL_LIMIT) < 0;
     }
 
-    /// The class of a request, which must x.
+    /// The class of a request, which must [have one][#hasClass].
     public static int classOf(long byteSize) {
         int granules = (int) (byteSize - 1) >>> GRANULE_SHIFT;
         int shift = Integer.SIZE - 1 - STEP_SHIFT - Integer.numberOfLeadingZeros(granules | STEPS);

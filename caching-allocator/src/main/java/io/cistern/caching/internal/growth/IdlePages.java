@@ -53,20 +53,6 @@ public final class IdlePages implements PageOwner.FreeBlocks, UsablePages {
         }
     }
 
-    /// Returns the streams with pages that can't be taken yet; fences on these streams make the
-    /// pages available later.
-    List<StreamTimeline> tooNew() {
-        List<StreamTimeline> late = List.of();
-        for (PageOwner shard : shards) {
-            StreamTimeline giver = shard.timeline();
-            if (giver.newestIdle > giver.newestTakeable) {
-                late = late.isEmpty() ? new ArrayList<>() : late;
-                late.add(giver);
-            }
-        }
-        return late;
-    }
-
     /// Live bytes of all shards in the survey.
     long liveBytes() {
         return liveBytes;

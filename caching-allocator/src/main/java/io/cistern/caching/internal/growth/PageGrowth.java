@@ -139,7 +139,6 @@ public final class PageGrowth implements Growth {
                 }
                 case CHANGED -> {
                     attempts.changed++;
-                    clock.getAndIncrement();
                     yield 0;
                 }
             };
@@ -147,22 +146,15 @@ public final class PageGrowth implements Growth {
     }
 
     private WindowFill.State plan(WindowFill fill, Shard shard, long byteSize, boolean waits) {
-        WindowFill.State state;
-        List<StreamTimeline> tooNew;
         table.lock();
         try {
-            clock.getAndIncrement();
+            clock.getAndIncrement(); // what is freed from now on is newer than this survey
             idle.look(table.owners(), shard, waits);
-            tooNew = waits ? idle.tooNew() : List.of();
             growthPolicy.needed(idle.liveBytes() + byteSize, idle.haveSeveralStreams());
-            state = fill.plan(order);
+            return fill.plan(order);
         } finally {
             table.unlock();
         }
-        if (!tooNew.isEmpty()) {
-            order.mark(tooNew);
-        }
-        return state;
     }
 
     private long fill(WindowFill fill, Attempts attempts) {
@@ -183,7 +175,6 @@ public final class PageGrowth implements Growth {
             if (failure.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED || ++attempts.refused > MAX_REFUSED) {
                 throw failure;
             }
-            clock.getAndIncrement();
             return 0;
         }
         table.pages.counters().count(CacheEvent.PAGES_MISS);
@@ -223,7 +214,6 @@ public final class PageGrowth implements Growth {
             table.unlock();
         }
         all.forEach(each -> each.trySettle(fences));
-        clock.getAndIncrement();
     }
 
     private WindowFill.Way way(boolean idleFirst) {

@@ -261,8 +261,7 @@ final class WindowFill implements AutoCloseable {
     void fill(CrossStreamOrder order) {
         MappingWindow claimed = Objects.requireNonNull(window);
         try {
-            shard.reserve(claimed.arena, end); // also for mappings that can't be unmapped
-            stuck.ensureCapacity(added.size());
+            reserve(claimed);
             askForAll();
             precede(order);
             map();
@@ -272,6 +271,18 @@ final class WindowFill implements AutoCloseable {
                 unmap(failure);
             }
             throw failure;
+        }
+    }
+
+    /// Makes room for the mappings, also for those that can't be unmapped. Who pins pages reads the arena under the
+    /// table's lock alone.
+    private void reserve(MappingWindow claimed) {
+        stuck.ensureCapacity(added.size());
+        table.lock();
+        try {
+            shard.reserve(claimed.arena, end);
+        } finally {
+            table.unlock();
         }
     }
 
@@ -369,7 +380,7 @@ final class WindowFill implements AutoCloseable {
             }
             table.pages.memory.unmap(table.pages.device, mapping.address, mapping.page.byteSize);
             return true;
-        } catch (RuntimeException second) {
+        } catch (RuntimeException | Error second) {
             failure.addSuppressed(second);
             return false;
         }

@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 /// by the shard's lock.
 ///
 /// **Invariants** (`ShardCheck`): in every range the blocks tile its addresses; no two neighbours are both free
-/// or both holes; exactly the free blocks are in the bins, each in the bin of its size; exactly the live blocks
-/// are found by address; `mapped = live + free + fenced + claimed` bytes.
+/// or both holes; each free run is in the bin of its size by its first block, and its other free blocks are
+/// in one list; exactly the live blocks are found by address; `mapped = live + free + fenced + claimed` bytes.
 public final class BlockHeap {
     public final Blocks blocks;
     public final FreeRuns freeRuns;
@@ -127,6 +127,12 @@ public final class BlockHeap {
     public void makeFree(int block) {
         missedBytes = 0;
         freeRuns.add(block, Blocks.FREE);
+    }
+
+    /// Makes a claimed block free again that nobody used meanwhile.
+    public void restore(int block) {
+        missedBytes = 0;
+        freeRuns.add(block, Blocks.FREE, false);
     }
 
     public void addHole(AddressRange range) {
@@ -246,7 +252,7 @@ public final class BlockHeap {
     /// Makes the first `count` claimed blocks free.
     public void unclaim(int[] claimed, int count) {
         for (int i = 0; i < count; i++) {
-            makeFree(claimed[i]);
+            restore(claimed[i]);
         }
     }
 

@@ -13,7 +13,7 @@ public final class Blocks {
 
     /// A record that is not in use.
     public static final byte UNUSED = 0;
-    /// Mapped, idle, in a size bin.
+    /// Mapped and idle.
     public static final byte FREE = 1;
     /// Handed out.
     public static final byte LIVE = 2;
@@ -38,7 +38,7 @@ public final class Blocks {
     /// Neighbours in the address range, or [#NONE] at its ends.
     public int[] previous = new int[FIRST_CAPACITY];
     public int[] next = new int[FIRST_CAPACITY];
-    /// Neighbours in the list of the block's state: a size bin, the holes, the fenced blocks.
+    /// Neighbours in a list: of a size bin, of the other free blocks, of blocks that wait or are claimed.
     int[] listPrevious = new int[FIRST_CAPACITY];
     public int[] listNext = new int[FIRST_CAPACITY];
     public byte[] state = new byte[FIRST_CAPACITY];

@@ -25,7 +25,7 @@ import java.util.function.IntPredicate;
 /// 3. Where blocks are aliased, [smaller runs][SmallerRuns] that need pages back come first.
 /// 4. Other free blocks are in one list, for searches for idle pages.
 ///
-/// If no page was ever aliased, each free run is one free block.
+/// If no page was ever aliased, a free run has free blocks and holes only.
 ///
 /// Guarded by the shard's lock.
 public final class FreeRuns {
@@ -108,6 +108,11 @@ public final class FreeRuns {
     /// Gives a block that is in no free run a state, and merges free blocks and holes with neighbours of the
     /// same state. A retired block joins no free run.
     void add(int block, byte state) {
+        add(block, state, true);
+    }
+
+    /// @param anew as in [FreeBlockObserver#freed]
+    void add(int block, byte state, boolean anew) {
         blocks.state[block] = state;
         if (!isGap(state)) {
             return;
@@ -143,7 +148,7 @@ public final class FreeRuns {
         }
         form(first, last);
         if (state == Blocks.FREE) {
-            observer.freed(free, from, to);
+            observer.freed(free, from, to, anew);
         }
     }
 

@@ -86,18 +86,6 @@ public final class CrossStreamOrder {
         return Math.max(giver.passedTime, taker.awaited.getOrDefault(giver, -1L));
     }
 
-    /// Records a fence for each giver that has none under way, so that its pages can be taken later.
-    public synchronized void mark(List<StreamTimeline> givers) {
-        if (reuse == PageReuse.NEVER) {
-            return;
-        }
-        for (StreamTimeline giver : givers) {
-            if (giver.newestIdle > giver.passedTime) {
-                mark(giver);
-            }
-        }
-    }
-
     private void mark(StreamTimeline giver) {
         if (!giver.closed && giver.fence == Fences.PASSED && fences.recordable(giver.key)) {
             record(giver);
@@ -121,13 +109,7 @@ public final class CrossStreamOrder {
     /// Makes later work of the taker come after the giver's work on memory that it freed.
     ///
     /// @param freedAt the stamp of the free
-    public void precede(StreamTimeline taker, StreamTimeline giver, long freedAt) {
-        if (taker != giver) {
-            precedeOther(taker, giver, freedAt);
-        }
-    }
-
-    private synchronized void precedeOther(StreamTimeline taker, StreamTimeline giver, long freedAt) {
+    public synchronized void precede(StreamTimeline taker, StreamTimeline giver, long freedAt) {
         if (freedAt <= coveredTime(taker, giver) || (giver.fenceTime < freedAt && isFinished(giver))) {
             return;
         }
@@ -167,6 +149,7 @@ public final class CrossStreamOrder {
             giver.untilAsked = PAUSE;
             return false;
         }
+        giver.untilAsked = 0;
         replace(giver, Fences.PASSED, time);
         passed(giver.awaited);
         return true;
@@ -251,7 +234,7 @@ public final class CrossStreamOrder {
         if (reuse == PageReuse.NEVER || !fences.awaitable(ended.fence)) {
             return false;
         }
-        precedeOther(successor, ended, Long.MAX_VALUE);
+        precede(successor, ended, Long.MAX_VALUE);
         return true;
     }
 

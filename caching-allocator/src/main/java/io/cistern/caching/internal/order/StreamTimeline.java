@@ -55,10 +55,6 @@ public final class StreamTimeline {
     /// The number of that survey.
     public long seenIn;
 
-    /// The time when a page of the stream last became idle. Guarded by the short locks of its shards; surveys
-    /// read it without them.
-    public long newestIdle = -1;
-
     /// @param key the stream's key; that of a thread must be the calling thread's
     /// @param now the current time; nothing was freed on the stream before
     public StreamTimeline(long key, long now, boolean oneOfMany) {

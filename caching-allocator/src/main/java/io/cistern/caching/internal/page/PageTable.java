@@ -151,15 +151,15 @@ public final class PageTable {
 
     /// Records a mapping that a rollback could not unmap. The caller holds the lock.
     public void stuck(Mapping mapping) {
+        all.ensureCapacity(all.size() + 1 + promised);
+        mapping.page.mappings.ensureCapacity(mapping.page.mappings.size() + 1);
         mapping.isStuck = true;
         if (mapping.isHome()) {
             stuck.add(mapping);
         }
         if (mapping.page.number < 0) {
-            all.ensureCapacity(all.size() + 1 + promised);
             add(mapping.page);
         }
-        mapping.page.mappings.ensureCapacity(mapping.page.mappings.size() + 1);
         mapping.page.add(mapping);
     }
 
@@ -264,7 +264,7 @@ public final class PageTable {
     }
 
     /// All pages. The caller holds the lock.
-    ArrayList<Page> all() {
+    List<Page> all() {
         return all;
     }
 

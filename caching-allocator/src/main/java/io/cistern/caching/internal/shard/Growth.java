@@ -14,7 +14,8 @@ public interface Growth {
     ///     the source is asked for more
     /// @return the block's address
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if the source has no more memory
-    /// @throws io.cistern.cuda.CudaException if another driver call fails; then nothing has changed
+    /// @throws io.cistern.cuda.CudaException if another driver call fails; then no block, page or
+    ///     byte has changed hands
     long grow(Shard shard, long byteSize, boolean idleFirst);
 
     /// Whether memory moves between shards, in pages.

@@ -17,6 +17,8 @@ import java.util.concurrent.atomic.AtomicLong;
 /// them by a walk over arenas and free blocks. Pages that were freed meanwhile count as freed at that moment.
 /// Blocks that a search itself takes do not count, or it would drop the marks that it still needs.
 ///
+/// What was taken and comes back unused keeps its time: another stream need not wait for work that came after it.
+///
 /// **Invariant**, while marks are kept: a page is idle exactly if it lies in a free block of its home's arena,
 /// and was freed at its time or before.
 ///
@@ -53,9 +55,13 @@ public final class IdleMarks implements FreeBlockObserver {
         boolean done = false;
         try {
             kept = true;
+            long now = clock.get();
             for (AddressRange range : ranges) {
                 if (range instanceof PageArena arena) {
-                    arena.forEachHome(home -> home.idle = false);
+                    arena.forEachHome(home -> {
+                        home.idle = false;
+                        home.freedAt = now;
+                    });
                 }
             }
             stamp(freeRuns);
@@ -72,7 +78,7 @@ public final class IdleMarks implements FreeBlockObserver {
 
     /// Marks all free blocks as freed now.
     void stamp(FreeRuns freeRuns) {
-        freeRuns.forEachFree(Sizes.SLOT, block -> freed(block, blocks.address[block], blocks.end(block)));
+        freeRuns.forEachFree(Sizes.SLOT, block -> freed(block, blocks.address[block], blocks.end(block), true));
     }
 
     /// Makes an aliased mapping count as left now.
@@ -82,7 +88,7 @@ public final class IdleMarks implements FreeBlockObserver {
 
     /// A range became part of a free block; pages that lie partly in the range may now be wholly free.
     @Override
-    public void freed(int free, long from, long to) {
+    public void freed(int free, long from, long to, boolean anew) {
         if (!kept || !(blocks.range[free] instanceof PageArena arena)) {
             return;
         }
@@ -92,19 +98,16 @@ public final class IdleMarks implements FreeBlockObserver {
             return;
         }
         long now = clock.get();
-        boolean any = false;
         for (long at = from; at < to; ) {
             Mapping home = arena.homeAt(at);
             if (home.address >= start && home.end() <= end) {
                 home.idle = true;
                 home.idleBlock = free;
-                home.freedAt = now;
-                any = true;
+                if (anew || home.address < from || home.end() > to) {
+                    home.freedAt = now;
+                }
             }
             at = home.end();
-        }
-        if (any) {
-            arena.pageOwner.timeline().newestIdle = now;
         }
     }
 

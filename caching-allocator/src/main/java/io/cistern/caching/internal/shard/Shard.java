@@ -480,7 +480,7 @@ public final class Shard implements PageOwner {
                 counters.came(home.page.byteSize);
             }
             freeRuns.claim(home.block, home.block);
-            heap.makeFree(home.block);
+            heap.restore(home.block);
         }
     }
 
@@ -618,12 +618,19 @@ public final class Shard implements PageOwner {
     /// Gives back the first block; returns 0 if it has to stay for now.
     private long giveBackFirst(ClaimedBlocks claimed) {
         int block = claimed.first();
-        AddressRange range = heap.blocks.range[block];
-        long went = range.giveBack(heap.blocks.address[block], heap.blocks.end(block));
+        AddressRange range;
+        long from;
+        long to;
+        try (ShortLock _ = lock.hold()) {
+            range = blocks.range[block];
+            from = blocks.address[block];
+            to = blocks.end(block);
+        }
+        long went = range.giveBack(from, to);
         try (ShortLock _ = lock.hold()) {
             claimed.remove();
             if (went == AddressRange.STAYS) {
-                heap.makeFree(block);
+                heap.restore(block);
                 return 0;
             }
             if (went > 0) {
@@ -650,7 +657,7 @@ public final class Shard implements PageOwner {
     public void restore(ClaimedBlocks claimed) {
         try (ShortLock _ = lock.hold()) {
             while (!claimed.isEmpty()) {
-                heap.makeFree(claimed.remove());
+                heap.restore(claimed.remove());
             }
         }
     }
@@ -708,7 +715,6 @@ public final class Shard implements PageOwner {
             if (anew) {
                 freeAnew();
             }
-            successor.newestIdle = Math.max(successor.newestIdle, timeline.newestIdle);
             timeline = successor;
             return true;
         }

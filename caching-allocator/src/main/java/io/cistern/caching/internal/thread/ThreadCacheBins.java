@@ -154,7 +154,12 @@ final class ThreadCacheBins {
     ///
     /// @return false if these bins belong to an earlier stream of the same handle
     boolean learn(Shard shard) {
-        return shard.small ? (small = known(small, shard)) == shard : (large = known(large, shard)) == shard;
+        if (shard.small) {
+            small = known(small, shard);
+            return small == shard;
+        }
+        large = known(large, shard);
+        return large == shard;
     }
 
     private static Shard known(@Nullable Shard before, Shard learned) {
