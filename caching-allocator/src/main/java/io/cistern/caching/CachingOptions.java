@@ -283,11 +283,12 @@ record CachingOptions(
                     "not one page fits; legal: at least 2MiB, at most the device");
         }
         long room = Math.min(cap, TAKE_FROM_DEVICE.contains(source) ? deviceBytes : Sizes.LARGEST);
-        if (initialBytes > room / page * page) {
+        long initial = initialBytes > room ? initialBytes : Sizes.roundUp(initialBytes, page);
+        if (initial > room) {
             throw contradiction(
                     "initial_bytes=" + initialBytes,
                     room == cap ? limit.option().key() : "the size of device " + device,
-                    "they take whole pages of " + page + " bytes, where " + room + " can be had");
+                    "they take " + initial + " bytes in whole pages of " + page + ", where " + room + " can be had");
         }
     }
 

@@ -111,9 +111,8 @@ final class LeastSizesTests {
 
     /// Returns the start of a template for an option that is a size; empty for others.
     private static String name(String allocator, SpecOption<?> option) {
-        boolean isSize = (option.legal().contains("bytes") || option.legal().contains("iB"))
-                && !option.key().endsWith("_divisions"); // numbers for several sizes
-        return isSize && !option.key().endsWith("_mb") ? allocator + ':' + option.key() + '=' : "";
+        boolean isSize = option.legal().contains("bytes") || option.legal().contains("iB");
+        return isSize ? allocator + ':' + option.key() + '=' : "";
     }
 
     @ParameterizedTest
