@@ -51,8 +51,8 @@ final class SiteTests {
                 .allSatisfy(file -> assertThat(Files.readString(file))
                         .contains("<h2>Begin</h2>", "<h2>Run</h2>", "</main>")
                         .doesNotContain("{navigation}", "{style}"));
-        assertThat(Files.readString(site.resolve("docs/faq.html")))
-                .contains("<a href=\"faq.html\" aria-current=\"page\">");
+        assertThat(Files.readString(site.resolve("docs/troubleshoot.html")))
+                .contains("<a href=\"troubleshoot.html\" aria-current=\"page\">");
     }
 
     private List<Path> files() throws IOException {
