@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAccumulator;
 
 /// Counters of one device's cache that belong to no live shard: the bytes held from the driver, [events][CacheEvent],
-/// peaks over all shards, and the totals of shards that are gone. What comes and goes is announced here, too.
+/// peaks over all shards, and the totals of shards that are gone. It also announces segments to listeners.
 ///
 /// `reservedBytes = obtainedBytes − bytes given back`; its peak is exact, because every change is counted here.
 ///

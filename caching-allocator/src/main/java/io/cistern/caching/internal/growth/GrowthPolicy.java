@@ -23,7 +23,7 @@ import io.cistern.caching.options.PageReuse;
 /// **The constants.** Each weighs one cost against another: a driver call against bytes that a page leaves unused
 /// ([#USUAL_SHARE], [#FINEST_SHARE]), a wait against bytes ([#EIGHTH_SHIFT], [#PLENTY_SHIFT]), and a driver call
 /// against
-/// a refusal ([#LEFT_SHIFT]). What a program pays for a byte or a wait is its own; so they are measured, not derived.
+/// a refusal ([#LEFT_SHIFT]). A byte or a wait costs each program something else; so they are measured, not derived.
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
 final class GrowthPolicy {

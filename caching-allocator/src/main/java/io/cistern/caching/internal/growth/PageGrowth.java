@@ -103,7 +103,7 @@ public final class PageGrowth implements Growth {
         return address;
     }
 
-    /// What the attempts of one request have met, and so what the next one does.
+    /// The outcomes of one request's attempts, which decide the next one.
     private static final class Attempts {
         private final WindowFill.Way chosen;
         private int changed;
