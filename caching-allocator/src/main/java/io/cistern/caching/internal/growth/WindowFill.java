@@ -274,8 +274,8 @@ final class WindowFill implements AutoCloseable {
         }
     }
 
-    /// Makes room for the mappings, also for those that can't be unmapped. Who pins pages reads the arena under the
-    /// table's lock alone.
+    /// Makes room for the mappings, also for those that can't be unmapped. A thread that pins pages reads the arena
+    /// under the table's lock alone.
     private void reserve(MappingWindow claimed) {
         stuck.ensureCapacity(added.size());
         table.lock();

@@ -17,7 +17,8 @@ import java.util.concurrent.atomic.AtomicLong;
 /// them by a walk over arenas and free blocks. Pages that were freed meanwhile count as freed at that moment.
 /// Blocks that a search itself takes do not count, or it would drop the marks that it still needs.
 ///
-/// What was taken and comes back unused keeps its time: another stream need not wait for work that came after it.
+/// A page that was taken and comes back unused keeps its time: another stream need not wait for work that came after
+/// it.
 ///
 /// **Invariant**, while marks are kept: a page is idle exactly if it lies in a free block of its home's arena,
 /// and was freed at its time or before.
