@@ -29,42 +29,97 @@ public interface CudaDriver extends AutoCloseable {
     /// Returns what this driver and each of its devices can do, probed once, with a reason for each "no".
     DriverCapabilities capabilities();
 
+    /// The facets of a driver, as an implementation gives them.
+    ///
+    /// @param devices see [CudaDriver#devices()]
+    /// @param memory see [CudaDriver#memory()]
+    /// @param unifiedMemory see [CudaDriver#unifiedMemory()]
+    /// @param pools see [CudaDriver#pools()]
+    /// @param virtualMemory see [CudaDriver#virtualMemory()]
+    /// @param copies see [CudaDriver#copies()]
+    /// @param streams see [CudaDriver#streams()]
+    /// @param events see [CudaDriver#events()]
+    /// @param graphs see [CudaDriver#graphs()]
+    /// @param modules see [CudaDriver#modules()]
+    /// @param peers see [CudaDriver#peers()]
+    /// @param sharing see [CudaDriver#sharing()]
+    record Facets(
+            Devices devices,
+            LinearMemory memory,
+            UnifiedMemory unifiedMemory,
+            MemoryPools pools,
+            VirtualMemory virtualMemory,
+            Copies copies,
+            Streams streams,
+            Events events,
+            Graphs graphs,
+            Modules modules,
+            Peers peers,
+            Sharing sharing) {}
+
+    /// Returns all facets.
+    Facets facets();
+
     /// Returns the facet for devices, their attributes and their primary contexts.
-    Devices devices();
+    default Devices devices() {
+        return facets().devices();
+    }
 
     /// Returns the facet for `cuMemAlloc` and its relatives: plain device memory, pinned host memory, pointer
     /// attributes.
-    LinearMemory memory();
+    default LinearMemory memory() {
+        return facets().memory();
+    }
 
     /// Returns the facet for managed memory: one address for host and devices, moved page by page.
-    UnifiedMemory unifiedMemory();
+    default UnifiedMemory unifiedMemory() {
+        return facets().unifiedMemory();
+    }
 
     /// Returns the facet for stream-ordered allocation and its pools.
-    MemoryPools pools();
+    default MemoryPools pools() {
+        return facets().pools();
+    }
 
     /// Returns the facet for address ranges, physical memory, mappings and access rights.
-    VirtualMemory virtualMemory();
+    default VirtualMemory virtualMemory() {
+        return facets().virtualMemory();
+    }
 
     /// Returns the facet for copies and fills in stream order.
-    Copies copies();
+    default Copies copies() {
+        return facets().copies();
+    }
 
     /// Returns the facet for streams and host functions.
-    Streams streams();
+    default Streams streams() {
+        return facets().streams();
+    }
 
     /// Returns the facet for events.
-    Events events();
+    default Events events() {
+        return facets().events();
+    }
 
     /// Returns the facet for graphs and for capture into them.
-    Graphs graphs();
+    default Graphs graphs() {
+        return facets().graphs();
+    }
 
     /// Returns the facet for kernels: modules from PTX text, functions, launches.
-    Modules modules();
+    default Modules modules() {
+        return facets().modules();
+    }
 
     /// Returns the facet for access between devices.
-    Peers peers();
+    default Peers peers() {
+        return facets().peers();
+    }
 
     /// Returns the facet that shares memory and events with other processes.
-    Sharing sharing();
+    default Sharing sharing() {
+        return facets().sharing();
+    }
 
     /// Returns how often each driver function was called through this object.
     CallCounts calls();

@@ -1,10 +1,25 @@
 package io.cistern.cuda;
 
-import io.cistern.cuda.ffm.Nvml;
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.util.ArrayList;
 import java.util.List;
 
 /// Tells which other processes hold memory of a device, by asking the management library (`libnvidia-ml.so.1`)
-/// if it is installed.
+/// if it is installed. The library is initialised for each question: questions are rare, and a library that is
+/// never shut down keeps files of the driver open.
+///
+/// ```
+/// nvmlProcessInfo_t   pid 0 (int) · usedGpuMemory 8 (long, −1 unknown) · gpuInstanceId 16 · computeInstanceId 20
+/// ```
 public final class DeviceProcesses {
     /// The memory that one process holds.
     ///
@@ -12,17 +27,82 @@ public final class DeviceProcesses {
     /// @param byteSize bytes of device memory; −1 if the system does not tell
     public record Holding(long processId, long byteSize) {}
 
-    private DeviceProcesses() {}
+    private static final String LIBRARY = "libnvidia-ml.so.1";
+    private static final int MAX_PROCESSES = 256;
+    private static final long INFO_BYTES = 24;
+    private static final long USED = 8;
+
+    private final MethodHandle init;
+    private final MethodHandle shutdown;
+    private final MethodHandle deviceByUuid;
+    private final MethodHandle processes;
+
+    @SuppressWarnings("restricted")
+    private DeviceProcesses(Arena arena) {
+        SymbolLookup symbols = SymbolLookup.libraryLookup(LIBRARY, arena);
+        init = handle(symbols, "nvmlInit_v2", FunctionDescriptor.of(JAVA_INT));
+        shutdown = handle(symbols, "nvmlShutdown", FunctionDescriptor.of(JAVA_INT));
+        deviceByUuid = handle(symbols, "nvmlDeviceGetHandleByUUID", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS));
+        processes = handle(
+                symbols,
+                "nvmlDeviceGetComputeRunningProcesses_v3",
+                FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, ADDRESS));
+    }
+
+    @SuppressWarnings("restricted")
+    private static MethodHandle handle(SymbolLookup symbols, String name, FunctionDescriptor descriptor) {
+        return Linker.nativeLinker().downcallHandle(symbols.findOrThrow(name), descriptor);
+    }
 
     /// Returns the processes that hold memory of a device. Never throws: the list is empty without the library,
     /// on a simulated GPU, and if the system refuses to answer.
     public static List<Holding> others(CudaDriver driver, int device) {
         try {
-            return driver.simulated()
-                    ? List.of()
-                    : Nvml.processes(driver.devices().uuid(device));
+            return driver.simulated() ? List.of() : ask(driver.devices().uuid(device));
         } catch (RuntimeException | LinkageError unavailable) {
             return List.of();
+        }
+    }
+
+    /// @param uuid the device's UUID, without the prefix `GPU-`
+    /// @throws IllegalArgumentException if the library is not installed
+    /// @throws IllegalStateException if the library refuses to answer
+    private static List<Holding> ask(String uuid) {
+        try (Arena arena = Arena.ofConfined()) {
+            DeviceProcesses library = new DeviceProcesses(arena);
+            require((int) library.init.invokeExact());
+            try {
+                return library.holdings(arena, uuid);
+            } finally {
+                require((int) library.shutdown.invokeExact());
+            }
+        } catch (RuntimeException | Error failure) {
+            throw failure;
+        } catch (Throwable never) {
+            throw new IllegalStateException(never);
+        }
+    }
+
+    /// Returns the processes except this one.
+    private List<Holding> holdings(Arena arena, String uuid) throws Throwable {
+        MemorySegment device = arena.allocate(JAVA_LONG);
+        require((int) deviceByUuid.invokeExact(arena.allocateFrom("GPU-" + uuid), device));
+        MemorySegment count = arena.allocateFrom(JAVA_INT, MAX_PROCESSES);
+        MemorySegment infos = arena.allocate(INFO_BYTES * MAX_PROCESSES, Long.BYTES);
+        require((int) processes.invokeExact(device.get(JAVA_LONG, 0), count, infos));
+        List<Holding> all = new ArrayList<>();
+        for (int i = 0; i < count.get(JAVA_INT, 0); i++) {
+            long process = Integer.toUnsignedLong(infos.get(JAVA_INT, i * INFO_BYTES));
+            if (process != ProcessHandle.current().pid()) {
+                all.add(new Holding(process, infos.get(JAVA_LONG, i * INFO_BYTES + USED)));
+            }
+        }
+        return all;
+    }
+
+    private static void require(int code) {
+        if (code != 0) {
+            throw new IllegalStateException("NVML answers " + code);
         }
     }
 }

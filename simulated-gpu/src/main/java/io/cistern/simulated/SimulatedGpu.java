@@ -1,24 +1,12 @@
 package io.cistern.simulated;
 
 import io.cistern.cuda.CallCounts;
-import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.Devices;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.DriverFeature;
-import io.cistern.cuda.Events;
-import io.cistern.cuda.Graphs;
-import io.cistern.cuda.LinearMemory;
-import io.cistern.cuda.MemoryPools;
-import io.cistern.cuda.Modules;
-import io.cistern.cuda.Peers;
-import io.cistern.cuda.Sharing;
-import io.cistern.cuda.Streams;
 import io.cistern.cuda.Support;
-import io.cistern.cuda.UnifiedMemory;
-import io.cistern.cuda.VirtualMemory;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import java.util.ArrayList;
@@ -45,34 +33,30 @@ public final class SimulatedGpu implements CudaDriver {
     private static final int VERSION = 13_000;
 
     private final Machine machine;
-    private final SimulatedDevices devices;
     private final SimulatedLinearMemory memory;
     private final SimulatedUnifiedMemory unifiedMemory;
-    private final SimulatedMemoryPools pools;
-    private final SimulatedVirtualMemory virtualMemory;
-    private final SimulatedCopies copies;
-    private final SimulatedStreams streams;
-    private final SimulatedEvents events;
-    private final SimulatedGraphs graphs;
-    private final SimulatedModules modules;
-    private final SimulatedPeers peers;
     private final SimulatedSharing sharing;
+    private final Facets facets;
     private final DriverCapabilities capabilities;
 
     private SimulatedGpu(Builder builder) {
         machine = new Machine(builder.devices, builder.totalBytes, builder.contextBytes, builder.costs);
-        devices = new SimulatedDevices(machine);
         unifiedMemory = new SimulatedUnifiedMemory(machine);
         memory = new SimulatedLinearMemory(machine, unifiedMemory);
-        pools = new SimulatedMemoryPools(machine);
-        virtualMemory = new SimulatedVirtualMemory(machine);
-        copies = new SimulatedCopies(machine);
-        streams = new SimulatedStreams(machine);
-        events = new SimulatedEvents(machine);
-        graphs = new SimulatedGraphs(machine);
-        modules = new SimulatedModules(machine);
-        peers = new SimulatedPeers(machine);
         sharing = new SimulatedSharing(machine);
+        facets = new Facets(
+                new SimulatedDevices(machine),
+                memory,
+                unifiedMemory,
+                new SimulatedMemoryPools(machine),
+                new SimulatedVirtualMemory(machine),
+                new SimulatedCopies(machine),
+                new SimulatedStreams(machine),
+                new SimulatedEvents(machine),
+                new SimulatedGraphs(machine),
+                new SimulatedModules(machine),
+                new SimulatedPeers(machine),
+                sharing);
         capabilities = probe(builder);
     }
 
@@ -192,9 +176,9 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
-    /// Sets how much of a device's memory the system grants this process. Listeners of [Devices#onOverBudget]
-    /// are told, on a thread of the driver, each time that the use rises above the budget. Without this call
-    /// there is no budget.
+    /// Sets how much of a device's memory the system grants this process. Listeners of
+    /// [io.cistern.cuda.Devices#onOverBudget] are told, on a thread of the driver, each time that the use rises above
+    /// the budget. Without this call there is no budget.
     ///
     /// @param device the device's ordinal
     /// @param byteSize bytes, at least 0
@@ -236,64 +220,10 @@ public final class SimulatedGpu implements CudaDriver {
         return capabilities;
     }
 
+    /// Returns all facets.
     @Override
-    public Devices devices() {
-        return devices;
-    }
-
-    @Override
-    public LinearMemory memory() {
-        return memory;
-    }
-
-    @Override
-    public UnifiedMemory unifiedMemory() {
-        return unifiedMemory;
-    }
-
-    @Override
-    public MemoryPools pools() {
-        return pools;
-    }
-
-    @Override
-    public VirtualMemory virtualMemory() {
-        return virtualMemory;
-    }
-
-    @Override
-    public Copies copies() {
-        return copies;
-    }
-
-    @Override
-    public Streams streams() {
-        return streams;
-    }
-
-    @Override
-    public Events events() {
-        return events;
-    }
-
-    @Override
-    public Graphs graphs() {
-        return graphs;
-    }
-
-    @Override
-    public Modules modules() {
-        return modules;
-    }
-
-    @Override
-    public Peers peers() {
-        return peers;
-    }
-
-    @Override
-    public Sharing sharing() {
-        return sharing;
+    public Facets facets() {
+        return facets;
     }
 
     @Override

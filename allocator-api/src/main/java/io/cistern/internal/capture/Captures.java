@@ -20,10 +20,6 @@ import io.cistern.internal.threads.NodeQueue;
 import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.TrimMode;
 import java.lang.System.Logger.Level;
-import java.util.ArrayDeque;
-import java.util.Arrays;
-import java.util.Deque;
-import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -58,12 +54,9 @@ public final class Captures implements CaptureRoutes {
     private final EventStreams eventStreams;
     private final EventOrder order;
 
-    /// Replaced under the monitor. An array, so that a free reads it without Java heap.
-    private volatile StreamCapture[] underWay = {};
-
-    /// Arrays to replace the present one when captures end, one made at the begin of each capture: so a capture
-    /// can end in a full Java heap. Guarded by the monitor.
-    private final Deque<StreamCapture[]> shorter = new ArrayDeque<>();
+    /// The newest of the captures under way, which are linked by [StreamCapture#older]: so a capture can end, and
+    /// a free can look through them, in a full Java heap. Written under the monitor, read without it.
+    private volatile @Nullable StreamCapture newest;
 
     private final NodeQueue<GraphBlocks> gone = new NodeQueue<>();
 
@@ -111,7 +104,7 @@ public final class Captures implements CaptureRoutes {
     }
 
     private boolean isUnderWay(long captureId) {
-        for (StreamCapture capture : underWay) {
+        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
             if (capture.mayBe(captureId)) {
                 return true;
             }
@@ -129,14 +122,11 @@ public final class Captures implements CaptureRoutes {
     /// invalidate a capture that has begun.
     public synchronized StreamCapture announce(int device, long stream, GraphBlocks into) {
         StreamCapture capture = new StreamCapture(graphs, device, stream, into, closedGraphs);
-        StreamCapture[] present = underWay;
-        StreamCapture[] more = Arrays.copyOf(present, present.length + 1);
-        more[present.length] = capture;
-        shorter.push(new StreamCapture[present.length]);
         Consumer<Route> suspending = this::suspend;
         into.use();
         graphs.shelter(device);
-        underWay = more;
+        capture.older = newest;
+        newest = capture;
         try {
             router.routes().forEach(device, suspending);
         } catch (Throwable failure) {
@@ -151,11 +141,13 @@ public final class Captures implements CaptureRoutes {
     ///
     /// @throws IllegalStateException if none was
     public StreamCapture announced(int device, long stream) {
-        return Arrays.stream(underWay)
-                .filter(capture -> capture.device == device && capture.origin == stream)
-                .findFirst()
-                .orElseThrow(() -> new IllegalStateException("no capture of stream 0x" + Long.toHexString(stream)
-                        + " on device " + device + " was announced"));
+        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
+            if (capture.device == device && capture.origin == stream) {
+                return capture;
+            }
+        }
+        throw new IllegalStateException(
+                "no capture of stream 0x" + Long.toHexString(stream) + " on device " + device + " was announced");
     }
 
     /// Announces that a capture has ended.
@@ -197,21 +189,20 @@ public final class Captures implements CaptureRoutes {
     }
 
     private synchronized void isOver(StreamCapture capture) {
-        StreamCapture[] present = underWay;
-        int at = 0;
-        while (at < present.length && present[at] != capture) {
-            at++;
+        StreamCapture newer = null;
+        StreamCapture at = newest;
+        while (at != null && at != capture) {
+            newer = at;
+            at = at.older;
         }
-        if (at == present.length) {
+        if (at == null) {
             throw new IllegalStateException("the capture has ended already");
         }
-        StreamCapture[] left = shorter.pop();
-        while (left.length >= present.length) { // this one is of a capture that failed to begin
-            left = shorter.pop();
+        if (newer == null) {
+            newest = capture.older;
+        } else {
+            newer.older = capture.older;
         }
-        System.arraycopy(present, 0, left, 0, at);
-        System.arraycopy(present, at + 1, left, at, left.length - at);
-        underWay = left;
         graphs.unshelter(capture.device);
         if (!isOn(capture.device)) {
             router.routes().forEach(capture.device, RESUME);
@@ -230,7 +221,7 @@ public final class Captures implements CaptureRoutes {
     }
 
     public boolean isOn(int device) {
-        for (StreamCapture capture : underWay) {
+        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
             if (capture.device == device) {
                 return true;
             }
@@ -241,7 +232,7 @@ public final class Captures implements CaptureRoutes {
     /// Returns whether a route leads to memory that all captures on its device share. Then it does not matter
     /// which of them a stream is in.
     private boolean isOfAll(Route route) {
-        for (StreamCapture capture : underWay) {
+        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
             if (capture.device == route.device() && !capture.memory.owns(route)) {
                 return false;
             }
@@ -250,7 +241,12 @@ public final class Captures implements CaptureRoutes {
     }
 
     boolean isCapturedInto(GraphBlocks memory) {
-        return Arrays.stream(underWay).anyMatch(capture -> capture.memory == memory);
+        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
+            if (capture.memory == memory) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /// Sends the frees of a route through other code from now on. While streams are captured, they go through a
@@ -333,7 +329,7 @@ public final class Captures implements CaptureRoutes {
     }
 
     private void keepWithAny(Route route, long address, long byteSize) {
-        for (StreamCapture capture : underWay) {
+        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
             if (capture.device == route.device() && capture.memory.keep(route, address, byteSize)) {
                 return;
             }
@@ -370,7 +366,7 @@ public final class Captures implements CaptureRoutes {
         if (id == 0) {
             return null;
         }
-        for (StreamCapture capture : underWay) {
+        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
             if (capture.id() == id) {
                 return capture;
             }
@@ -395,7 +391,7 @@ public final class Captures implements CaptureRoutes {
 
     /// Notes that a live block is used on a stream other than that of its free.
     public void usedElsewhere(long address) {
-        for (StreamCapture capture : underWay) {
+        for (StreamCapture capture = newest; capture != null; capture = capture.older) {
             capture.memory.usedElsewhere(address);
         }
     }
@@ -410,7 +406,7 @@ public final class Captures implements CaptureRoutes {
     ///
     /// @param action made for this call
     public void whenNoneIsUnderWay(NodeQueue.Node<Runnable> action) {
-        if (underWay.length == 0) {
+        if (newest == null) {
             try {
                 action.value().run();
                 return;
@@ -419,7 +415,7 @@ public final class Captures implements CaptureRoutes {
             }
         }
         later.add(action);
-        if (underWay.length == 0) { // the last capture has ended meanwhile, and may have missed the action
+        if (newest == null) { // the last capture has ended meanwhile, and may have missed the action
             collect();
         }
     }
@@ -461,7 +457,7 @@ public final class Captures implements CaptureRoutes {
     /// Returns whether graphs are gone, or will be after the work of a device, whose memory has not gone back.
     /// While a capture is under way, it can't.
     public boolean awaitsGraphs(int device) {
-        return underWay.length == 0 && (closedGraphs.anyUntold(device) || gone.peek() != null);
+        return newest == null && (closedGraphs.anyUntold(device) || gone.peek() != null);
     }
 
     /// Waits for the end of the graphs of a device that the program has closed, and gives their memory back.
@@ -474,7 +470,7 @@ public final class Captures implements CaptureRoutes {
 
     private boolean collect(Consumer<Throwable> failed) {
         boolean any = false;
-        while (underWay.length == 0) {
+        while (newest == null) {
             NodeQueue.Node<Runnable> action = later.poll();
             if (action == null || !isOver(action, failed)) {
                 break;
@@ -503,7 +499,7 @@ public final class Captures implements CaptureRoutes {
     /// Gives back the memory of graphs that are gone. Memory that the driver refuses to take back during a
     /// capture is tried again after it.
     private boolean closeGone() {
-        while (underWay.length == 0) {
+        while (newest == null) {
             NodeQueue.Node<GraphBlocks> again = refused.poll();
             if (again == null) {
                 break;
@@ -622,11 +618,13 @@ public final class Captures implements CaptureRoutes {
     public void close() {
         closed = true;
         Failures failures = new Failures();
-        List.of(underWay)
-                .forEach(capture -> failures.gather(() -> {
-                    isOver(capture);
-                    capture.release();
-                }));
+        for (StreamCapture capture = newest; capture != null; capture = newest) {
+            StreamCapture ending = capture;
+            failures.gather(() -> {
+                isOver(ending);
+                ending.release();
+            });
+        }
         for (int device = 0; device < registry.environment().deviceCount(); device++) {
             awaitClosedGraphs(device);
         }

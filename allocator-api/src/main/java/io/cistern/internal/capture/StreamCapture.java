@@ -13,6 +13,10 @@ public final class StreamCapture {
     final long origin;
     final GraphBlocks memory;
 
+    /// The capture under way that was announced before this one. Stays when this one ends, so that a thread that
+    /// looks through all finds those behind it. Written by [Captures].
+    volatile @Nullable StreamCapture older;
+
     /// Made in advance, since a capture ends in a full Java heap too.
     final Runnable whenGone;
 

@@ -26,9 +26,8 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.LongSupplier;
+import java.util.function.Function;
 import java.util.function.Supplier;
-import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /// Takes one request through the steps of an [OutOfMemoryHandler].
@@ -51,8 +50,6 @@ final class ReclaimAttempt {
     /// The longest pause: still short for people.
     private static final long LONGEST_PAUSE_NANOS = 10_000_000;
 
-    private static final String[] NO_NOTE = {""};
-
     private static final CompactionResult FAILED = CompactionResult.nothing("it failed");
 
     /// Stands for the address if a driver call has succeeded.
@@ -67,6 +64,27 @@ final class ReclaimAttempt {
         Shared() {
             this(new Turn(), new Turn(), new AtomicLong());
         }
+    }
+
+    /// The result of a step.
+    ///
+    /// @param bytes the bytes that became free, as far as the step knows
+    /// @param note a remark for the report; empty if there is none
+    /// @param mayGiveMore whether the same step may give more when it is taken again
+    private record Given(long bytes, String note, boolean mayGiveMore) {
+        static final Given NOTHING = new Given(0, "", false);
+
+        static Given of(long bytes) {
+            return new Given(bytes, "", false);
+        }
+    }
+
+    /// The outcome of a step for the request.
+    ///
+    /// @param address the address of memory for the request, or 0 if there still is none
+    /// @param given what the step gave
+    private record Outcome(long address, Given given) {
+        static final Outcome NOTHING = new Outcome(0, Given.NOTHING);
     }
 
     /// Tries one thing, and asks the allocator again if that helped.
@@ -117,9 +135,6 @@ final class ReclaimAttempt {
 
     /// 0 once another thread's turn did not end in time: that thread may be waiting for this one.
     private long patienceNanos = PATIENCE_NANOS;
-
-    /// Whether a step, taken again, may give more.
-    private boolean mayHaveMore;
 
     ReclaimAttempt(
             OutOfMemoryHandler handler,
@@ -231,58 +246,66 @@ final class ReclaimAttempt {
     }
 
     private long takeOwnIdle() {
-        long address = alone(ReclaimStep.TRIM, () -> giveBackOwn(ReclaimStep.TRIM));
-        mayHaveMore = true;
-        for (int round = 0; address == 0 && mayHaveMore && round < MAX_ROUNDS; round++) {
-            mayHaveMore = false;
-            address = after(ReclaimStep.SYNCHRONIZE, () -> giveBackOwn(ReclaimStep.SYNCHRONIZE));
+        long address =
+                alone(ReclaimStep.TRIM, () -> giveBackOwn(ReclaimStep.TRIM)).address();
+        return address != 0
+                ? address
+                : inRounds(() -> after(ReclaimStep.SYNCHRONIZE, () -> giveBackOwn(ReclaimStep.SYNCHRONIZE)));
+    }
+
+    /// Takes a step, and takes it again while there is no memory for the request and the step may give more.
+    private static long inRounds(Supplier<Outcome> step) {
+        Outcome outcome = step.get();
+        for (int round = 1;
+                outcome.address() == 0 && outcome.given().mayGiveMore() && round < MAX_ROUNDS;
+                round++) {
+            outcome = step.get();
         }
-        return address;
+        return outcome.address();
     }
 
     /// Memory that others gave up after their work may have gone to a third thread, whose turn it was; so the
     /// others' idle memory is tried once more.
     private long takeFromOthers() {
-        long address = alone(ReclaimStep.OTHER_ALLOCATORS, () -> trim(false, false));
+        long address = trimOthers();
         if (address != 0 || !steps.contains(ReclaimStep.SYNCHRONIZE)) {
             return address;
         }
         long before = shared.given.get();
         address = waitForOthers();
         boolean gave = shared.given.get() != before;
-        return address == 0 && gave ? alone(ReclaimStep.OTHER_ALLOCATORS, () -> trim(false, false)) : address;
+        return address == 0 && gave ? trimOthers() : address;
+    }
+
+    private long trimOthers() {
+        return alone(ReclaimStep.OTHER_ALLOCATORS, () -> Given.of(trim(false, false)))
+                .address();
     }
 
     /// Takes the memory that others give up after their work. If another thread waits for that too long, this
     /// thread does not, since it may be the one that must let the work go on. It takes the memory that has
     /// become idle meanwhile.
     private long waitForOthers() {
-        return inTurn(shared.waiting, ReclaimStep.OTHER_ALLOCATORS, mine -> trim(mine, false), NO_NOTE);
+        return inTurn(shared.waiting, ReclaimStep.OTHER_ALLOCATORS, mine -> Given.of(trim(mine, false)))
+                .address();
     }
 
     /// Compacts the allocator that refused first, then all others; again if that freed memory and the request
     /// still lacks some. If a limit refused, moving live memory does not help.
     private long compact() {
-        long address = 0;
-        mayHaveMore = !last.isByLimit();
-        for (int round = 0; address == 0 && mayHaveMore && round < MAX_ROUNDS; round++) {
-            mayHaveMore = false;
-            String[] note = {""};
-            address = inTurn(
-                    shared.waiting,
-                    ReclaimStep.COMPACTION,
-                    mine -> mine ? compactAll(note) : 0,
-                    note); // it waits for work
-        }
-        return address;
+        return last.isByLimit()
+                ? 0
+                : inRounds(() -> inTurn(
+                        shared.waiting, // it waits for work
+                        ReclaimStep.COMPACTION,
+                        mine -> mine ? compactAll() : Given.NOTHING));
     }
 
-    private long compactAll(String[] note) {
+    private Given compactAll() {
         CompactionResult done = unlessBroken(
                 () -> handler.pause().during(route.device(), this::compactWhileNothingRuns, this::unmoved), FAILED);
-        note[0] = done.movedBytes() > 0 ? done.movedBytes() + " bytes moved" : done.obstacle();
-        mayHaveMore = done.freedBytes() > 0;
-        return done.freedBytes();
+        String note = done.movedBytes() > 0 ? done.movedBytes() + " bytes moved" : done.obstacle();
+        return new Given(done.freedBytes(), note, done.freedBytes() > 0);
     }
 
     private CompactionResult compactWhileNothingRuns() {
@@ -311,12 +334,12 @@ final class ReclaimAttempt {
     /// asked for has no more. Spilled memory was freed after copies that may not be done, perhaps to another
     /// allocator, so idle memory is tried again.
     private long spill() {
-        long[] given = {0};
         for (long wanted = request.byteSize(); wanted > 0; wanted *= 2) {
             long round = wanted;
-            long address = after(ReclaimStep.SPILL, () -> given[0] = ask(handler.stores, round));
-            address = address == 0 && given[0] > 0 ? takeIdle() : address;
-            if (address != 0 || given[0] < wanted) {
+            Outcome spilled = after(ReclaimStep.SPILL, () -> Given.of(ask(handler.stores, round)));
+            long given = spilled.given().bytes();
+            long address = spilled.address() == 0 && given > 0 ? takeIdle() : spilled.address();
+            if (address != 0 || given < wanted) {
                 return address;
             }
         }
@@ -324,17 +347,16 @@ final class ReclaimAttempt {
     }
 
     /// Takes idle memory from others, in its turn: see [#after].
-    private long alone(ReclaimStep step, LongSupplier taking) {
-        return inTurn(shared.taking, step, _ -> taking.getAsLong(), NO_NOTE);
+    private Outcome alone(ReclaimStep step, Supplier<Given> taking) {
+        return inTurn(shared.taking, step, _ -> taking.get());
     }
 
     /// @param taking is told whether this thread got its turn in time
-    /// @param note receives a remark about the step
-    private long inTurn(Turn turn, ReclaimStep step, ToLongFunction<Boolean> taking, String[] note) {
+    private Outcome inTurn(Turn turn, ReclaimStep step, Function<Boolean, Given> taking) {
         boolean mine = turn.begin(patienceNanos);
         patienceNanos = mine ? patienceNanos : 0;
         try {
-            return after(step, () -> taking.applyAsLong(mine), note);
+            return after(step, () -> taking.apply(mine));
         } finally {
             if (mine) {
                 turn.end();
@@ -345,27 +367,23 @@ final class ReclaimAttempt {
     /// Takes a step, and asks the route again if the step gave something. Bytes that the device has free afterwards
     /// count as given, too: the driver may give back more than whoever was asked knows of. If another thread's
     /// step has given something before, it asks first.
-    private long after(ReclaimStep step, LongSupplier taking) {
-        return after(step, taking, NO_NOTE);
-    }
-
-    private long after(ReclaimStep step, LongSupplier taking, String[] note) {
+    private Outcome after(ReclaimStep step, Supplier<Given> taking) {
         if (!steps.contains(step)) {
-            return 0;
+            return Outcome.NOTHING;
         }
         long address = askIfGiven();
         if (address != 0) {
-            return address;
+            return new Outcome(address, Given.NOTHING);
         }
         long begun = driver.nanoTime();
         long free = freeBytes();
-        long told = taking.getAsLong();
-        long given = Math.max(told, freeBytes() - free);
-        note(step, given, begun, note[0]);
-        if (given > 0) {
+        Given given = taking.get();
+        long bytes = Math.max(given.bytes(), freeBytes() - free);
+        note(step, bytes, begun, given.note());
+        if (bytes > 0) {
             shared.given.incrementAndGet();
         }
-        return askIfGiven();
+        return new Outcome(askIfGiven(), given);
     }
 
     /// Notes a step. All rounds of one step are noted as one.
@@ -426,7 +444,8 @@ final class ReclaimAttempt {
     }
 
     private long collectGraphs() {
-        return after(ReclaimStep.GRAPHS, () -> handler.captures.collect() ? 1 : 0);
+        return after(ReclaimStep.GRAPHS, () -> Given.of(handler.captures.collect() ? 1 : 0))
+                .address();
     }
 
     /// Collects once more, after the launches of graphs that the program has closed.
@@ -436,13 +455,14 @@ final class ReclaimAttempt {
                 ? inTurn(
                         shared.waiting,
                         ReclaimStep.GRAPHS,
-                        mine -> mine && handler.captures.collectClosed(device) ? 1 : 0,
-                        NO_NOTE)
+                        mine -> Given.of(mine && handler.captures.collectClosed(device) ? 1 : 0))
+                        .address()
                 : 0;
     }
 
     private long askListeners() {
-        return after(ReclaimStep.CALLBACKS, () -> ask(handler.listeners, request.byteSize()));
+        return after(ReclaimStep.CALLBACKS, () -> Given.of(ask(handler.listeners, request.byteSize())))
+                .address();
     }
 
     private long freeBytes() {
@@ -482,13 +502,14 @@ final class ReclaimAttempt {
         return address;
     }
 
-    private long giveBackOwn(ReclaimStep step) {
+    private Given giveBackOwn(ReclaimStep step) {
         MemoryReclaim own = route.extension(MemoryReclaim.class).orElse(null);
         OptionalLong given = own == null
                 ? OptionalLong.empty()
                 : unlessBroken(() -> own.reclaim(step, last, request.stream()), OptionalLong.of(0));
-        mayHaveMore = given.orElse(0) > 0; // a trim gives all at once
-        return given.isPresent() ? given.getAsLong() : trim(step == ReclaimStep.SYNCHRONIZE, true);
+        return given.isPresent()
+                ? new Given(given.getAsLong(), "", given.getAsLong() > 0)
+                : Given.of(trim(step == ReclaimStep.SYNCHRONIZE, true)); // which gives all at once
     }
 
     /// Returns the bytes that an allocator gave back; `nothing` if it throws.

@@ -1,21 +1,9 @@
 package io.cistern.cuda.ffm;
 
 import io.cistern.cuda.CallCounts;
-import io.cistern.cuda.Copies;
 import io.cistern.cuda.CudaDriver;
-import io.cistern.cuda.Devices;
 import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.DriverCapabilities;
-import io.cistern.cuda.Events;
-import io.cistern.cuda.Graphs;
-import io.cistern.cuda.LinearMemory;
-import io.cistern.cuda.MemoryPools;
-import io.cistern.cuda.Modules;
-import io.cistern.cuda.Peers;
-import io.cistern.cuda.Sharing;
-import io.cistern.cuda.Streams;
-import io.cistern.cuda.UnifiedMemory;
-import io.cistern.cuda.VirtualMemory;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -26,17 +14,9 @@ final class NativeDriver implements CudaDriver {
     private final Startup startup;
     private final Contexts contexts;
     private final NativeDevices devices;
-    private final NativeLinearMemory memory;
-    private final NativeUnifiedMemory unifiedMemory;
     private final NativeMemoryPools pools;
     private final NativeVirtualMemory virtualMemory;
-    private final NativeCopies copies;
-    private final NativeStreams streams;
-    private final NativeEvents events;
-    private final NativeGraphs graphs;
-    private final NativeModules modules;
-    private final NativePeers peers;
-    private final NativeSharing sharing;
+    private final Facets facets;
     private volatile @Nullable DriverCapabilities capabilities;
 
     NativeDriver(Startup startup) {
@@ -44,17 +24,27 @@ final class NativeDriver implements CudaDriver {
         DriverLibrary library = startup.library();
         contexts = new Contexts(library, startup.devices());
         devices = new NativeDevices(library, contexts);
-        memory = new NativeLinearMemory(library, contexts);
-        unifiedMemory = new NativeUnifiedMemory(library, contexts);
         pools = new NativeMemoryPools(library, contexts);
         virtualMemory = new NativeVirtualMemory(library, contexts);
-        copies = new NativeCopies(library, contexts);
-        graphs = new NativeGraphs(library, contexts);
-        streams = new NativeStreams(library, contexts, graphs);
-        events = new NativeEvents(library, contexts);
-        modules = new NativeModules(library, contexts);
-        peers = new NativePeers(library, contexts);
-        sharing = new NativeSharing(library, contexts);
+        NativeGraphs graphs = new NativeGraphs(library, contexts);
+        facets = new Facets(
+                devices,
+                new NativeLinearMemory(library, contexts),
+                new NativeUnifiedMemory(library, contexts),
+                pools,
+                virtualMemory,
+                new NativeCopies(library, contexts),
+                new NativeStreams(library, contexts, graphs),
+                new NativeEvents(library, contexts),
+                graphs,
+                new NativeModules(library, contexts),
+                new NativePeers(library, contexts),
+                new NativeSharing(library, contexts));
+    }
+
+    @Override
+    public Facets facets() {
+        return facets;
     }
 
     @Override
@@ -81,66 +71,6 @@ final class NativeDriver implements CudaDriver {
             capabilities = known;
         }
         return known;
-    }
-
-    @Override
-    public Devices devices() {
-        return devices;
-    }
-
-    @Override
-    public LinearMemory memory() {
-        return memory;
-    }
-
-    @Override
-    public UnifiedMemory unifiedMemory() {
-        return unifiedMemory;
-    }
-
-    @Override
-    public MemoryPools pools() {
-        return pools;
-    }
-
-    @Override
-    public VirtualMemory virtualMemory() {
-        return virtualMemory;
-    }
-
-    @Override
-    public Copies copies() {
-        return copies;
-    }
-
-    @Override
-    public Streams streams() {
-        return streams;
-    }
-
-    @Override
-    public Events events() {
-        return events;
-    }
-
-    @Override
-    public Graphs graphs() {
-        return graphs;
-    }
-
-    @Override
-    public Modules modules() {
-        return modules;
-    }
-
-    @Override
-    public Peers peers() {
-        return peers;
-    }
-
-    @Override
-    public Sharing sharing() {
-        return sharing;
     }
 
     @Override

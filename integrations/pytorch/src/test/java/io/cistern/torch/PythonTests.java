@@ -13,7 +13,7 @@ import org.junit.jupiter.api.io.TempDir;
 /// The Python package over the library, in a Python process with a JVM on the simulated GPU; PyTorch is a fake.
 final class PythonTests {
     private static final long MIB = 1 << 20;
-    private static final String SPLIT = "max_split_size_mb:128,garbage_collection_threshold:0.8";
+    private static final String CAP = "expandable_segments:True,per_process_memory_fraction:0.8";
 
     @BeforeAll
     static void requireTools() {
@@ -162,24 +162,24 @@ final class PythonTests {
     @Test
     void theStringForPyTorchsOwnAllocatorTakesEffect() throws Exception {
         Map<String, String> both =
-                Map.of("PYTORCH_CUDA_ALLOC_CONF", SPLIT, "PYTORCH_ALLOC_CONF", "expandable_segments:False");
-        assertThat(PythonProcess.run(Map.of("PYTORCH_ALLOC_CONF", SPLIT), "configured"))
+                Map.of("PYTORCH_CUDA_ALLOC_CONF", CAP, "PYTORCH_ALLOC_CONF", "expandable_segments:False");
+        assertThat(PythonProcess.run(Map.of("PYTORCH_ALLOC_CONF", CAP), "configured"))
                 .singleElement()
                 .asString()
-                .startsWith("True caching:pytorch=\"" + SPLIT + "\"");
+                .startsWith("True caching:pytorch=\"" + CAP + "\"");
         assertThat(PythonProcess.run(both, "configured", "caching:fit=tight"))
                 .anySatisfy(line -> assertThat(line).contains("PYTORCH_ALLOC_CONF has no effect: PyTorch reads"))
-                .anySatisfy(line -> assertThat(line).startsWith("True caching:fit=tight,pytorch=\"" + SPLIT + "\""));
+                .anySatisfy(line -> assertThat(line).startsWith("True caching:fit=tight,pytorch=\"" + CAP + "\""));
         assertThat(PythonProcess.run(
-                        Map.of("PYTORCH_ALLOC_CONF", SPLIT, "CISTERN_ALLOCATOR", "caching:fit=tight"), "configured"))
+                        Map.of("PYTORCH_ALLOC_CONF", CAP, "CISTERN_ALLOCATOR", "caching:fit=tight"), "configured"))
                 .singleElement()
                 .asString()
-                .startsWith("True caching:fit=tight,pytorch=\"" + SPLIT + "\"");
+                .startsWith("True caching:fit=tight,pytorch=\"" + CAP + "\"");
     }
 
     @Test
     void whatHasNoEffectIsWarnedOf() throws Exception {
-        assertThat(PythonProcess.run(Map.of("PYTORCH_ALLOC_CONF", SPLIT), "configured", "direct"))
+        assertThat(PythonProcess.run(Map.of("PYTORCH_ALLOC_CONF", CAP), "configured", "direct"))
                 .anySatisfy(
                         line -> assertThat(line).contains("PYTORCH_ALLOC_CONF has no effect: the allocator is direct"))
                 .anySatisfy(line -> assertThat(line).startsWith("True direct"));
@@ -190,7 +190,7 @@ final class PythonTests {
                         line -> assertThat(line).contains("on what caching:per_process_memory_fraction=1 says itself"))
                 .anySatisfy(line -> assertThat(line)
                         .startsWith("True caching:per_process_memory_fraction=1,pytorch=\"expandable_segments:True\""));
-        assertThat(PythonProcess.run(Map.of("PYTORCH_HIP_ALLOC_CONF", SPLIT), "configured"))
+        assertThat(PythonProcess.run(Map.of("PYTORCH_HIP_ALLOC_CONF", CAP), "configured"))
                 .anySatisfy(line -> assertThat(line).contains("PYTORCH_HIP_ALLOC_CONF has no effect"));
     }
 

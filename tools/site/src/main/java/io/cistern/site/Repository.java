@@ -20,6 +20,7 @@ record Repository(Path root) {
             "README.md",
             "ARCHITECTURE.md",
             "CONTRIBUTING.md",
+            "SECURITY.md",
             "CHANGELOG.md",
             "examples/plugin-template/README.md",
             "testing/stress/README.md",

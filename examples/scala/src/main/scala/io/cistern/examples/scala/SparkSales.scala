@@ -1,6 +1,6 @@
 package io.cistern.examples.scala
 
-import io.cistern.spark.columns.{GpuColumns, KeyedSums}
+import io.cistern.examples.spark.columns.{GpuColumns, KeyedSums}
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.functions.col
 

@@ -3,8 +3,8 @@ package io.cistern.examples.spark;
 import static org.apache.spark.sql.functions.col;
 import static org.apache.spark.sql.functions.sum;
 
-import io.cistern.spark.columns.GpuColumns;
-import io.cistern.spark.columns.KeyedSums;
+import io.cistern.examples.spark.columns.GpuColumns;
+import io.cistern.examples.spark.columns.KeyedSums;
 import java.io.IOException;
 import java.util.List;
 import org.apache.spark.sql.Dataset;

@@ -1,11 +1,10 @@
 package io.cistern.benchmarks.thresholds;
 
+import de.siegmar.fastcsv.reader.CsvReader;
+import de.siegmar.fastcsv.reader.CsvRecord;
 import io.cistern.benchmarks.thresholds.StudiedProgram.Block;
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.InputStreamReader;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -23,13 +22,11 @@ final class RecordedTrace {
     private static final long KERNEL_NANOS = 5_000;
     private static final long KERNEL_BYTES_PER_NANO = 400;
 
-    private record Row(char op, long id, long byteSize, String stream) {}
-
     private record Live(Block block, long stream) {}
 
-    private final List<Row> rows;
+    private final List<CsvRecord> rows;
 
-    private RecordedTrace(List<Row> rows) {
+    private RecordedTrace(List<CsvRecord> rows) {
         this.rows = rows;
     }
 
@@ -38,17 +35,11 @@ final class RecordedTrace {
         String fileName = Objects.requireNonNull(file.getFileName()).toString();
         try (InputStream in = Files.newInputStream(file);
                 InputStream plain = fileName.endsWith(".gz") ? new GZIPInputStream(in) : in;
-                BufferedReader lines = new BufferedReader(new InputStreamReader(plain, StandardCharsets.US_ASCII))) {
-            RecordedTrace trace = new RecordedTrace(
-                    lines.lines().skip(1).map(RecordedTrace::row).toList());
+                CsvReader<CsvRecord> records = CsvReader.builder().ofCsvRecord(plain)) {
+            RecordedTrace trace = new RecordedTrace(records.stream().skip(1).toList());
             String name = fileName.substring(0, fileName.indexOf('.'));
             return new Workload(name, "trace", Workload.H200_BYTES, trace::run);
         }
-    }
-
-    private static Row row(String line) {
-        String[] cells = line.split(",", -1);
-        return new Row(cells[0].charAt(0), Long.parseLong(cells[1]), Long.parseLong(cells[2]), cells[3]);
     }
 
     private void run(StudiedGpu gpu) {
@@ -68,18 +59,21 @@ final class RecordedTrace {
     }
 
     /// Ignores rows that order streams, because each kernel here runs on its block's own stream.
-    private static void run(Row row, StudiedProgram program, Map<String, Long> streams, Map<Long, Live> live) {
-        if (row.op() == 'a' && row.byteSize() > 0) {
-            long stream = streams.computeIfAbsent(row.stream(), _ -> program.newStream());
-            live.put(row.id(), new Live(program.allocate(row.byteSize(), stream), stream));
-            program.kernel(KERNEL_NANOS + row.byteSize() / KERNEL_BYTES_PER_NANO, stream);
-        } else if (row.op() == 'f') {
-            Live freed = live.remove(row.id());
+    private static void run(CsvRecord row, StudiedProgram program, Map<String, Long> streams, Map<Long, Live> live) {
+        char op = row.getField(0).charAt(0);
+        long id = Long.parseLong(row.getField(1));
+        long byteSize = Long.parseLong(row.getField(2));
+        if (op == 'a' && byteSize > 0) {
+            long stream = streams.computeIfAbsent(row.getField(3), _ -> program.newStream());
+            live.put(id, new Live(program.allocate(byteSize, stream), stream));
+            program.kernel(KERNEL_NANOS + byteSize / KERNEL_BYTES_PER_NANO, stream);
+        } else if (op == 'f') {
+            Live freed = live.remove(id);
             if (freed != null) {
                 program.free(freed.block(), freed.stream());
             }
-        } else if (row.op() == 'e') {
-            program.end(Objects.requireNonNull(streams.remove(row.stream())));
+        } else if (op == 'e') {
+            program.end(Objects.requireNonNull(streams.remove(row.getField(3))));
         }
     }
 }
