@@ -6,7 +6,7 @@ import io.cistern.spi.options.SpecText;
 /// Builds a spec of `caching` in code, with the types of the options:
 ///
 /// ```java
-/// memory.open(new CachingSpec().with(CachingOption.MAX_SPLIT_SIZE_MB, 128L).spec());
+/// memory.open(new CachingSpec().with(CachingOption.MAX_BYTES, 8L << 30).spec());
 /// ```
 ///
 /// Values are checked when an allocator is opened, like those of a spec in text. Not thread-safe.

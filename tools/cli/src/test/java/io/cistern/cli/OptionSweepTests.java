@@ -52,11 +52,6 @@ final class OptionSweepTests {
         VALUES.put(CachingOption.INITIAL_BYTES, List.of("0", "1GiB"));
         VALUES.put(CachingOption.MAX_BYTES, List.of("64GiB"));
         VALUES.put(CachingOption.CHECK, List.of("off", "checked", "paranoid"));
-        VALUES.put(CachingOption.MAX_SPLIT_SIZE_MB, List.of("20", "128", "16777216"));
-        VALUES.put(CachingOption.MAX_NON_SPLIT_ROUNDING_MB, List.of("1", "20", "16777216"));
-        VALUES.put(CachingOption.ROUNDUP_POWER2_DIVISIONS, List.of("0", "1", "1024", "[256:1,512:2,1024:4,>:8]"));
-        VALUES.put(CachingOption.GARBAGE_COLLECTION_THRESHOLD, List.of("0.001", "0.8", "0.999"));
-        VALUES.put(CachingOption.LARGE_SEGMENT_SIZE_MB, List.of("2", "20", "1024"));
         VALUES.put(CachingOption.EXPANDABLE_SEGMENTS, List.of("true", "false"));
         VALUES.put(CachingOption.PER_PROCESS_MEMORY_FRACTION, List.of("0.08", "1"));
         VALUES.put(CachingOption.THROW_ON_CUDAMALLOC_OOM, List.of("true", "false"));
