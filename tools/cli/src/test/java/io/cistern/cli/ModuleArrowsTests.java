@@ -72,6 +72,7 @@ final class ModuleArrowsTests {
                             "io.cistern.nccl",
                             "io.cistern.caching",
                             "io.cistern.handles",
+                            "io.cistern.pressure",
                             "io.cistern.testkit",
                             "io.cistern.jvm")));
 
