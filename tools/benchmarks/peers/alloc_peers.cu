@@ -1,7 +1,6 @@
-// The loads of `cistern bench` through the peers: PyTorch's native caching allocator and cudaMallocAsync.
+// Pairs of an allocation and its free through the peers: PyTorch's native caching allocator and cudaMallocAsync.
 // usage: alloc_peers {torch|async|malloc} [rounds] [millis per round]
-// Prints rows with the fields of `cistern bench --format json`. Scenarios, sizes, seeds of the draws and the method are
-// those of cistern's Bench* classes: random sizes over half of the largest (exchanges: of all magnitudes), warmed, the
+// Prints rows with the fields of PairCosts, whose cases are the scenarios pair and threads. Method: random sizes over half of the largest (exchanges: of all magnitudes), warmed, the
 // median of rounds of a fixed number of pairs, the times of threads that are all at it; the percentile from a round of
 // its own that times each pair.
 #include "peers.h"

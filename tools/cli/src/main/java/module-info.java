@@ -1,6 +1,6 @@
 /// The command line program `cistern`: replays allocation traces and tells what this machine can do.
 @org.jspecify.annotations.NullMarked
-@SuppressWarnings("requires-automatic") // JMH, JLine and pickle have module names only from their JARs.
+@SuppressWarnings("requires-automatic") // JLine and pickle have module names only from their JARs.
 module io.cistern.cli {
     requires static org.jspecify;
     requires com.fasterxml.jackson.core;
@@ -14,17 +14,12 @@ module io.cistern.cli {
     requires java.management;
     requires java.management.rmi;
     requires jdk.attach;
-    requires jdk.management;
-    requires jdk.unsupported;
-    requires jmh.core;
     requires me.tongfei.progressbar;
     requires org.jline.terminal;
     requires pickle;
 
     // picocli sets the fields that carry its annotations.
     opens io.cistern.cli to
-            info.picocli;
-    opens io.cistern.cli.bench to
             info.picocli;
     opens io.cistern.cli.common to
             info.picocli;
@@ -40,9 +35,6 @@ module io.cistern.cli {
             info.picocli;
     opens io.cistern.cli.trace to
             info.picocli;
-    // The classes that JMH generates.
-    opens io.cistern.cli.bench.jmh_generated to
-            jmh.core;
 
     uses io.cistern.spi.catalog.CatalogProvider;
 }

@@ -62,6 +62,7 @@ enum FaultKind {
             "computeIfAbsent",
             "copyOf",
             "copyOfRange",
+            "ensureCapacity",
             "entrySet",
             "forEach",
             "iterator",
@@ -85,8 +86,12 @@ enum FaultKind {
 
     abstract Error error(String site);
 
+    /// A list that is declared as an `ArrayList` has its room reserved by `ensureCapacity`; an `add` needs none.
     private static boolean allocates(InvokeInstruction call) {
         String owner = call.owner().asInternalName();
+        if (owner.equals("java/util/ArrayList") && call.name().equalsString("add")) {
+            return false;
+        }
         boolean boxes = Set.of("java/lang/Long", "java/lang/Integer").contains(owner);
         boolean collects = owner.startsWith("java/util/")
                 && !owner.startsWith("java/util/concurrent/atomic/")

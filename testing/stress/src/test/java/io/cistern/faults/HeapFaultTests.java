@@ -55,7 +55,7 @@ class HeapFaultTests {
             "+caching:per_process_memory_fraction=0.5",
             "+caching:source=linear,per_process_memory_fraction=0.5",
             "+caching:source=vmm,expandable_segments=false",
-            "+caching:pytorch=\"backend:cudaMallocAsync,max_split_size_mb:128\"",
+            "+caching:pytorch=\"backend:cudaMallocAsync,expandable_segments:True\"",
             "+async:pool=default,release_threshold=zero",
             "+symmetric:upstream=\"caching:check=paranoid\"",
             "+caching:reuse=wait,fit=tight",

@@ -29,7 +29,7 @@ import org.openjdk.jmh.annotations.Warmup;
 public class OwnerRecordsBenchmark {
     private static final int BLOCKS = 1 << 20;
 
-    /// The sizes of the scenario `scale` of `cistern bench`.
+    /// The sizes of the scenario `scale` of `alloc_peers`.
     private final DrawnSizes sizes = DrawnSizes.ofAllMagnitudes(4 << 10);
 
     private final Random random = new Random(1);

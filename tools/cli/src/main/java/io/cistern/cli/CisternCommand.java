@@ -1,7 +1,5 @@
 package io.cistern.cli;
 
-import io.cistern.cli.bench.BenchCommand;
-import io.cistern.cli.bench.BenchScenario;
 import io.cistern.cli.common.ExitCode;
 import io.cistern.cli.common.InputException;
 import io.cistern.cli.common.OutputFormat;
@@ -44,7 +42,6 @@ import picocli.CommandLine.UnmatchedArgumentException;
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {
             ReplayCommand.class,
-            BenchCommand.class,
             TraceCommand.class,
             ImportCommand.class,
             ReportCommand.class,
@@ -111,7 +108,6 @@ public final class CisternCommand implements Runnable {
     /// Returns the program with its error handling and UTF-8 output, ready to be executed.
     static CommandLine commandLine() {
         return new CommandLine(new CisternCommand())
-                .registerConverter(BenchScenario.class, new WordConverter<>(BenchScenario.class))
                 .registerConverter(Column.class, Column::named)
                 .registerConverter(Layer.class, new WordConverter<>(Layer.class))
                 .registerConverter(OutputFormat.class, new WordConverter<>(OutputFormat.class))

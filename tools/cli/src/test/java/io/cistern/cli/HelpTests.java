@@ -27,12 +27,12 @@ final class HelpTests {
     @ParameterizedTest
     @CsvSource({
         "cistern replay --allocator cach, caching",
-        "cistern bench --allocator nc, nccl",
+        "cistern replay --allocator nc, nccl",
         "cistern replay gnn, gnn_sample",
         "cistern replay saw, sawtooth",
         "cistern trace pha, phases",
         "cistern replay --work mem, memset",
-        "cistern bench --format jsonl --scenario hand, handoff",
+        "cistern replay --format jsonl --layer buf, buffer",
     })
     void aShellCompletesWhatThereIs(String line, String completed) throws Exception {
         Path completion = Files.writeString(

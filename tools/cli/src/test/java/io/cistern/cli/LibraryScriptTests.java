@@ -77,27 +77,6 @@ final class LibraryScriptTests {
     }
 
     @Test
-    void aLibraryIsMeasuredInAJvmOfItsOwn() throws Exception {
-        ProgramRun run = run(
-                "bench",
-                "--device=simulated",
-                "--allocator=library:path=" + library,
-                "--scenario=mixed",
-                "--rounds=1",
-                "--round-millis=2",
-                "--format=jsonl");
-
-        assertThat(run.exitCode())
-                .as(run.err().lines().limit(5).toList().toString())
-                .isZero();
-        assertThat(run.out().lines())
-                .singleElement()
-                .asString()
-                .startsWith("{")
-                .contains("\"allocator\":\"library:path=");
-    }
-
-    @Test
     void aDroppedLibraryIsListedAndReplayedByItsName() throws Exception {
         String plugins = "-Dcistern.plugins=" + library.getParent();
         ProgramRun doctor = run("doctor", plugins, "--format=json");

@@ -52,7 +52,6 @@ final class ModuleArrowsTests {
             Map.entry("io.cistern.observability", Set.of(API, DRIVER)),
             Map.entry("io.cistern.testkit", Set.of(API, DRIVER, "io.cistern.simulated")),
             Map.entry("io.cistern.torch", Set.of(API, DRIVER, "io.cistern.observability")),
-            Map.entry("io.cistern.jvm", Set.of()),
             Map.entry(
                     "io.cistern.cli",
                     Set.of(
@@ -61,19 +60,7 @@ final class ModuleArrowsTests {
                             BUFFERS,
                             "io.cistern.simulated",
                             "io.cistern.loader",
-                            "io.cistern.observability")),
-            Map.entry(
-                    "io.cistern.suites",
-                    Set.of(
-                            API,
-                            DRIVER,
-                            BUFFERS,
-                            "io.cistern.simulated",
-                            "io.cistern.nccl",
-                            "io.cistern.caching",
-                            "io.cistern.handles",
-                            "io.cistern.testkit",
-                            "io.cistern.jvm")));
+                            "io.cistern.observability")));
 
     /// How an unknown name is answered and several failures are told, for those who do it as the API does.
     private static final String SHARED_NAMES = "io.cistern.internal.names";

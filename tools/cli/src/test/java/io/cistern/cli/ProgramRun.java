@@ -26,7 +26,7 @@ public record ProgramRun(int exitCode, String out, String err) {
     private static final String PROGRAM_PARTS =
             ".*/((cuda-driver|simulated-gpu|allocator-api|device-buffers|adaptors|memory-pressure|observability|caching-allocator|async-allocator|nccl-allocator|pluggable-loader"
                     + "|tools/cli)/target/.*classes|(cistern-(cli|cuda-driver|simulated-gpu|allocator-api|device-buffers|adaptors|memory-pressure|observability|caching-allocator|async-allocator"
-                    + "|nccl-allocator|pluggable-loader)|picocli|progressbar|jline-terminal|jline-native|jackson-core|jackson-jr-objects|uplot|fastcsv|pickle|jmh-core|jopt-simple|commons-math3)-[0-9][^/]*\\.jar)";
+                    + "|nccl-allocator|pluggable-loader)|picocli|progressbar|jline-terminal|jline-native|jackson-core|jackson-jr-objects|uplot|fastcsv|pickle)-[0-9][^/]*\\.jar)";
 
     /// In this JVM.
     public static ProgramRun inProcess(String... arguments) {

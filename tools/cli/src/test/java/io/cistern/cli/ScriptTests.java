@@ -73,23 +73,6 @@ final class ScriptTests {
     }
 
     @Test
-    void aThirdPartysJarIsMeasuredInAJvmOfItsOwn() throws Exception {
-        ProgramRun run = run(
-                script,
-                "bench",
-                "--class-path=" + jar,
-                "--device=simulated",
-                "--allocator=acme",
-                "--scenario=mixed",
-                "--rounds=1",
-                "--round-millis=2",
-                "--format=jsonl");
-
-        assertThat(run.exitCode()).as(run.err()).isZero();
-        assertThat(run.out().lines()).singleElement().asString().contains("\"allocator\":\"acme\",");
-    }
-
-    @Test
     void whatCannotBeUsedIsNotMissedInSilence() throws Exception {
         Path again = Files.copy(jar, folder.resolve("acme-again.jar"));
         ProgramRun run =

@@ -60,14 +60,14 @@ final class WordConverterTests {
 
     @Test
     void thereAreSuchOptions() {
-        assertThat(optionsOfWords()).extracting(Worded::toString).contains("replay --work", "bench --scenario");
+        assertThat(optionsOfWords()).extracting(Worded::toString).contains("replay --work", "replay --layer");
     }
 
     @Test
     void theNearestIsTheFirst() {
-        assertThat(ProgramRun.inProcess("bench", "--scenario=pairs").err())
-                .isEqualToIgnoringNewLines("cistern: Invalid value for option '--scenario' (NAME): 'pairs' is none of"
-                        + " these, nearest first: pair, mixed, scale, handoff, threads (try cistern bench --help)\n");
+        assertThat(ProgramRun.inProcess("replay", "--work=cheque").err())
+                .isEqualToIgnoringNewLines("cistern: Invalid value for option '--work': 'cheque' is none of"
+                        + " these, nearest first: check, memset, none (try cistern replay --help)\n");
     }
 
     @ParameterizedTest

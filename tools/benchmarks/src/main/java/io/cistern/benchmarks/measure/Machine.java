@@ -47,7 +47,6 @@ final class Machine {
                 "java-home", System.getProperty("java.home"),
                 "class-path", System.getProperty("java.class.path"),
                 "threads", Integer.toString(Math.min(MAX_THREADS, processors)),
-                "limited", simulated ? "caching" : "limit:bytes=1073741824,upstream=caching",
                 "sleep-gib", simulated ? "1" : "32"));
     }
 

@@ -19,8 +19,7 @@ public final class MeasureOptions {
             paramLabel = "SPEC",
             completionCandidates = Candidates.Allocators.class,
             description = "An allocator, NAME or NAME:key=value,...; may be given several times. Default: caching,"
-                    + " async, direct and plug-ins, as far as they can run (bench on a simulated GPU: only the one with"
-                    + " the highest priority, since the others take as long as the simulation).")
+                    + " async, direct and plug-ins, as far as they can run.")
     private List<String> allocators = new ArrayList<>();
 
     @Option(

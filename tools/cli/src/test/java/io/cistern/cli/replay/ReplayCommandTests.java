@@ -315,7 +315,7 @@ final class ReplayCommandTests {
         assertThat(ProgramRun.inProcess("repaly").err())
                 .startsWith("cistern: there is no command 'repaly'; known, nearest first: replay, ");
         assertThat(ProgramRun.inProcess().err())
-                .startsWith("cistern: no command given; there are replay, bench, trace, import, report, options,");
+                .startsWith("cistern: no command given; there are replay, trace, import, report, options,");
         assertThat(ProgramRun.inProcess("doctor", "now").err())
                 .startsWith("cistern: 'now' is one argument too many (try cistern doctor --help)");
     }
@@ -323,13 +323,7 @@ final class ReplayCommandTests {
     @Test
     void helpIsAsWideAsATerminal() {
         for (String command : List.of(
-                "--help",
-                "replay --help",
-                "bench --help",
-                "trace --help",
-                "report --help",
-                "options --help",
-                "doctor --help")) {
+                "--help", "replay --help", "trace --help", "report --help", "options --help", "doctor --help")) {
             assertThat(ProgramRun.inProcess(command.split(" ")).out().lines())
                     .as(command)
                     .hasSizeGreaterThan(3)

@@ -1,11 +1,11 @@
-package io.cistern.pressure.situations;
+package io.cistern.suites.pressure;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.kernels.MemoryKernels;
 import io.cistern.pressure.TaskArbiter;
-import io.cistern.spi.catalog.Catalog;
+import io.cistern.testkit.DiscoveredCatalog;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -36,15 +36,13 @@ final class TaskSituations {
     private static final long CHECK_NANOS = 1_000_000;
 
     private final CudaDriver driver;
-    private final Catalog catalog;
     private final String upstream;
     private final long capacityBytes;
     private final int taskCount;
 
     /// @param upstream a spec of an allocator with `capacityBytes`
-    TaskSituations(CudaDriver driver, Catalog catalog, String upstream, long capacityBytes, int taskCount) {
+    TaskSituations(CudaDriver driver, String upstream, long capacityBytes, int taskCount) {
         this.driver = driver;
-        this.catalog = catalog;
         this.upstream = upstream;
         this.capacityBytes = capacityBytes;
         this.taskCount = taskCount;
@@ -55,8 +53,9 @@ final class TaskSituations {
     /// @throws IllegalStateException if a task fails, a result is wrong, or the situation does not end
     SituationReport run(long seed) {
         try (MemoryKernels kernels = MemoryKernels.load(driver, 0);
-                DeviceMemory memory =
-                        DeviceMemory.builder(driver).catalog(catalog).open()) {
+                DeviceMemory memory = DeviceMemory.builder(driver)
+                        .catalog(DiscoveredCatalog.find())
+                        .open()) {
             Allocator allocator = memory.setCurrent(arbiterOver(upstream));
             TaskArbiter arbiter = allocator.extension(TaskArbiter.class).orElseThrow();
             SituationReport report = run(seed, memory, kernels, arbiter);

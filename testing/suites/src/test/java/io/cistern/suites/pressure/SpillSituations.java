@@ -1,4 +1,4 @@
-package io.cistern.pressure.situations;
+package io.cistern.suites.pressure;
 
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
@@ -9,6 +9,8 @@ import io.cistern.pressure.SpillStatistics;
 import io.cistern.pressure.SpillStore;
 import io.cistern.pressure.SpillableBuffer;
 import io.cistern.pressure.TaskArbiter;
+import io.cistern.testkit.DiscoveredCatalog;
+import io.cistern.testkit.Seed;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -23,12 +25,7 @@ import java.util.concurrent.FutureTask;
 /// Runs tasks that use their spillable buffers in an order drawn from a seed. The device holds a sixth of the
 /// bytes, the host another twelfth, and files the rest, so the tasks spill even if they run one after the
 /// other. The contents of a buffer are checked on each use.
-///
-/// ```text
-/// java … io.cistern.pressure.situations.SpillSituations [--driver simulated|cuda] [--allocator SPEC]
-///     [--capacity BYTES] [--uses 60] [--seed N]
-/// ```
-public final class SpillSituations {
+final class SpillSituations {
     private static final int DEVICE = 0;
     private static final int TASKS = 4;
     private static final int BUFFERS = 10;
@@ -55,19 +52,6 @@ public final class SpillSituations {
         mismatches = driver.memory().allocateHost(DEVICE, Long.BYTES).fill((byte) 0);
     }
 
-    /// Runs one situation.
-    ///
-    /// @param arguments the options above
-    /// @throws IOException if a directory for files can't be created
-    public static void main(String[] arguments) throws IOException {
-        Options options = Options.parse(arguments);
-        try (CudaDriver driver = options.openDriver()) {
-            SpillStatistics told = run(
-                    driver, options.allocator(), options.capacityBytes(), options.number("--uses", 60), options.seed());
-            System.out.println(told);
-        }
-    }
-
     /// Runs one situation to its end.
     ///
     /// @param upstream a spec of an allocator with `capacityBytes`
@@ -77,8 +61,9 @@ public final class SpillSituations {
             throws IOException {
         Path files = Files.createTempDirectory("cistern-spill-");
         try (MemoryKernels kernels = MemoryKernels.load(driver, DEVICE);
-                DeviceMemory memory =
-                        DeviceMemory.builder(driver).catalog(Options.catalog()).open()) {
+                DeviceMemory memory = DeviceMemory.builder(driver)
+                        .catalog(DiscoveredCatalog.find())
+                        .open()) {
             SpillSituations situation =
                     new SpillSituations(memory, kernels, TaskSituations.arbiterOver(upstream), capacityBytes, files);
             return situation.run(uses, seed);
@@ -104,7 +89,7 @@ public final class SpillSituations {
         store.close();
         driver.memory().freeHost(DEVICE, mismatches);
         if (different != 0) {
-            throw new IllegalStateException(different + " words differ, --seed " + seed);
+            throw new IllegalStateException(different + " words differ, " + Seed.describe(seed));
         }
         return told;
     }

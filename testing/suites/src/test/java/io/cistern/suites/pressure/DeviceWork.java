@@ -1,4 +1,4 @@
-package io.cistern.pressure.situations;
+package io.cistern.suites.pressure;
 
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;

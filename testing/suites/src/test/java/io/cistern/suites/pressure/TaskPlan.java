@@ -1,4 +1,4 @@
-package io.cistern.pressure.situations;
+package io.cistern.suites.pressure;
 
 import java.util.ArrayList;
 import java.util.List;
