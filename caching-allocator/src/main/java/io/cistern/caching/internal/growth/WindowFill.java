@@ -66,6 +66,9 @@ final class WindowFill implements AutoCloseable {
     private int mapped;
     private int announced;
 
+    /// For how many of them the table has room to note them as stuck.
+    private int inFill;
+
     /// Those of [#added] that could not be unmapped.
     private final ArrayList<Mapping> stuck = new ArrayList<>(0);
 
@@ -281,6 +284,8 @@ final class WindowFill implements AutoCloseable {
         table.lock();
         try {
             shard.reserve(claimed.arena, end);
+            table.beginFill(added);
+            inFill = added.size();
         } finally {
             table.unlock();
         }
@@ -353,6 +358,7 @@ final class WindowFill implements AutoCloseable {
             for (int i = 0; i < added.size(); i++) {
                 table.comesHome(added.get(i));
             }
+            endFill();
             if (createdBytes > 0) {
                 table.pages.counters().count(CacheEvent.DEVICE_ALLOC);
             }
@@ -430,6 +436,12 @@ final class WindowFill implements AutoCloseable {
             shard.spend(stuck.get(i));
             table.stuck(stuck.get(i));
         }
+        endFill();
+    }
+
+    private void endFill() {
+        table.endFill(inFill);
+        inFill = 0;
     }
 
     private void takeBack(Mapping home) {

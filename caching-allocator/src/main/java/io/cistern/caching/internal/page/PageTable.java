@@ -37,6 +37,9 @@ public final class PageTable {
     /// Pages that the next [#exchange] may add; others leave room for them.
     private int promised;
 
+    /// Pages that may get [#stuck] in fills under way; others leave room for them.
+    private int inFills;
+
     public final AliasMappings lent = new AliasMappings(this);
     public final StuckPages stuck = new StuckPages(this);
 
@@ -101,10 +104,25 @@ public final class PageTable {
     public void reserveFor(Mapping mapping, int newPages) {
         ranges.reserve(mapping.address, mapping.page.byteSize);
         if (mapping.isHome()) {
-            all.ensureCapacity(all.size() + newPages + promised);
+            all.ensureCapacity(all.size() + newPages + promised + inFills);
         } else {
             mapping.page.mappings.ensureCapacity(mapping.page.mappings.size() + 1);
         }
+    }
+
+    /// Reserves Java heap so that mappings that a fill makes can be [#stuck]. The caller holds the lock.
+    public void beginFill(List<Mapping> added) {
+        all.ensureCapacity(all.size() + added.size() + promised + inFills);
+        for (int i = 0; i < added.size(); i++) {
+            ArrayList<Mapping> ofPage = added.get(i).page.mappings;
+            ofPage.ensureCapacity(ofPage.size() + 1);
+        }
+        inFills += added.size();
+    }
+
+    /// Ends what [#beginFill] began. The caller holds the lock.
+    public void endFill(int count) {
+        inFills -= count;
     }
 
     /// Makes a mapping the home of its page. The mapping may be new; if it is the home already, the page is
@@ -149,10 +167,9 @@ public final class PageTable {
         page.number = -1;
     }
 
-    /// Records a mapping that a rollback could not unmap. The caller holds the lock.
+    /// Records a mapping that a rollback could not unmap, before the [end][#endFill] of its fill. The caller holds the
+    /// lock.
     public void stuck(Mapping mapping) {
-        all.ensureCapacity(all.size() + 1 + promised);
-        mapping.page.mappings.ensureCapacity(mapping.page.mappings.size() + 1);
         mapping.isStuck = true;
         if (mapping.isHome()) {
             stuck.add(mapping);
@@ -227,7 +244,7 @@ public final class PageTable {
     public void reserve(int more) {
         lock.lock();
         try {
-            all.ensureCapacity(all.size() + more);
+            all.ensureCapacity(all.size() + more + inFills);
             promised = more;
         } finally {
             lock.unlock();
