@@ -177,8 +177,8 @@ public final class SimulatedGpu implements CudaDriver {
     }
 
     /// Sets how much of a device's memory the system grants this process. Listeners of
-    /// [io.cistern.cuda.Devices#onOverBudget] are told, on a thread of the driver, each time that the use rises above
-    /// the budget. Without this call there is no budget.
+    /// [io.cistern.cuda.Devices#onOverBudget] are told, on a thread of the driver, each time that the use
+    /// rises above the budget. Without this call there is no budget.
     ///
     /// @param device the device's ordinal
     /// @param byteSize bytes, at least 0
