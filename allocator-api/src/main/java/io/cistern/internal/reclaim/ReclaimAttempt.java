@@ -256,9 +256,7 @@ final class ReclaimAttempt {
     /// Takes a step, and takes it again while there is no memory for the request and the step may give more.
     private static long inRounds(Supplier<Outcome> step) {
         Outcome outcome = step.get();
-        for (int round = 1;
-                outcome.address() == 0 && outcome.given().mayGiveMore() && round < MAX_ROUNDS;
-                round++) {
+        for (int round = 1; outcome.address() == 0 && outcome.given().mayGiveMore() && round < MAX_ROUNDS; round++) {
             outcome = step.get();
         }
         return outcome.address();
@@ -453,9 +451,9 @@ final class ReclaimAttempt {
         int device = route.device();
         return handler.captures.awaitsGraphs(device)
                 ? inTurn(
-                        shared.waiting,
-                        ReclaimStep.GRAPHS,
-                        mine -> Given.of(mine && handler.captures.collectClosed(device) ? 1 : 0))
+                                shared.waiting,
+                                ReclaimStep.GRAPHS,
+                                mine -> Given.of(mine && handler.captures.collectClosed(device) ? 1 : 0))
                         .address()
                 : 0;
     }
