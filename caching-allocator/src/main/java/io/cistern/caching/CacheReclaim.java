@@ -126,6 +126,9 @@ final class CacheReclaim {
                 if (address == 0 && isMore) {
                     address = tryToGrow(shard, size, idleFirst);
                 }
+                if (address == 0 && isMore) {
+                    address = allocateFromAny(shard, size); // growth frees blocks whose fences have just passed
+                }
                 if (address != 0) {
                     return address; // a block that was found must not need Java heap
                 }
