@@ -21,7 +21,7 @@ public final class Cycles {
     private static final long MOST_BYTES_EACH = 500;
 
     /// Java heap that all cycles together may leave for reuse, such as the numbers of drained routes.
-    private static final long MOST_RESTING_BYTES = 1 << 20;
+    private static final long MOST_RESTING_BYTES = 2 << 20;
 
     private Cycles() {}
 
