@@ -484,6 +484,9 @@ public final class DeviceMemory implements AutoCloseable {
             moduleSupport.requireAwake(address);
             captures.usedElsewhere(address);
             uses.recordUse(address, stream);
+            if (observers.anyOfBlocks()) {
+                observers.tell(Events.USE_RECORDED, "", router.deviceOf(address), stream, address, 0, 0);
+            }
         } catch (UnknownAddressException unknown) {
             throw explained(unknown);
         }
@@ -697,7 +700,7 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// **Threads.** One thread at a time.
     public static final class Builder {
-        final CudaDriver driver;
+        CudaDriver driver;
         private @Nullable Catalog catalog;
         private final Settings settings = Settings.ofProcess();
         Set<ReclaimStep> reclaimSteps = EnumSet.allOf(ReclaimStep.class);
@@ -832,8 +835,10 @@ public final class DeviceMemory implements AutoCloseable {
                     SettingProblems.untold(settings, driver.devices().count())) {
                 System.getLogger(DeviceMemory.class.getName()).log(System.Logger.Level.WARNING, problem);
             }
+            NamedObservers named = NamedObservers.of(settings);
+            driver = named.around(driver);
             DeviceMemory memory = new DeviceMemory(this);
-            settings.get(Setting.OBSERVE).ifPresent(names -> NamedObservers.begin(memory, names));
+            named.begin(memory);
             return memory;
         }
     }

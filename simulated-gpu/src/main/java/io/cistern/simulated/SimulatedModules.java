@@ -10,6 +10,7 @@ import io.cistern.cuda.Modules.Extent;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -84,7 +85,7 @@ final class SimulatedModules implements Modules {
                     && grid.threads().count() <= MAX_THREADS);
             require(grid.sharedBytes() >= 0 && grid.sharedBytes() <= MAX_SHARED_BYTES);
             KernelMemory memory = new KernelMemory(machine.view(call, device));
-            KernelLaunch launch = new KernelLaunch(device, grid, List.of(arguments), memory);
+            KernelLaunch launch = new KernelLaunch(device, grid, values(arguments), memory);
             SimulatedKernel kernel = found.kernel();
             List<AddressRange> uses = new ArrayList<>();
             long nanos = prepare(found, launch, uses);
@@ -94,6 +95,12 @@ final class SimulatedModules implements Modules {
                 machine.streams().enqueue(each, new Work(nanos, effect, new Spinning(kernel, launch), List.of()));
             });
         });
+    }
+
+    private static List<Object> values(Object[] arguments) {
+        return Stream.of(arguments)
+                .map(each -> each instanceof Region region ? (Object) region.address() : each)
+                .toList();
     }
 
     private static boolean isLegal(Extent extent) {
