@@ -80,7 +80,6 @@ final class OrderBatch implements AutoCloseable {
 
     private OrderProgram program(int thread, long seed) {
         return new OrderProgram(
-                gpu,
                 memory,
                 kernels,
                 counts,
