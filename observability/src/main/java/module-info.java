@@ -15,20 +15,16 @@ module io.cistern.observability {
     requires transitive java.management;
 
     exports io.cistern.observability;
-    exports io.cistern.observability.hazards;
     exports io.cistern.observability.jfr;
     exports io.cistern.observability.jmx;
     exports io.cistern.observability.nvtx;
 
     opens io.cistern.observability.jfr to
             jdk.jfr; // creates the settings of events
-    opens io.cistern.observability.hazards to
-            jdk.jfr;
 
     provides io.cistern.ModuleSupport.Observer with
             io.cistern.observability.HistoryObserver,
             io.cistern.observability.SnapshotObserver,
-            io.cistern.observability.hazards.HazardObserver,
             io.cistern.observability.jfr.FlightObserver,
             io.cistern.observability.jmx.BeanObserver,
             io.cistern.observability.nvtx.NvtxObserver;

@@ -1,4 +1,4 @@
-package io.cistern.observability.hazards;
+package io.cistern.hazards;
 
 /// Says that a call would use memory where no stream orders it. The call was not made.
 public final class StreamHazardException extends IllegalStateException {

@@ -1,8 +1,8 @@
-package io.cistern.observability.hazards;
+package io.cistern.hazards;
 
-import io.cistern.observability.hazards.StreamClocks.Stream;
-import io.cistern.observability.hazards.StreamHazard.Kind;
-import io.cistern.observability.hazards.StreamHazard.Place;
+import io.cistern.hazards.StreamClocks.Stream;
+import io.cistern.hazards.StreamHazard.Kind;
+import io.cistern.hazards.StreamHazard.Place;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;

@@ -1,14 +1,19 @@
-package io.cistern.observability.hazards;
+package io.cistern.caching.hazards;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cistern.DeviceMemory;
+import io.cistern.OpenOptions;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.Modules;
-import io.cistern.observability.hazards.StreamHazard.Kind;
+import io.cistern.hazards.StreamHazard;
+import io.cistern.hazards.StreamHazard.Kind;
+import io.cistern.hazards.StreamHazardException;
+import io.cistern.hazards.StreamHazards;
 import io.cistern.simulated.SimulatedGpu;
+import io.cistern.spi.DeviceAllocator;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -162,13 +167,27 @@ class StreamHazardsTests {
 
     @Test
     void anAllocatorThatHandsMemoryOutTooEarlyIsFound() {
-        long careless = watched.allocate(BYTES, a);
-        watched.fill(careless, BYTES, a);
-        watched.memory.driver(); // the same memory as another block's, without a wait
-        StreamHazards hazards = watched.hazards;
-        hazards.follow(new io.cistern.diagnostics.MemoryEvent.Freed("careless", 0, a, careless, BYTES));
-        hazards.follow(new io.cistern.diagnostics.MemoryEvent.Allocated("careless", 0, b, careless, BYTES, 0, 0));
+        long[] kept = new long[1];
+        DeviceAllocator careless = new DeviceAllocator() {
+            @Override
+            public long allocate(long byteSize, int device, long stream) {
+                kept[0] = kept[0] == 0 ? watched.gpu.memory().allocate(device, byteSize) : kept[0];
+                return kept[0];
+            }
+
+            @Override
+            public void free(long address, long byteSize, int device, long stream) {}
+        };
+        watched.memory.currents().set(watched.memory.open(OpenOptions.made("careless", careless)));
+        long first = watched.allocate(BYTES, a);
+        watched.fill(first, BYTES, a);
+        watched.memory.free(first, a);
+        assertThat(watched.allocate(BYTES, a)).as("its own stream").isEqualTo(first);
+        watched.memory.free(first, a);
+        assertThat(watched.kinds()).isEmpty();
+        assertThat(watched.allocate(BYTES, b)).as("another one").isEqualTo(first);
         assertThat(watched.kinds()).containsExactly(Kind.REUSED_TOO_EARLY);
+        watched.memory.free(first, b);
     }
 
     @Test

@@ -1,4 +1,4 @@
-package io.cistern.observability.hazards;
+package io.cistern.caching.hazards;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

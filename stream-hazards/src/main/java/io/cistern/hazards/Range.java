@@ -1,4 +1,4 @@
-package io.cistern.observability.hazards;
+package io.cistern.hazards;
 
 /// Bytes that a call reads or writes.
 record Range(long from, long byteSize, boolean isWritten) {

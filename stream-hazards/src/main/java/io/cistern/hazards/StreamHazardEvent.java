@@ -1,4 +1,4 @@
-package io.cistern.observability.hazards;
+package io.cistern.hazards;
 
 import jdk.jfr.Category;
 import jdk.jfr.Description;

@@ -1,12 +1,11 @@
-package io.cistern.observability.hazards;
+package io.cistern.caching.hazards;
 
 import io.cistern.DeviceMemory;
+import io.cistern.hazards.StreamHazard;
+import io.cistern.hazards.StreamHazards;
 import io.cistern.simulated.SimulatedGpu;
-import io.cistern.spi.AllocatorProvider;
-import io.cistern.spi.SegmentSourceProvider;
-import io.cistern.spi.catalog.Catalog;
+import io.cistern.testkit.DiscoveredCatalog;
 import java.util.List;
-import java.util.ServiceLoader;
 
 /// Device memory on a simulated GPU, whose use of streams is checked. Its streams are at work until the end, so that
 /// nothing is ordered by having finished.
@@ -26,23 +25,13 @@ final class WatchedMemory implements AutoCloseable {
         System.setProperty("cistern.check", "streams");
         System.setProperty("cistern.hazards", report);
         try {
-            memory = DeviceMemory.builder(gpu).catalog(catalog()).open();
+            memory = DeviceMemory.builder(gpu).catalog(DiscoveredCatalog.find()).open();
         } finally {
             System.clearProperty("cistern.check");
             System.clearProperty("cistern.hazards");
         }
         memory.setCurrent(spec);
         hazards = StreamHazards.of(memory).orElseThrow();
-    }
-
-    private static Catalog catalog() {
-        return Catalog.of(all(AllocatorProvider.class), all(SegmentSourceProvider.class));
-    }
-
-    private static <P> List<P> all(Class<P> service) {
-        return ServiceLoader.load(service).stream()
-                .map(ServiceLoader.Provider::get)
-                .toList();
     }
 
     long busyStream() {

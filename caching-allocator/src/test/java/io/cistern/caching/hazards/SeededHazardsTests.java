@@ -1,7 +1,8 @@
-package io.cistern.observability.hazards;
+package io.cistern.caching.hazards;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cistern.hazards.StreamHazard;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.ArrayList;
 import java.util.BitSet;

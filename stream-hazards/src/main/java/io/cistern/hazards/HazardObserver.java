@@ -1,4 +1,4 @@
-package io.cistern.observability.hazards;
+package io.cistern.hazards;
 
 import io.cistern.DeviceMemory;
 import io.cistern.ModuleSupport;

@@ -1,4 +1,4 @@
-package io.cistern.observability.hazards;
+package io.cistern.hazards;
 
 import io.cistern.DeviceMemory;
 import io.cistern.Registration;
@@ -6,9 +6,9 @@ import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.settings.Setting;
 import io.cistern.cuda.settings.Settings;
 import io.cistern.diagnostics.MemoryEvent;
-import io.cistern.observability.hazards.StreamClocks.Stream;
-import io.cistern.observability.hazards.StreamHazard.Kind;
-import io.cistern.observability.hazards.StreamHazard.Place;
+import io.cistern.hazards.StreamClocks.Stream;
+import io.cistern.hazards.StreamHazard.Kind;
+import io.cistern.hazards.StreamHazard.Place;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -56,7 +56,7 @@ public final class StreamHazards {
             "io.cistern.caching.",
             "io.cistern.async.",
             "io.cistern.adaptors.",
-            "io.cistern.observability.hazards.");
+            "io.cistern.hazards.");
 
     private static final String OUTER = "io.cistern.";
 
@@ -128,6 +128,9 @@ public final class StreamHazards {
         inTurn(true, () -> {
             Stream on = clocks.next(device, stream);
             for (Range range : ranges) {
+                if (range.byteSize() == 0) {
+                    continue;
+                }
                 Place place = place(call, on, range.isWritten(), range.byteSize(), stack);
                 if (on.capture != null) {
                     on.capture.uses.add(new Capture.Repeated(range, place));
