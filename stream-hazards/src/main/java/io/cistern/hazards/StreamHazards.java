@@ -66,6 +66,8 @@ public final class StreamHazards {
         LIST
     }
 
+    private static final List<Consumer<StreamHazard>> ALL_LISTENERS = new CopyOnWriteArrayList<>();
+
     private final StreamClocks clocks;
     private final MemoryUses uses;
     private final Report report;
@@ -108,6 +110,14 @@ public final class StreamHazards {
     public Registration onHazard(Consumer<StreamHazard> listener) {
         listeners.add(listener);
         return () -> listeners.remove(listener);
+    }
+
+    /// Calls a listener with the hazards of all device memories, as [#onHazard] does.
+    ///
+    /// @return a registration; closing it removes the listener
+    public static Registration onAnyHazard(Consumer<StreamHazard> listener) {
+        ALL_LISTENERS.add(listener);
+        return () -> ALL_LISTENERS.remove(listener);
     }
 
     /// Records that code of which Cistern sees nothing enqueues work: call it before the launch.
@@ -251,6 +261,7 @@ public final class StreamHazards {
         for (StreamHazard hazard : found) {
             StreamHazardEvent.commit(hazard);
             listeners.forEach(listener -> listener.accept(hazard));
+            ALL_LISTENERS.forEach(listener -> listener.accept(hazard));
             if (report != Report.LIST && !isThrown) {
                 System.getLogger(StreamHazards.class.getName()).log(Level.WARNING, hazard.toString());
             }
