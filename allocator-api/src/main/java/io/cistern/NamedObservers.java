@@ -57,8 +57,7 @@ final class NamedObservers {
     /// Returns the driver with all that the observers put around it.
     CudaDriver around(CudaDriver driver) {
         CudaDriver[] outermost = {driver};
-        chosen.forEach(
-                (name, observer) -> tryTo(name, () -> outermost[0] = observer.around(outermost[0])));
+        chosen.forEach((name, observer) -> tryTo(name, () -> outermost[0] = observer.around(outermost[0])));
         return outermost[0];
     }
 

@@ -10,10 +10,10 @@ import io.cistern.cuda.Modules.Extent;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.stream.Stream;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /// [Modules] over the model: a kernel runs as the Java function that is registered under its entry's name.
 final class SimulatedModules implements Modules {

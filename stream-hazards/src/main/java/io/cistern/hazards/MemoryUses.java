@@ -54,7 +54,9 @@ final class MemoryUses {
 
         List<Use> uses = new ArrayList<>(2);
         Set<Stream> recorded = Set.of();
-        @Nullable Use free;
+
+        @Nullable
+        Use free;
 
         Block(int device, Range range, Use allocation, boolean isOfGraph) {
             this.device = device;
@@ -85,7 +87,8 @@ final class MemoryUses {
     private final NavigableMap<Long, Block> freed = new TreeMap<>();
     private final Deque<Block> oldestFreed = new ArrayDeque<>();
     private final NavigableMap<Long, Mapped> mappings = new TreeMap<>();
-    private final Map<Long, List<Piece>> pieces = new HashMap<>();
+    /// By page, the pieces by where they lie; they do not overlap.
+    private final Map<Long, NavigableMap<Long, Piece>> pieces = new HashMap<>();
 
     MemoryUses(StreamClocks clocks, Found found) {
         this.clocks = clocks;
@@ -168,33 +171,35 @@ final class MemoryUses {
 
     /// Takes away the past of a part of memory, and compares it with an allocation.
     private void takePast(Part part, @Nullable Use allocation) {
-        List<Piece> past = pieces.get(part.page);
+        NavigableMap<Long, Piece> past = pieces.get(part.page);
         if (past == null) {
             return;
         }
-        List<Piece> left = new ArrayList<>(past.size());
-        for (Piece piece : past) {
-            long from = Math.max(piece.from, part.from);
-            long end = Math.min(piece.end(), part.from + part.byteSize);
-            if (from >= end) {
-                left.add(piece);
-                continue;
-            }
-            if (allocation != null) {
-                Range reused = new Range(piece.address + (from - piece.from), end - from, true);
-                compare(piece.block, reused, allocation);
-            }
-            if (piece.from < from) {
-                left.add(new Piece(piece.block, piece.from, from - piece.from, piece.address));
-            }
-            if (end < piece.end()) {
-                left.add(new Piece(piece.block, end, piece.end() - end, piece.address + (end - piece.from)));
-            }
+        long end = part.from + part.byteSize;
+        Map.Entry<Long, Piece> below = past.lowerEntry(part.from);
+        if (below != null && below.getValue().end() > part.from) {
+            takePast(past, below.getValue(), part.from, end, allocation);
         }
-        if (left.isEmpty()) {
+        for (Piece piece : List.copyOf(past.subMap(part.from, end).values())) {
+            takePast(past, piece, part.from, end, allocation);
+        }
+        if (past.isEmpty()) {
             pieces.remove(part.page);
-        } else {
-            pieces.put(part.page, left);
+        }
+    }
+
+    private void takePast(NavigableMap<Long, Piece> past, Piece piece, long from, long end, @Nullable Use allocation) {
+        past.remove(piece.from);
+        long first = Math.max(piece.from, from);
+        long last = Math.min(piece.end(), end);
+        if (allocation != null) {
+            compare(piece.block, new Range(piece.address + (first - piece.from), last - first, true), allocation);
+        }
+        if (piece.from < first) {
+            past.put(piece.from, new Piece(piece.block, piece.from, first - piece.from, piece.address));
+        }
+        if (last < piece.end()) {
+            past.put(last, new Piece(piece.block, last, piece.end() - last, piece.address + (last - piece.from)));
         }
     }
 
@@ -256,13 +261,7 @@ final class MemoryUses {
         for (Use use : block.uses) {
             if (!isBefore(use, stream) && !block.recorded.contains(use.stream)) {
                 found.hazard(
-                        Kind.FREE_BEFORE_USE_ENDS,
-                        use.place,
-                        place,
-                        block.device,
-                        block.range,
-                        use.stream,
-                        stream);
+                        Kind.FREE_BEFORE_USE_ENDS, use.place, place, block.device, block.range, use.stream, stream);
             }
         }
         block.free = new Use(block.range, stream, stream.issued(), place);
@@ -272,8 +271,10 @@ final class MemoryUses {
         }
         freed.put(address, block);
         oldestFreed.add(block);
-        forEachPart(block.range, part -> pieces.computeIfAbsent(part.page, _ -> new ArrayList<>())
-                .add(new Piece(block, part.from, part.byteSize, part.address)));
+        forEachPart(
+                block.range,
+                part -> pieces.computeIfAbsent(part.page, _ -> new TreeMap<>())
+                        .put(part.from, new Piece(block, part.from, part.byteSize, part.address)));
         if (oldestFreed.size() > MOST_FREED) {
             forget(oldestFreed.remove());
         }

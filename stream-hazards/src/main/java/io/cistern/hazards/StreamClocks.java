@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Work is numbered on each stream. A stream's clock holds, for each other stream, up to which number its work comes
 /// before this stream's next. It grows when the stream waits for an event, and by the rule between the legacy default
-/// stream and blocking streams. What a query or a wait of the host saw finished comes before all that is enqueued later,
+/// stream and blocking streams. What a query or a wait of the host saw finished comes before all that is enqueued
+/// later,
 /// by any thread: the program's threads are not told apart.
 ///
 /// **Captures.** Work that is captured runs when its graph is launched. So a captured stream's clock stands still, and
@@ -100,7 +101,8 @@ final class StreamClocks {
 
     private static Key key(int device, long handle) {
         long known = handle == 0 ? LEGACY : handle;
-        return new Key(device, known, known == PER_THREAD ? Thread.currentThread().threadId() : 0);
+        return new Key(
+                device, known, known == PER_THREAD ? Thread.currentThread().threadId() : 0);
     }
 
     Stream stream(int device, long handle) {
@@ -134,9 +136,7 @@ final class StreamClocks {
 
     /// Whether numbered work comes before the last that was enqueued on a stream.
     boolean isBefore(Stream earlier, long number, Stream later) {
-        return earlier == later
-                || number <= earlier.finished
-                || number <= later.clock.getOrDefault(earlier, 0L);
+        return earlier == later || number <= earlier.finished || number <= later.clock.getOrDefault(earlier, 0L);
     }
 
     /// Whether numbered work is known to have finished.

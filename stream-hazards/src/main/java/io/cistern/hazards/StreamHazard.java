@@ -53,7 +53,9 @@ public record StreamHazard(
             List<StackWalker.StackFrame> stack) {
         /// Returns the program's line; the call, if no frame is the program's.
         String line() {
-            return stack.isEmpty() ? call : stack.getFirst().toStackTraceElement().toString();
+            return stack.isEmpty()
+                    ? call
+                    : stack.getFirst().toStackTraceElement().toString();
         }
 
         @Override

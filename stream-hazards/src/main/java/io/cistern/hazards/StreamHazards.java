@@ -26,7 +26,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **What it sees**: allocations and frees of every allocator, recorded uses, and all calls through the
 /// [driver][DeviceMemory#driver] of the device memory: copies, fills, launches of
-/// `io.cistern.buffers.CudaFunction`, events, waits, queries, captures and launches of graphs. Of a kernel's pointers it
+/// `io.cistern.buffers.CudaFunction`, events, waits, queries, captures and launches of graphs. Of a kernel's pointers
+/// it
 /// knows where they begin, and of buffers how long they are. Code that calls CUDA itself says what it does by
 /// [#used].
 ///
@@ -34,7 +35,8 @@ import org.jspecify.annotations.Nullable;
 /// program wait for each other: what one of them saw finished counts as finished for all.
 ///
 /// **What it reports.** Each pair of places in the program once, as `cistern.hazards` says: `warning` (the usual one)
-/// logs it, `throw` makes the call fail with a [StreamHazardException], `list` only keeps it. A hazard that an allocation
+/// logs it, `throw` makes the call fail with a [StreamHazardException], `list` only keeps it. A hazard that an
+/// allocation
 /// or a free shows is logged in place of thrown. Each is an event of Flight Recorder, too.
 ///
 /// **Threads.** Any thread may call any method at any time.
@@ -42,9 +44,16 @@ public final class StreamHazards {
     /// The most that are kept.
     private static final int MOST = 1000;
 
-    private static final int FRAMES = 8;
+    private static final int FRAMES = 4;
 
-    private static final StackWalker WALKER = StackWalker.getInstance();
+    private static final StackWalker WALKER = StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE);
+
+    private static final ClassValue<Boolean> IS_PROGRAM = new ClassValue<>() {
+        @Override
+        protected Boolean computeValue(Class<?> type) {
+            return isProgram(type.getName());
+        }
+    };
 
     /// Where no program's code stands.
     private static final List<String> INNER = List.of(
@@ -164,15 +173,17 @@ public final class StreamHazards {
     /// Follows what happens to memory.
     void follow(MemoryEvent event) {
         switch (event) {
-            case MemoryEvent.Allocated block -> inTurn(() -> {
-                Stream on = clocks.next(block.device(), block.stream());
-                Place place = place("allocate", on, true, block.byteSize(), stack());
-                uses.allocated(on, block.address(), block.byteSize(), place);
-            });
-            case MemoryEvent.Freed block -> inTurn(() -> {
-                Stream on = clocks.stream(block.device(), block.stream());
-                uses.freed(on, block.address(), place("free", on, true, block.byteSize(), stack()));
-            });
+            case MemoryEvent.Allocated block ->
+                inTurn(() -> {
+                    Stream on = clocks.next(block.device(), block.stream());
+                    Place place = place("allocate", on, true, block.byteSize(), stack());
+                    uses.allocated(on, block.address(), block.byteSize(), place);
+                });
+            case MemoryEvent.Freed block ->
+                inTurn(() -> {
+                    Stream on = clocks.stream(block.device(), block.stream());
+                    uses.freed(on, block.address(), place("free", on, true, block.byteSize(), stack()));
+                });
             case MemoryEvent.UseRecorded use ->
                 inTurn(() -> uses.recorded(clocks.stream(use.device(), use.stream()), use.address()));
             case MemoryEvent.SegmentAcquired segment -> anew(segment.address(), segment.byteSize());
@@ -278,18 +289,19 @@ public final class StreamHazards {
     }
 
     private static List<StackWalker.StackFrame> stack() {
-        return WALKER.walk(frames ->
-                frames.filter(StreamHazards::isProgram).limit(FRAMES).toList());
+        return WALKER.walk(frames -> frames.filter(frame -> IS_PROGRAM.get(frame.getDeclaringClass()))
+                .limit(FRAMES)
+                .toList());
     }
 
-    private static boolean isProgram(StackWalker.StackFrame frame) {
-        String name = frame.getClassName();
+    private static boolean isProgram(String name) {
         boolean isInner = INNER.stream().anyMatch(name::startsWith);
         return !isInner && !(name.startsWith(OUTER) && name.lastIndexOf('.') == OUTER.length() - 1);
     }
 
     private void found(Kind kind, Place first, Place second, int device, Range range, Stream earlier, Stream later) {
-        if (hazards.size() < MOST && told.add(List.of(kind, first.call(), first.line(), second.call(), second.line()))) {
+        if (hazards.size() < MOST
+                && told.add(List.of(kind, first.call(), first.line(), second.call(), second.line()))) {
             StreamHazard hazard = new StreamHazard(
                     kind, first, second, device, range.from(), range.byteSize(), advice(kind, earlier, later));
             hazards.add(hazard);
@@ -302,10 +314,11 @@ public final class StreamHazards {
         String other = "stream 0x" + Long.toHexString(later.handle);
         return switch (kind) {
             case USE_BEFORE_ALLOCATION ->
-                "Let " + other + " wait before the second call (CudaStream.await of " + one + "), or allocate on " + other
-                        + ".";
+                "Let " + other + " wait before the second call (CudaStream.await of " + one + "), or allocate on "
+                        + other + ".";
             case RACE ->
-                "Let " + other + " wait for " + one + " before the second call (CudaStream.await). If a kernel only reads"
+                "Let " + other + " wait for " + one
+                        + " before the second call (CudaStream.await). If a kernel only reads"
                         + " the buffer, say so by CudaFunction.readOnly.";
             case FREE_BEFORE_USE_ENDS ->
                 "Let " + other + " wait for " + one + " before the free (CudaStream.await), or record the use before it"

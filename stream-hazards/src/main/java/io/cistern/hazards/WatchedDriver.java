@@ -21,7 +21,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
-/// Forwards all calls to a driver, and tells [StreamHazards] of those that use or order memory: before the call, so that
+/// Forwards all calls to a driver, and tells [StreamHazards] of those that use or order memory: before the call, so
+/// that
 /// it can be refused, or after it, if the answer counts.
 ///
 /// **Threads.** As the driver; no lock is held while the driver is called.
@@ -93,9 +94,7 @@ final class WatchedDriver implements CudaDriver {
     }
 
     private Consumer<Object> memory(String name, Object[] arguments) {
-        return name.equals("allocate")
-                ? address -> hazards.anew((long) address, number(arguments, 1))
-                : NOTHING;
+        return name.equals("allocate") ? address -> hazards.anew((long) address, number(arguments, 1)) : NOTHING;
     }
 
     private Consumer<Object> pool(String name, Object[] arguments) {

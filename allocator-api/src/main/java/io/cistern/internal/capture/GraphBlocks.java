@@ -360,7 +360,8 @@ public final class GraphBlocks {
             route.freeThrough(new Exit(route, then));
             keeping.put(source, route);
             if (owns(route)) {
-                router.routes().tellCaptures(route); // a stream of another capture under way may free a block that is back
+                router.routes()
+                        .tellCaptures(route); // a stream of another capture under way may free a block that is back
             }
             return route;
         } catch (Throwable failure) {
@@ -614,9 +615,7 @@ public final class GraphBlocks {
             }
         }
         try {
-            registry
-                    .observers()
-                    .post(COMPLETED, router, block.route.device(), block.address, 0, 0);
+            registry.observers().post(COMPLETED, router, block.route.device(), block.address, 0, 0);
             router.free(block.address, stream);
         } catch (OutOfMemoryError full) {
             if (router.isLive(block.address)) { // else its allocator has the block back
@@ -627,9 +626,7 @@ public final class GraphBlocks {
     }
 
     private void deferred(Route route, long address, long byteSize) {
-        registry
-                .observers()
-                .post(Events.FREE_DEFERRED, route.toString(), route.device(), address, byteSize, 0);
+        registry.observers().post(Events.FREE_DEFERRED, route.toString(), route.device(), address, byteSize, 0);
     }
 
     @Override

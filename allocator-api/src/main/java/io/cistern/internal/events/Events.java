@@ -57,8 +57,8 @@ public final class Events {
             (report, _, _, _, _, _) -> new MemoryEvent.OutOfMemory(report);
 
     /// Arguments: any text; the waiting stream, the awaited one.
-    public static final Maker<String> USE_RECORDED = (_, device, stream, address, _, _) ->
-            new MemoryEvent.UseRecorded(device, stream, address);
+    public static final Maker<String> USE_RECORDED =
+            (_, device, stream, address, _, _) -> new MemoryEvent.UseRecorded(device, stream, address);
 
     public static final Maker<String> STREAM_WAITED =
             (_, device, stream, awaited, _, _) -> new MemoryEvent.StreamWaited(device, stream, awaited);

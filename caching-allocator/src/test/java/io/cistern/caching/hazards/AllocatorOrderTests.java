@@ -11,7 +11,8 @@ import org.junit.jupiter.api.parallel.Resources;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/// Allocators order the streams that use the same memory one after the other: seeded programs of streams that never come
+/// Allocators order the streams that use the same memory one after the other: seeded programs of streams that never
+/// come
 /// to an end, so that only waits order them.
 @ResourceLock(Resources.SYSTEM_PROPERTIES)
 class AllocatorOrderTests {
@@ -30,7 +31,9 @@ class AllocatorOrderTests {
             SplittableRandom random = new SplittableRandom(1000L * seed + program);
             try (WatchedMemory watched = new WatchedMemory(spec, "list", gpu)) {
                 run(watched, random);
-                assertThat(watched.hazards.list()).as("seed %d, program %d", seed, program).isEmpty();
+                assertThat(watched.hazards.list())
+                        .as("seed %d, program %d", seed, program)
+                        .isEmpty();
             }
             gpu = SimulatedGpu.builder().devices(1).capacityBytes(2048 * MIB).build();
         }

@@ -12,7 +12,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
 
-/// Seeded programs of several streams, judged by another way than vector clocks: by paths in the graph of their steps. A
+/// Seeded programs of several streams, judged by another way than vector clocks: by paths in the graph of their steps.
+/// A
 /// program that orders all its uses has no hazard; one that lost a wait has one exactly if two of its uses lost every
 /// path between them. The property `cistern.hazards.programs` says how many programs.
 @ResourceLock(Resources.SYSTEM_PROPERTIES)

@@ -234,7 +234,10 @@ class StreamHazardsTests {
     void aPointerAmongTheArgumentsOfAKernelIsAUse() {
         watched.gpu.kernels().register("touch", launch -> launch.memory().writeWord(launch.longAt(0), 1));
         Modules modules = watched.memory.driver().modules();
-        long kernel = modules.function(0, modules.load(0, ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry touch()\n{\n}\n"), "touch");
+        long kernel = modules.function(
+                0,
+                modules.load(0, ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry touch()\n{\n}\n"),
+                "touch");
         modules.launch(0, kernel, Modules.Grid.of(1, 1), a, block);
         assertThat(watched.kinds()).isEmpty();
         modules.launch(0, kernel, Modules.Grid.of(1, 1), b, new Modules.Region(block, BYTES, true));

@@ -17,7 +17,10 @@ final class WatchedMemory implements AutoCloseable {
     final StreamHazards hazards;
 
     WatchedMemory(String spec, String report) {
-        this(spec, report, SimulatedGpu.builder().devices(1).capacityBytes(1L << 30).build());
+        this(
+                spec,
+                report,
+                SimulatedGpu.builder().devices(1).capacityBytes(1L << 30).build());
     }
 
     WatchedMemory(String spec, String report, SimulatedGpu gpu) {

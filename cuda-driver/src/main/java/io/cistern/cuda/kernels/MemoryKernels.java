@@ -90,8 +90,7 @@ public final class MemoryKernels implements AutoCloseable {
     /// @param count number of words
     /// @throws io.cistern.cuda.CudaException if the driver refuses
     public void writeSequence(long address, long count, int first, long stream) {
-        driver.modules()
-                .launch(device, writeSequence, grid(count), stream, words(address, count, true), count, first);
+        driver.modules().launch(device, writeSequence, grid(count), stream, words(address, count, true), count, first);
     }
 
     /// Adds the number of 32-bit words that [#writeSequence] would change to a 64-bit counter.
