@@ -49,7 +49,7 @@ public final class Routing {
         /// stay like those of the recorded program.
         static final int USUAL_AHEAD = 256;
         /// One allocator from beginning to end.
-        static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW, USUAL_AHEAD);
+        public static final Plan ONE_ALLOCATOR = new Plan(0, false, Layer.RAW, USUAL_AHEAD);
 
         /// Returns whether one allocator serves plain addresses from beginning to end.
         boolean isPlain() {
