@@ -111,7 +111,6 @@ final class Capture {
         Set<GraphNode> both = new LinkedHashSet<>(ends(stream));
         both.addAll(others);
         ends.put(stream, new ArrayList<>(both));
-        stream.setCapture(this);
     }
 
     /// Returns whether all nodes run before the end of the stream on which the capture began.

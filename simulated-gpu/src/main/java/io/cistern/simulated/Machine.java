@@ -242,7 +242,7 @@ final class Machine implements AutoCloseable {
     /// @param kind the kind of work
     void give(StreamQueue stream, String kind, GraphNode.Issue work) {
         captures.refuseImplicit(stream, devices.get(stream.device()).legacy());
-        Capture capture = stream.capture();
+        Capture capture = captures.of(stream);
         if (capture == null) {
             work.to(stream);
         } else {
@@ -259,7 +259,7 @@ final class Machine implements AutoCloseable {
     /// Checks the range of work on a stream, which may also lie in memory of the graph into which the stream is
     /// captured.
     void checkRange(DriverCall call, StreamQueue stream, long address, long byteSize, boolean write) {
-        if (stream.capture() == null || !graphMemory(stream.device()).covers(address, byteSize)) {
+        if (captures.of(stream) == null || !graphMemory(stream.device()).covers(address, byteSize)) {
             checkRange(call, stream.device(), address, byteSize, write);
         }
     }

@@ -38,7 +38,7 @@ final class SimulatedEvents implements Events {
             EventMark mark = recordable(DriverCall.EVENT_RECORD, device, event);
             StreamQueue queue = machine.streams().find(DriverCall.EVENT_RECORD, device, stream);
             machine.captures().refuseImplicit(queue, machine.device(device).legacy());
-            Capture capture = queue.capture();
+            Capture capture = machine.captures().of(queue);
             if (capture != null) {
                 capture.requireValid();
                 mark.record(queue, capture);

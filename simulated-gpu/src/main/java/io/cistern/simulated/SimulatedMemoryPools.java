@@ -120,7 +120,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (byteSize < 0 || byteSize > mostBytes(pool)) {
                 throw new DriverFailure(CudaResult.OUT_OF_MEMORY);
             }
-            Capture capture = queue.capture();
+            Capture capture = machine.captures().of(queue);
             if (capture != null) {
                 capture.allocate(queue, byteSize);
                 return capture.graph().latest().address();
@@ -164,7 +164,7 @@ final class SimulatedMemoryPools implements MemoryPools {
             if (address == 0) {
                 return;
             }
-            Capture capture = queue.capture();
+            Capture capture = machine.captures().of(queue);
             if (capture != null) {
                 capture.free(queue, address);
                 return;

@@ -37,7 +37,7 @@ final class SimulatedStreams implements Streams {
                 throw new DriverFailure(CudaResult.INVALID_HANDLE);
             }
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_DESTROY, device, stream);
-            Capture capture = queue.capture();
+            Capture capture = machine.captures().of(queue);
             if (capture != null) {
                 capture.invalidate();
             }
@@ -49,7 +49,7 @@ final class SimulatedStreams implements Streams {
     public void synchronize(int device, long stream) {
         machine.run(DriverCall.STREAM_SYNCHRONIZE, device, () -> describe(device, stream), () -> {
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_SYNCHRONIZE, device, stream);
-            CaptureTable.refuseCaptured(queue);
+            machine.captures().refuseCaptured(queue);
             machine.awaitAll(queue);
             machine.poolsSynchronised(device);
         });
@@ -59,7 +59,7 @@ final class SimulatedStreams implements Streams {
     public boolean isIdle(int device, long stream) {
         return machine.call(DriverCall.STREAM_QUERY, device, () -> describe(device, stream), () -> {
             StreamQueue queue = machine.streams().find(DriverCall.STREAM_QUERY, device, stream);
-            CaptureTable.refuseCaptured(queue);
+            machine.captures().refuseCaptured(queue);
             if (!machine.streams().idle(queue)) {
                 return false;
             }
@@ -97,8 +97,8 @@ final class SimulatedStreams implements Streams {
     }
 
     /// Orders nodes instead of work if a capture is concerned; returns false if none is.
-    private static boolean awaitsInCapture(StreamQueue stream, EventMark mark) {
-        Capture own = stream.capture();
+    private boolean awaitsInCapture(StreamQueue stream, EventMark mark) {
+        Capture own = machine.captures().of(stream);
         Capture marked = mark.capture();
         if (marked == null) {
             if (own == null || mark.work() == null) {

@@ -65,7 +65,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
             checkRange(address, byteSize);
             checkPlace(target);
             StreamQueue queue = machine.streams().find(call, device, stream);
-            CaptureTable.refuseCaptured(queue);
+            machine.captures().refuseCaptured(queue);
             machine.use(call, queue, address, byteSize);
             long nanos = machine.costs().deviceLatencyNanos()
                     + (long) (byteSize / machine.costs().hostLinkBytesPerNano());

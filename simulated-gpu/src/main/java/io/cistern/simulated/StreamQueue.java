@@ -19,7 +19,6 @@ final class StreamQueue {
     private long freeNanos;
     private boolean destroyed;
     private boolean forgotten;
-    private @Nullable Capture capture;
 
     StreamQueue(long handle, long id, int device, boolean blocking) {
         this.handle = handle;
@@ -56,16 +55,6 @@ final class StreamQueue {
 
     long completed() {
         return completed;
-    }
-
-    /// Returns the capture that the stream is in, or null.
-    @Nullable
-    Capture capture() {
-        return capture;
-    }
-
-    void setCapture(@Nullable Capture value) {
-        capture = value;
     }
 
     void destroy() {
