@@ -2,6 +2,8 @@ package io.cistern.simulated;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.stream.StreamQueue;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;

@@ -3,6 +3,8 @@ package io.cistern.simulated;
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CudaResult;
 import io.cistern.cuda.DriverCall;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.stream.StreamQueue;
 import java.util.EnumSet;
 import java.util.LinkedHashSet;
 import java.util.List;

@@ -1,6 +1,11 @@
 package io.cistern.simulated;
 
 import io.cistern.cuda.DriverCall;
+import io.cistern.simulated.internal.space.AddressSpace;
+import io.cistern.simulated.internal.space.Allocation;
+import io.cistern.simulated.internal.space.Mapping;
+import io.cistern.simulated.internal.stream.StreamClock;
+import io.cistern.simulated.internal.stream.StreamQueue;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,6 +1,6 @@
 package io.cistern.simulated;
 
-import static io.cistern.simulated.DriverFailure.require;
+import static io.cistern.simulated.internal.memory.DriverFailure.require;
 
 import io.cistern.cuda.CaptureMode;
 import io.cistern.cuda.CaptureStatus;
@@ -9,6 +9,9 @@ import io.cistern.cuda.DriverCall;
 import io.cistern.cuda.GraphMemoryAttribute;
 import io.cistern.cuda.Graphs;
 import io.cistern.cuda.Streams;
+import io.cistern.simulated.internal.memory.DriverFailure;
+import io.cistern.simulated.internal.stream.StreamQueue;
+import io.cistern.simulated.internal.stream.Work;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 
