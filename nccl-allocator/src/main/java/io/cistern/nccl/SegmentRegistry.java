@@ -32,7 +32,7 @@ final class SegmentRegistry {
     /// registered.
     private final Map<Segment, Abandoned> abandoned = new HashMap<>();
 
-    private final CopyOnWriteArrayList<RegistrationBook> books = new CopyOnWriteArrayList<>();
+    private final CopyOnWriteArrayList<Registrant> registrants = new CopyOnWriteArrayList<>();
 
     /// Grows with each change, so that one read tells a communicator whether it is up to date.
     private final AtomicLong version = new AtomicLong();
@@ -63,7 +63,7 @@ final class SegmentRegistry {
         } finally {
             lock.unlock();
         }
-        books.forEach(RegistrationBook::tryUpdate);
+        registrants.forEach(Registrant::tryUpdate);
     }
 
     /// Deregisters a segment everywhere.
@@ -77,8 +77,8 @@ final class SegmentRegistry {
                 return false;
             }
             version.incrementAndGet(); // also if it stays: a communicator that dropped it registers it again
-            for (RegistrationBook book : books) {
-                if (!book.tryDrop(segment)) {
+            for (Registrant each : registrants) {
+                if (!each.tryDrop(segment)) {
                     return false;
                 }
             }
@@ -105,7 +105,7 @@ final class SegmentRegistry {
         } finally {
             lock.unlock();
         }
-        books.forEach(RegistrationBook::tryUpdate);
+        registrants.forEach(Registrant::tryUpdate);
         freeAbandoned();
     }
 
@@ -157,8 +157,8 @@ final class SegmentRegistry {
     }
 
     private boolean isKnown(Segment segment) {
-        for (RegistrationBook book : books) {
-            if (book.knows(segment)) {
+        for (Registrant each : registrants) {
+            if (each.knows(segment)) {
                 return true;
             }
         }
@@ -190,12 +190,12 @@ final class SegmentRegistry {
         }
     }
 
-    void add(RegistrationBook book) {
-        books.add(book);
+    void add(Registrant registrant) {
+        registrants.add(registrant);
     }
 
-    void remove(RegistrationBook book) {
-        books.remove(book);
+    void remove(Registrant registrant) {
+        registrants.remove(registrant);
         freeAbandoned();
     }
 
@@ -221,6 +221,20 @@ final class SegmentRegistry {
     private boolean hasWindows(Segment segment) {
         AtomicInteger count = windows.get(segment.address());
         return count != null && count.get() > 0;
+    }
+
+    /// A communicator that registers the segments.
+    interface Registrant {
+        /// Registers new segments and deregisters abandoned ones, now or before the communicator's next call.
+        void tryUpdate();
+
+        /// Deregisters a segment.
+        ///
+        /// @return false if the communicator is in a call or ends
+        boolean tryDrop(Segment segment);
+
+        /// Returns whether it has the segment registered.
+        boolean knows(Segment segment);
     }
 
     /// A source or an allocator whose memory can be registered.
