@@ -1,5 +1,6 @@
 package io.cistern.nccl;
 
+import io.cistern.nccl.internal.segment.SegmentRegistry;
 import io.cistern.spi.Segment;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;

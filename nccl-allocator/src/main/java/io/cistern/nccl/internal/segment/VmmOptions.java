@@ -1,4 +1,4 @@
-package io.cistern.nccl;
+package io.cistern.nccl.internal.segment;
 
 import io.cistern.cuda.DriverCapabilities;
 import io.cistern.cuda.DriverFeature;
@@ -19,7 +19,7 @@ import java.util.OptionalInt;
 /// @param handle how memory can be exported, or empty for the widest type that works
 /// @param rdma whether network cards reach the memory, or empty for yes if that is supported
 /// @param byteAlignment the unit of sizes and addresses of physical memory, besides the granularity
-record VmmOptions(
+public record VmmOptions(
         boolean onHost, OptionalInt node, Optional<HandleType> handle, Optional<Boolean> rdma, long byteAlignment) {
     private static final String HOST = "host_numa";
     private static final SpecOption<String> LOCATION = SpecOption.of(
@@ -51,12 +51,12 @@ record VmmOptions(
             "whether network cards reach it; `auto` is true where that is supported",
             (options, key) -> options.choice(key, List.of("auto", "true", "false")));
 
-    static final List<SpecOption<?>> ALL = List.of(LOCATION, HANDLE, ALIGNMENT, RDMA);
+    public static final List<SpecOption<?>> ALL = List.of(LOCATION, HANDLE, ALIGNMENT, RDMA);
 
     /// With a larger one, one block would take a good part of a device.
     private static final long LARGEST_ALIGNMENT = 1L << 30;
 
-    static VmmOptions read(AllocatorOptions options) {
+    public static VmmOptions read(AllocatorOptions options) {
         String location = LOCATION.read(options).orElse("device");
         return new VmmOptions(
                 !location.equals("device"), node(location), handle(options), rdma(options), alignment(options));
@@ -99,7 +99,7 @@ record VmmOptions(
     /// Checks the options that a spec names.
     ///
     /// @throws ConfigurationException if a device does not support one of them
-    void requireSupport(DriverCapabilities capabilities) {
+    public void requireSupport(DriverCapabilities capabilities) {
         for (DriverCapabilities.DeviceCapabilities device : capabilities.devices()) {
             if (onHost) {
                 require(device, DriverFeature.HOST_NUMA_MEMORY, "location=host_numa");
@@ -116,7 +116,7 @@ record VmmOptions(
     /// Checks that a page fits on each device.
     ///
     /// @throws ConfigurationException if it does not
-    void requireRoom(DeviceEnvironment devices) {
+    public void requireRoom(DeviceEnvironment devices) {
         for (int device = 0; device < devices.deviceCount() && !onHost; device++) {
             if (byteAlignment > devices.totalBytes(device)) {
                 throw new ConfigurationException("vmm: no page fits with alignment=" + byteAlignment + " on device "

@@ -1,4 +1,4 @@
-package io.cistern.nccl;
+package io.cistern.nccl.internal.symmetric;
 
 import io.cistern.cuda.CudaException;
 import io.cistern.cuda.CudaResult;

@@ -1,10 +1,10 @@
-package io.cistern.nccl;
+package io.cistern.nccl.internal.call;
 
 /// The functions of libnccl that Cistern calls, each with its shape and the version that introduced it.
 ///
 /// A *shape* spells a C prototype by the width of its parameters: `L` for 64 bits (pointers, handles, sizes), `I`
 /// for 32 (`int`, enums), `U` for the 128 bytes of an `ncclUniqueId` by value.
-enum NcclCall {
+public enum NcclCall {
     GET_VERSION("ncclGetVersion", "L"),
     GET_UNIQUE_ID("ncclGetUniqueId", "L"),
     GET_LAST_ERROR("ncclGetLastError", "L"),
@@ -49,16 +49,16 @@ enum NcclCall {
     }
 
     /// Returns the C name.
-    String symbol() {
+    public String symbol() {
         return symbol;
     }
 
-    String shape() {
+    public String shape() {
         return shape;
     }
 
     /// Returns the first version that has it, as `ncclGetVersion` codes it; 0 if all supported versions do.
-    int sinceVersion() {
+    public int sinceVersion() {
         return sinceVersion;
     }
 }

@@ -1,4 +1,4 @@
-package io.cistern.nccl;
+package io.cistern.nccl.internal.call;
 
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -9,7 +9,7 @@ import java.util.function.Supplier;
 /// Makes calls that may wait for other ranks and that must all come from one OS thread. A virtual thread would
 /// hold its carrier during the wait and may change carriers between calls. So its calls run on a platform
 /// thread, and it parks.
-final class BlockingWork {
+public final class BlockingWork {
     private BlockingWork() {}
 
     /// A class of its own, so that no pool of threads exists unless a virtual thread calls.
@@ -18,7 +18,7 @@ final class BlockingWork {
                 Thread.ofPlatform().daemon().name("cistern-nccl-", 0).factory());
     }
 
-    static void run(Runnable work) {
+    public static void run(Runnable work) {
         get(() -> {
             work.run();
             return true;
@@ -26,7 +26,7 @@ final class BlockingWork {
     }
 
     /// Returns the result once the work has ended; an interrupt does not end the wait but is kept.
-    static <T> T get(Supplier<T> work) {
+    public static <T> T get(Supplier<T> work) {
         if (!Thread.currentThread().isVirtual()) {
             return work.get();
         }

@@ -1,4 +1,4 @@
-package io.cistern.nccl;
+package io.cistern.nccl.internal.symmetric;
 
 import java.util.Arrays;
 

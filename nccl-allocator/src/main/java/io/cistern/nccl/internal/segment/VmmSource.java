@@ -1,4 +1,4 @@
-package io.cistern.nccl;
+package io.cistern.nccl.internal.segment;
 
 import io.cistern.cuda.CudaDriver;
 import io.cistern.cuda.CudaException;
@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 /// **Registration.** Each mapping is a segment of the [SegmentRegistry]. A virtual page keeps its physical page
 /// until it is unmapped, so a registration stays valid that long, even while the page is aliased at another
 /// place.
-final class VmmSource implements PageSource, SegmentRegistry.Owner {
+public final class VmmSource implements PageSource, SegmentRegistry.Owner {
     private static final System.Logger LOG = System.getLogger(VmmSource.class.getName());
 
     private static final List<HandleType> WIDEST_FIRST =
@@ -45,7 +45,7 @@ final class VmmSource implements PageSource, SegmentRegistry.Owner {
     /// The physical memory's handle under each segment.
     private final Map<Segment, Long> mapped = new ConcurrentHashMap<>();
 
-    VmmSource(CudaDriver driver, VmmOptions options, int deviceCount) {
+    public VmmSource(CudaDriver driver, VmmOptions options, int deviceCount) {
         this.driver = driver;
         this.virtualMemory = driver.virtualMemory();
         this.options = options;

@@ -1,4 +1,4 @@
-package io.cistern.nccl;
+package io.cistern.nccl.internal.call;
 
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -11,9 +11,9 @@ import java.util.concurrent.locks.LockSupport;
 /// only fall by then.
 ///
 /// **Threads.** Any.
-final class CommunicatorState {
+public final class CommunicatorState {
     /// Phases before [#CLOSED] have a live handle.
-    enum Phase {
+    public enum Phase {
         OPEN(0),
         FINISHED(1),
         CLOSED(2),
@@ -32,7 +32,7 @@ final class CommunicatorState {
 
     private final AtomicInteger word = new AtomicInteger();
 
-    Phase phase() {
+    public Phase phase() {
         return phase(word.get());
     }
 
@@ -43,7 +43,7 @@ final class CommunicatorState {
     /// Begins a use if the handle is alive.
     ///
     /// @return whether it has begun; then [#endUse] must follow
-    boolean beginUse() {
+    public boolean beginUse() {
         int now = word.get();
         while (phase(now).compareTo(Phase.CLOSED) < 0) { // it fails only if another thread has made progress
             if (word.compareAndSet(now, now + ONE_USE)) {
@@ -54,28 +54,28 @@ final class CommunicatorState {
         return false;
     }
 
-    void endUse() {
+    public void endUse() {
         word.addAndGet(-ONE_USE);
     }
 
     /// Enters the phase in which only the end may follow.
     ///
     /// @return whether it was open
-    boolean finish() {
+    public boolean finish() {
         return leave(Phase.OPEN, Phase.FINISHED);
     }
 
     /// Closes a communicator that is open or finished.
     ///
     /// @return whether the caller has to destroy the handle
-    boolean close() {
+    public boolean close() {
         return leave(Phase.FINISHED, Phase.CLOSED);
     }
 
     /// Ends a communicator without waiting for its peers.
     ///
     /// @return whether the caller has to abort the handle
-    boolean abort() {
+    public boolean abort() {
         return leave(Phase.FINISHED, Phase.ABORTED);
     }
 
@@ -93,7 +93,7 @@ final class CommunicatorState {
     /// Waits until no use is under way. An interrupt does not end the wait but is kept.
     ///
     /// @param nanos the longest wait, in nanoseconds
-    void awaitNoUse(long nanos) {
+    public void awaitNoUse(long nanos) {
         long begun = System.nanoTime();
         boolean interrupted = false;
         while (word.get() >= ONE_USE && System.nanoTime() - begun < nanos) {

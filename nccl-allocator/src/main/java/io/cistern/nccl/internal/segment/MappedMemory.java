@@ -1,4 +1,4 @@
-package io.cistern.nccl;
+package io.cistern.nccl.internal.segment;
 
 import io.cistern.cuda.AccessRights;
 import io.cistern.cuda.CudaDriver;
@@ -20,7 +20,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /// all of it as it was. A refused release is tried again at the free.
 ///
 /// **Threads.** Any.
-final class MappedMemory {
+public final class MappedMemory {
     private static final System.Logger LOG = System.getLogger(MappedMemory.class.getName());
 
     private static final class Range {
@@ -45,7 +45,7 @@ final class MappedMemory {
     private final VirtualMemory memory;
     private final Map<Long, Range> ranges = new ConcurrentHashMap<>();
 
-    MappedMemory(CudaDriver driver) {
+    public MappedMemory(CudaDriver driver) {
         this.driver = driver;
         this.memory = driver.virtualMemory();
     }
@@ -64,7 +64,7 @@ final class MappedMemory {
     /// Allocates whole granules.
     ///
     /// @throws CudaException if the driver refuses; everything is as before then
-    long allocate(int device, long byteSize, PhysicalMemory kind) {
+    public long allocate(int device, long byteSize, PhysicalMemory kind) {
         long granularity = memory.granularity(kind, true);
         long size = (byteSize + granularity - 1) / granularity * granularity;
         Range range = new Range(device, size);
@@ -111,7 +111,7 @@ final class MappedMemory {
     /// addresses back, that is only logged.
     ///
     /// @throws CudaException if it can't be unmapped; everything is as before then
-    void free(long address) {
+    public void free(long address) {
         Range range = Objects.requireNonNull(ranges.get(address), "an address of this memory");
         memory.unmap(range.device, address, range.byteSize);
         ranges.remove(address);

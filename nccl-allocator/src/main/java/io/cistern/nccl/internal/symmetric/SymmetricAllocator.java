@@ -1,7 +1,8 @@
-package io.cistern.nccl;
+package io.cistern.nccl.internal.symmetric;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
+import io.cistern.nccl.internal.segment.SegmentRegistry;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.DeviceAllocator;
@@ -19,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /// [SymmetricArena]. Larger blocks, and those that the segment has no room for, come from another allocator.
 /// Which of the two serves a block, and the offset, depend only on the sequence of sizes, frees and captures on
 /// the device. So ranks that make the same sequence get the same offsets.
-final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemory, SegmentRegistry.Owner {
+public final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemory, SegmentRegistry.Owner {
     private final StreamOrder order;
     private final RangeSource source;
     private final SegmentRegistry registry;
@@ -28,7 +29,7 @@ final class SymmetricAllocator extends AllocatorAdaptor implements SymmetricMemo
     private final long largest;
     private final AtomicReferenceArray<@Nullable SymmetricArena> arenas;
 
-    SymmetricAllocator(
+    public SymmetricAllocator(
             AllocatorContext context, RangeSource source, DeviceAllocator upstream, long segmentBytes, long largest) {
         super(upstream);
         this.order = context.streams();

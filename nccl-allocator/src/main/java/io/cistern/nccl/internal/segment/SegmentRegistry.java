@@ -1,4 +1,4 @@
-package io.cistern.nccl;
+package io.cistern.nccl.internal.segment;
 
 import io.cistern.spi.Segment;
 import java.util.HashMap;
@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** One lock. Under it the locks of communicators are only tried, so a thread that holds one of
 /// those may wait for this lock.
-final class SegmentRegistry {
+public final class SegmentRegistry {
     private final ReentrantLock lock = new ReentrantLock();
     private final Map<Long, Segment> present = new TreeMap<>();
     /// The count of windows on each segment, by the segment's address.
@@ -50,12 +50,12 @@ final class SegmentRegistry {
         }
     }
 
-    long version() {
+    public long version() {
         return version.get();
     }
 
     /// Adds a new segment.
-    void appeared(Segment segment) {
+    public void appeared(Segment segment) {
         lock.lock();
         try {
             present.put(segment.address(), segment);
@@ -70,7 +70,7 @@ final class SegmentRegistry {
     ///
     /// @return false if a window lies on it or one of its communicators is in a call; then the segment must
     ///     stay
-    boolean letGo(Segment segment) {
+    public boolean letGo(Segment segment) {
         lock.lock();
         try {
             if (hasWindows(segment)) {
@@ -92,7 +92,7 @@ final class SegmentRegistry {
 
     /// Frees a segment that nobody allocates from any more, now or once no communicator has it registered.
     /// After an OutOfMemoryError it can be abandoned again.
-    void abandon(Segment segment, Runnable free) {
+    public void abandon(Segment segment, Runnable free) {
         if (!isAbandoned(segment) && letGo(segment)) {
             free.run();
             return;
@@ -120,7 +120,7 @@ final class SegmentRegistry {
 
     /// Frees abandoned segments that no communicator has registered. If the Java heap was full, it tries once
     /// more, since often no later call does.
-    void freeAbandoned() {
+    public void freeAbandoned() {
         try {
             freeUnknown();
         } catch (OutOfMemoryError full) {
@@ -179,7 +179,7 @@ final class SegmentRegistry {
     }
 
     /// Returns the segments of a device, by address.
-    List<Segment> present(int device) {
+    public List<Segment> present(int device) {
         lock.lock();
         try {
             return present.values().stream()
@@ -190,11 +190,11 @@ final class SegmentRegistry {
         }
     }
 
-    void add(Registrant registrant) {
+    public void add(Registrant registrant) {
         registrants.add(registrant);
     }
 
-    void remove(Registrant registrant) {
+    public void remove(Registrant registrant) {
         registrants.remove(registrant);
         freeAbandoned();
     }
@@ -202,7 +202,7 @@ final class SegmentRegistry {
     /// Counts a new window on a segment.
     ///
     /// @return the count of the segment's windows; closing a window lowers it, which needs no Java heap
-    AtomicInteger windowOpened(Segment segment) {
+    public AtomicInteger windowOpened(Segment segment) {
         lock.lock();
         try {
             AtomicInteger count = windows.computeIfAbsent(segment.address(), _ -> new AtomicInteger());
@@ -214,7 +214,7 @@ final class SegmentRegistry {
     }
 
     /// Frees abandoned segments after a window has closed.
-    void windowClosed() {
+    public void windowClosed() {
         freeAbandoned();
     }
 
@@ -224,7 +224,7 @@ final class SegmentRegistry {
     }
 
     /// A communicator that registers the segments.
-    interface Registrant {
+    public interface Registrant {
         /// Registers new segments and deregisters abandoned ones, now or before the communicator's next call.
         void tryUpdate();
 
@@ -238,7 +238,7 @@ final class SegmentRegistry {
     }
 
     /// A source or an allocator whose memory can be registered.
-    interface Owner {
+    public interface Owner {
         /// Returns the registries of all memory that it hands out.
         List<SegmentRegistry> registries();
     }
